@@ -74,7 +74,7 @@ async function release(): Promise<void> {
   console.log(`${RELEASE} holds ${sums.length} files and SHA256SUMS`)
 }
 
-/** Records a database of this version, which every later one must open. It is to be committed, and is never made anew. */
+/** Records a database of this version, which every later one must open. Commit it. It is never replaced. */
 async function recordRelease(): Promise<void> {
   const folder = `test/releases/${version}`
   if (existsSync(folder)) return

@@ -1,5 +1,5 @@
 // Hostile bodies from several keys at once, each sent again as soon as it was answered, while others chat: how long the
-// event loop stands still for them. It must never call a body harmless that was not refused.
+// event loop is blocked by them. It must never call a body harmless that was not refused.
 import { createConnection } from 'node:net'
 import { requestBody, WHOLE } from './exchange'
 import type { HostileFigures, LagFigures } from './figures'

@@ -37,7 +37,7 @@ export function checkStream(text: string): Verdict {
   const replies = events.map((event) => (event.startsWith('data: ') ? parse(event.slice(6)) : null))
   const contents = replies.flatMap((reply) => reply?.choices?.[0]?.delta?.content || [])
   const framesWrong = countWrong(contents)
-  if (replies.includes(null)) return { framesWrong, fault: 'a frame is no JSON' }
+  if (replies.includes(null)) return { framesWrong, fault: 'a frame is not JSON' }
   if (framesWrong > 0)
     return { framesWrong, fault: `${framesWrong} of ${CONTENT_FRAMES} frames lost or changed` }
   if (!replies.some((reply) => reply?.choices?.[0]?.finish_reason === 'stop')) {

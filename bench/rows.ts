@@ -240,14 +240,14 @@ function partRows(parts: PartsFigures | undefined): Row[] {
   const micros = median(none.flatMap((figures) => figures.micros)).toFixed(0)
   const row = (part: string, measured: TurnsFigures[], bar?: number): Row => {
     const ofRequest = measured.map((figures, index) => addedShare(figures.micros, none[index]?.micros ?? []))
-    const beside = measured.map(
+    const ofSecond = measured.map(
       ({ besideShare }, index) => besideShare - (none[index]?.besideShare ?? Number.NaN),
     )
     return {
-      figure: `Added CPU of a request / of a second beside requests: ${part}`,
+      figure: `Added CPU of a request / of a second outside requests: ${part}`,
       // Of a request, as many as there may be. The rest does not grow with them.
       ...(bar !== undefined && { bar: `≤ ${bar * 100} % of a request`, missed: !(mean(ofRequest) <= bar) }),
-      cells: { gateway: `${percent(ofRequest)} of ${micros} µs / ${percent(beside)} of a core` },
+      cells: { gateway: `${percent(ofRequest)} of ${micros} µs / ${percent(ofSecond)} of a core` },
     }
   }
   return [
@@ -356,11 +356,11 @@ function endingRows(endings: EndingsFigures | undefined): Row[] {
     { figure: `Before ${load}: ${chat}`, cells: { gateway: describeSpread(endings.chatBeforeMs) } },
     { figure: `While ${load}: ${chat}`, cells: { gateway: describeSpread(endings.chatDuringMs) } },
     {
-      figure: `${load}: all ended, and told to the quick receiver, after`,
+      figure: `${load}: all ended and delivered to the fast receiver in`,
       cells: { gateway: `${(tookMs / 1000).toFixed(1)} s` },
     },
     {
-      figure: `${load}: not ended, or not told to the quick receiver`,
+      figure: `${load}: not ended, not delivered to the fast receiver`,
       bar: '0',
       cells: {
         gateway: `${thousands(open)}, ${thousands(quick.of - quick.received)} of ${thousands(quick.of)}`,
@@ -368,7 +368,7 @@ function endingRows(endings: EndingsFigures | undefined): Row[] {
       missed: open !== 0 || quick.received !== quick.of,
     },
     {
-      figure: `${load}: told to the slow receiver by then`,
+      figure: `${load}: delivered to the slow receiver by then`,
       cells: { gateway: `${thousands(slow.received)} of ${thousands(slow.of)}` },
     },
   ]

@@ -112,7 +112,7 @@ const rules: readonly Rule[] = [
   },
   {
     name: 'retry_after=2',
-    meaning: 'seconds to wait, told the way the vendor tells it; goes with status',
+    meaning: 'seconds to wait, in the header or body where the vendor says it; needs status',
     read: number(86_400, (into, value) => {
       into.retryAfterSeconds = value
     }),
@@ -148,7 +148,7 @@ const rules: readonly Rule[] = [
   {
     name: 'times=2',
     meaning:
-      'the bracket has effect only on the first 2 requests that carry exactly it; add any word of your own to tell brackets apart',
+      'the bracket has effect only on the first 2 requests that carry exactly it; add any word of your own to distinguish brackets',
     read: number(countMax, (into, value) => {
       into.times = value
     }),
@@ -211,7 +211,7 @@ const rules: readonly Rule[] = [
   },
   {
     name: 'written=10',
-    meaning: 'prompt tokens reported as written to a cache, beside those that were read from it (messages)',
+    meaning: 'prompt tokens reported as written to a cache, in addition to those read from it (messages)',
     read: number(countMax, (into, value) => {
       into.written = value
     }),
@@ -303,7 +303,7 @@ const rules: readonly Rule[] = [
   },
   {
     name: 'cut_after=10',
-    meaning: 'cut the connection after 10 chunks of a stream; in the middle of a reply that is no stream',
+    meaning: 'cut the connection after 10 chunks of a stream; in the middle of a reply that is not streamed',
     read: number(countMax, (into, value) => {
       into.cutAfter = value
     }),

@@ -122,7 +122,7 @@ function tableOf(
   const head = ['', 'CPU a request', `CPU a ${stream}`, 'requests/s', 'p50 / p99', 'most memory']
   const microsOf = (turns: PerTarget<Turns>, name: TargetName) => median(turns[name]?.cpuMicros ?? [])
   const cost = (turns: PerTarget<Turns>, name: TargetName) => {
-    // Where no reply was right there is nothing to compare; the errors stand below the table.
+    // Where no reply was right there is nothing to compare; the errors are below the table.
     if (median(turns[name]?.repliesPerSecond ?? []) === 0) return 'fails'
     const micros = microsOf(turns, name)
     return `${micros.toFixed(0)} µs (${(micros / microsOf(turns, 'gateway')).toFixed(1)}×)`

@@ -67,7 +67,7 @@ const update = gatewayCommand({
     budget: {
       type: 'string',
       valueHint: 'USD',
-      description: 'Most that all its keys together may spend in a period (none: that of its plan)',
+      description: 'Spending limit of the account per period (none: that of its plan)',
     },
     per: {
       type: 'string',

@@ -280,9 +280,7 @@ function auditBlock(verification: Verification): string {
     ['on accounts', `${dollars(onAccounts(books))}`],
     ['checked', `${accounts} accounts, ${charges} charges, ${transfers} transfers`],
     ['read', since === null ? 'all charges' : `${read} charges, since ${utcTime(since)}`],
-    ...(closed > 0
-      ? [['closed', `${closed} charges, of which the books have the sums`] as [string, string]]
-      : []),
+    ...(closed > 0 ? [['closed', `${closed} charges, whose sums are in the books`] as [string, string]] : []),
   ]
   return `${verdict}\n\n${renderBlock(entries)}`
 }

@@ -19,7 +19,7 @@ const DEFAULT_LIMIT = 1_000
 
 const create = gatewayCommand({
   name: 'create',
-  description: 'Make codes and print them, which is done only this once. Each is redeemed once.',
+  description: 'Create codes and print them. They are never shown again. Each can be redeemed once.',
   examples: [
     'gateway codes create --amount 5',
     'gateway codes create --amount 20 --count 100 --expires 90d --note "spring 2026" > codes.txt',

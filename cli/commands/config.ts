@@ -42,7 +42,7 @@ const check = defineCommand({
     const models = [...listed.map(({ model, reason }) => ({ id: model.id, reason })), ...routes]
     const now = Date.now()
     const available = listed.flatMap(({ model, reason }) => (reason === null ? [[model]] : []))
-    const encryption = faults.length > 0 ? undefined : await lookAtKeys(value as Config, args)
+    const encryption = faults.length > 0 ? undefined : await readEncryption(value as Config, args)
     if (encryption?.fault !== undefined) faults.push(`secrets: ${encryption.fault}`)
     if (args.json) {
       printJson({
@@ -165,7 +165,7 @@ function changesJson(changes: readonly Change[]) {
 }
 
 /** How the database is encrypted; undefined if it is not, or cannot be reached, which standard error then says. */
-async function lookAtKeys(config: Config, flags: SettingsFlags): Promise<Encryption | undefined> {
+async function readEncryption(config: Config, flags: SettingsFlags): Promise<Encryption | undefined> {
   try {
     return await encryptionOf(config, dataDirOf(flags))
   } catch (error) {

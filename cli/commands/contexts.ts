@@ -47,7 +47,7 @@ const add = defineCommand({
     'ca-file': caFileArg,
     'allow-http': {
       type: 'boolean',
-      description: 'Send the token in clear text, for everybody on the way to read',
+      description: 'Allow sending the token unencrypted',
     },
     ...jsonArg,
   },

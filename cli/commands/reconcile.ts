@@ -26,7 +26,7 @@ type ReconciledFigure = Reconciliation['differences'][number]['figure']
 
 /** The form of flags with pairs, as errors name it. */
 const PAIRS = 'pairs such as a=b'
-const OWN_SINCE = 'from a date such as 2026-10-01, or so long ago (default: 30d)'
+const OWN_SINCE = 'from a date such as 2026-10-01, or a time ago (default: 30d)'
 
 /** Names of figures in flags. */
 const FIGURE_WORDS = {
@@ -65,7 +65,7 @@ export const reconcile = gatewayCommand({
     },
     ...periodArgs,
     since: { ...periodArgs.since, description: `With --own: ${OWN_SINCE}` },
-    until: { ...periodArgs.until, description: 'With --own: before a date, or so long ago' },
+    until: { ...periodArgs.until, description: 'With --own: before a date, or a time ago' },
     file: {
       type: 'string',
       valueHint: 'FILES',

@@ -143,7 +143,7 @@ async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeC
     }),
     readConfig: readerOf({ ...args, config: file }, inForce),
     processes: registerProcess(dataDir),
-    beside: predecessor,
+    predecessor,
     outside: { ...network(), environment: process.env, log, logRequests: requests },
     sockets,
     passed,
@@ -260,7 +260,7 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
 }
 
 const HELD_BY_SYSTEMD =
-  'systemd holds the port: `systemctl restart gateway.service` replaces this process, and who connects meanwhile waits for the next one'
+  'systemd holds the port: `systemctl restart gateway.service` replaces this process, and clients that connect meanwhile wait for the next one'
 
 interface ControlParts {
   dataDir: string

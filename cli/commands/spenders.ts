@@ -1,4 +1,4 @@
-// gateway spenders: tokens that act for keys, and whom requests of keys name: what each has spent, what it may, and who it is.
+// gateway spenders: tokens that act for keys, and the spenders that requests name: what each has spent, its limits, and its name.
 
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'

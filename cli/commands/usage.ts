@@ -72,7 +72,7 @@ export const usage = gatewayCommand({
       const { rows, total, saved_since: savedSince } = reply
       if (!args.json) {
         showUsage(and ? [by, and] : [by], rows, total)
-        return sayWhatSavedLacks(reply)
+        return noteMissingSavings(reply)
       }
       printJson({
         since: since === 0 ? null : isoTime(since),
@@ -159,7 +159,7 @@ function showUsage(by: readonly UsageDimension[], usages: readonly UsageReply[],
 }
 
 /** Says which charges the savings do not include. */
-function sayWhatSavedLacks({ since, saved_since: savedSince, total }: ReplyOf<'getUsage'>): void {
+function noteMissingSavings({ since, saved_since: savedSince, total }: ReplyOf<'getUsage'>): void {
   if (savedSince && savedSince > since)
     say(`\nSAVED begins at ${savedSince}: the charges before are closed, in archives.`)
   if (total.saved_unknown)

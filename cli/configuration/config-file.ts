@@ -132,7 +132,7 @@ export function ownFolders({ platform, home, environment }: ConfigSearchPlaces):
   return [...users, ...systems].map((folder) => join(folder, 'gateway'))
 }
 
-/** Whether this user may look into a folder: not into that of another one, in which a command stands after `sudo -u`. */
+/** Whether this user may look into a folder: not into that of another one, where a command runs after `sudo -u`. */
 function canSearch(folder: string): boolean {
   try {
     accessSync(folder, constants.X_OK)

@@ -56,7 +56,7 @@ export function configText({ upstreams, database, host, port }: NewConfig): stri
 // in force without a restart. All settings: docs/configuration.md
 
 export default {
-  // Adds to the built-in catalogue of models and prices, which \`gateway config print\` shows. What stands here wins;
+  // Adds to the built-in catalogue of models and prices, which \`gateway config print\` shows. What is set here wins;
   // null removes an entry of the catalogue.
   extends: 'builtin',
 

@@ -17,7 +17,7 @@ export function simulated(
         `The sandbox has no simulator for upstreams of kind "${vendor}", as ${name} is. It has one for: ${Object.keys(baseUrls).join(', ')}.`,
       )
     }
-    // What leads to the real vendor, or proves who asks it, has no use here.
+    // What leads to the real vendor, or proves who is calling, has no use here.
     const {
       apiKeyFile: _file,
       credentials: _credentials,

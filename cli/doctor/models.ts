@@ -25,7 +25,7 @@ const DAYS = 30
 export interface EndingModel {
   id: string
   retirement: Retirement
-  /** The entry of the model that takes its place; undefined if none is named, or none of that name is served here. */
+  /** The entry of the model that replaces it; undefined if none is named, or the named one is not served here. */
   successor: NamedModel | undefined
   requests: number
   amountNano: number

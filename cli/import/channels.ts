@@ -8,7 +8,7 @@ export interface ChannelKind {
   kind: string
   /** Their address for it where the channel names none. */
   base?: string
-  /** Stands behind their address in ours. */
+  /** Appended to their address in ours. */
   path?: string
 }
 

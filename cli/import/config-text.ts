@@ -10,7 +10,7 @@ class Variables {
   constructor(readonly names: readonly string[]) {}
 }
 
-/** The parts of a configuration; keys stand as variables. */
+/** The parts of a configuration; keys are variables. */
 function configOf(
   { upstreams, models, routes, aliases, plans }: Found,
   keyOf: (upstream: FoundUpstream) => unknown,
@@ -60,7 +60,7 @@ ${severalKeys}export default ${written(config, '')}
 `
 }
 
-/** A function of the configuration, for upstreams with several keys of which not all may be set. */
+/** A function of the configuration, for upstreams with several keys that may not all be set. */
 const KEYS_THAT_ARE_SET = `/** Keys; without any the models of their upstream are hidden. */
 const keysThatAreSet = (...keys: (string | undefined)[]) => {
   const set = keys.filter((key) => key !== undefined)

@@ -179,7 +179,7 @@ export function modelIdOf(name: string): string | undefined {
 /** Decimals of a price of a million tokens: a pico-dollar for one. */
 const PRICE_DECIMALS = 6
 
-/** Dollars of a million as a decimal; undefined for what is no price. */
+/** Dollars of a million as a decimal; undefined for anything that is not a price. */
 export function priceText(usd: number): string | undefined {
   if (!Number.isFinite(usd) || usd < 0 || usd > 1_000_000) return undefined
   const [whole = '0', fraction = ''] = usd.toFixed(PRICE_DECIMALS).split('.')

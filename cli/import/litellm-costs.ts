@@ -17,7 +17,7 @@ type Amounts = Partial<Record<PriceKey, string>>
 export interface Price extends Amounts {
   /** Prices of other tiers: a factor on those above, or a list of their own. */
   service_tiers?: Record<string, string | Amounts>
-  /** The least that a request costs. */
+  /** The minimum charge of a request. */
   minimum?: string
   [above: `above_${string}`]: Amounts
 }
@@ -60,7 +60,7 @@ const repeated: Readonly<Record<string, string>> = {
 
 /** Fields of what cannot be asked for here, or of what is never dearer than the price that is read. */
 const unused: Readonly<Record<string, string>> = {
-  cache_creation_input_token_cost_above_12hr: 'a request that keeps a cache for so long is refused',
+  cache_creation_input_token_cost_above_12hr: 'a request that keeps a cache that long is refused',
   google_maps_grounding_cost_per_query: 'a request for maps is refused',
   // 10 % of the input, where what the vendor keeps by itself is read for 20 %: alibabacloud.com/help/en/model-studio/context-cache
   explicit_cache_read_input_token_cost: 'cheaper than tokens of a cache that the vendor keeps by itself',
@@ -154,7 +154,7 @@ export function priceOf(entry: Entry, { needed, searches, searchPrice }: PriceOp
   return assembled(kept, searches ? searchesOf(entry, searches, searchPrice) : {})
 }
 
-/** The price with the least that a request costs: that of so many seconds of audio, if it is billed by these. */
+/** The price with the minimum charge of a request: that of so many seconds of audio, if it is billed by these. */
 export function withLeast<Some extends Price>(price: Some, seconds: number): Some {
   const { per_audio_minute: minute } = price
   if (minute === undefined) return price

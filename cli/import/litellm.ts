@@ -164,7 +164,7 @@ function readToken(row: SourceRow, { owners, names, models, budgets, found }: Co
   const leave = (why: string) => found.left.push({ what: `key ${title}`, why })
   if (textIn(row, 'team_id') === DASHBOARD) return void leave('is a session of the dashboard')
   const hash = token.startsWith('sk-') ? hashSecret(token) : token.toLowerCase()
-  if (!HASH.test(hash)) return void leave('is no hash of a secret')
+  if (!HASH.test(hash)) return void leave('is not the hash of a secret')
   const account = owners.accountOf(row)
   const project = owners.projectOf(row)
   const budget = keyBudgetOf(row, budgets, leave)

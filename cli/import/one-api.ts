@@ -202,7 +202,7 @@ function addressesOf(row: SourceRow, leave: (why: string) => void): string[] | n
   return texts.length === 0 ? null : [...new Set(networks)]
 }
 
-/** The budget of a token; one of more than can be counted is none. */
+/** The budget of a token; none if it is too large to count. */
 function budgetOf(row: SourceRow, quotaPerUsd: number): FoundBudget {
   const left = isIn(row, 'unlimited_quota')
     ? undefined

@@ -33,7 +33,7 @@ interface LoggedIn {
   login: Login
 }
 
-/** Signs in; `show` tells the person where. Fails with what the provider says. */
+/** Signs in; `show` shows the person where. Fails with what the provider says. */
 export async function logIn(
   provider: LoginProvider,
   show: (address: string, code: string) => void,

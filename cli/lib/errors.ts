@@ -34,7 +34,7 @@ export class WrongUsage extends Error {
 
 /** The text of an error for standard error. */
 export function describeFailure(error: unknown): string {
-  if (isSaid(error)) return error.message
+  if (isWholeText(error)) return error.message
   if (error instanceof DatabaseUnavailable || error instanceof SQLiteError || isFromPostgres(error)) {
     return `The database cannot be used now: ${databaseLineOf(error)}`
   }
@@ -43,7 +43,7 @@ export function describeFailure(error: unknown): string {
 }
 
 /** Whether the message of an error is the whole text: it says what is wrong and what to do. */
-function isSaid(error: unknown): error is Error {
+function isWholeText(error: unknown): error is Error {
   return [CommandFailed, StorageFailed, BackupDamaged, SchemaRefused].some((kind) => error instanceof kind)
 }
 

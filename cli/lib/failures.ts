@@ -1,4 +1,4 @@
-// Tells people of errors of operations, with the command that helps. Texts that fit as they are stay as they are.
+// Words errors of operations for people, with the command that helps. Texts that fit as they are stay as they are.
 
 import type { CallFailed } from '../../src/admin/client'
 import type { SettingsFlags } from '../configuration/settings'
@@ -27,7 +27,7 @@ const texts: Record<string, (name: string, flags: SettingsFlags) => string> = {
     `There is no request ${name}: it is not in the log, or no longer, and nothing was held for it.`,
 }
 
-/** The error of an operation as the failure of a command. The code stays readable for who acts on it. */
+/** The error of an operation as the failure of a command. The code stays readable for programs. */
 export class OperationFailed extends CommandFailed {
   constructor(
     readonly code: string,

@@ -31,7 +31,7 @@ import { clientOf, type GatewayFlags, gatewayArgs, remoteOf } from './remote'
 export interface Gateway extends AdminClient {
   /** The database of this machine and its configuration; null for a gateway somewhere else. */
   local: { db: Db; config: Config; dataDir: string } | null
-  /** Rows of a list, so many at most. */
+  /** Rows of a list, up to a limit. */
   rows<Id extends ListId>(id: Id, call?: OperationCall<Id>, most?: number): Promise<RowOf<Id>[]>
   /** Rows of a list, page by page. */
   pages<Id extends ListId>(id: Id, call?: OperationCall<Id>): AsyncGenerator<RowOf<Id>[]>

@@ -39,7 +39,7 @@ export interface GatewayFlags extends SettingsFlags {
   context?: string | undefined
 }
 
-/** The gateway that flags, the environment or the context in use name; undefined for the database of this machine. */
+/** The gateway that the flags, the environment or the current context name; undefined for the database of this machine. */
 export function remoteOf(flags: GatewayFlags): Context | undefined {
   if (flags.server !== undefined && flags.context !== undefined)
     throw new WrongUsage('Choose one of --server and --context.')
@@ -93,7 +93,7 @@ function oneWord(text: string, place: string): string {
   throw new CommandFailed(`${place} has more than a token, which is one word such as adm-….`)
 }
 
-/** The context with its address in one form. Fails for an address that is none, or that would give the token away. */
+/** The context with its address in one form. Fails for an invalid address, and for one that would reveal the token. */
 export function checked(context: Context): Context {
   const url = URL.parse(context.server)
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.username)
@@ -102,7 +102,7 @@ export function checked(context: Context): Context {
     )
   if (url.protocol === 'http:' && !isLoopback(url.hostname) && !context.allowHttp)
     throw new CommandFailed(
-      `${url.origin} would get the token in clear text, for everybody on the way to read. Use https, or allow it: gateway contexts add NAME --server ${url.origin} --allow-http`,
+      `${url.origin} would get the token unencrypted. Use https, or allow it: gateway contexts add NAME --server ${url.origin} --allow-http`,
     )
   return {
     ...context,

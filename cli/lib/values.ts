@@ -40,7 +40,7 @@ export function parseCount(flag: string, text: string, least = 1): number {
   return count
 }
 
-/** The flag of commands that list so many rows. */
+/** The flag of commands that list a number of rows. */
 export const limitArg = (standard: number) =>
   ({ type: 'string', valueHint: 'N', description: `How many (default ${standard})` }) as const
 

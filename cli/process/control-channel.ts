@@ -8,7 +8,7 @@ import type { Config } from '../../src/config/schema'
 import type { Log } from '../../src/lib/system'
 import { isPlaced, place, prepareTemporaryPath, remove } from '../../src/listen/unix-socket'
 
-/** The answers of a process that serves to what commands ask. `by` is the actor for the audit trail, if there is one. */
+/** The answers of a serving process to commands. `by` is the actor for the audit trail, if there is one. */
 export interface ControlHandlers {
   status(): Status
   config(): Config
@@ -23,7 +23,7 @@ export interface ControlHandlers {
   restart(by: string | null): Promise<Restarted>
 }
 
-/** The process that serves now, or why the one that was asked keeps serving. */
+/** The process that serves now, or why the process that was asked to leave keeps serving. */
 export type Restarted = { pid: number } | { fault: string }
 
 export interface Status {
@@ -53,7 +53,7 @@ interface ControlChannel {
 /** Longest path of a socket with a number behind it: macOS takes 103 bytes, Linux 107. */
 const MOST_PATH_BYTES = 95
 
-/** The header with who asks for a change. */
+/** The header that names the author of a change. */
 export const BY = 'x-by'
 
 export function controlSocketOf(dataDir: string): string {

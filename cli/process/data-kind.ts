@@ -1,4 +1,4 @@
-// Tells the data directory of a sandbox from one with real money. Simulated requests must never be charged to customers, nor may
+// Distinguishes the data directory of a sandbox from one with real money. Simulated requests must never be charged to customers, nor may
 // the demonstration key ever spend at a real vendor.
 
 import { existsSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Tells systemd which process serves and that it is ready, where a unit of systemd waits for that (`Type=notify`). It calls
+// Notifies systemd which process serves and that it is ready, where a unit of systemd waits for that (`Type=notify`). It calls
 // the C library, because neither Bun nor Node.js sends datagrams to unix sockets. A failure must never stop the gateway.
 
 import { dlopen, FFIType, ptr } from 'bun:ffi'

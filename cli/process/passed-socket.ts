@@ -35,7 +35,7 @@ export function takePassedSocket(environment: Record<string, string | undefined>
       'systemd has passed no socket that listens on a port: ListenStream takes 8080 or HOST:8080.',
     )
   c.fcntl(FIRST_PASSED, F_SETFD, FD_CLOEXEC)
-  // Else the process would stand still with the first caller who leaves before he is accepted.
+  // Else the process would block at the first caller who leaves before being accepted.
   c.fcntl(FIRST_PASSED, F_SETFL, c.fcntl(FIRST_PASSED, F_GETFL, 0) | O_NONBLOCK)
   return {
     ...address,

@@ -12,7 +12,7 @@ import { lockDataDir, type ServeLock } from './serve-lock'
 
 /** How long a process may take until it serves, in milliseconds. */
 const START_PATIENCE_MS = 60_000
-/** How long one that serves may take until it answers commands, in milliseconds. */
+/** How long a serving process may take until it answers commands, in milliseconds. */
 const CONTROL_PATIENCE_MS = 10_000
 const LOOK_MS = 50
 /** The file of the program, noted at the start: the system names it otherwise once it is replaced. */

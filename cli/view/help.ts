@@ -1,5 +1,5 @@
-// The help text of a command: what it does, how to call it, its flags, and examples. Every example must work as it
-// stands.
+// The help text of a command: what it does, how to call it, its flags, and examples. Every example must work as
+// printed.
 
 import type { ArgDef, ArgsDef, CommandDef } from 'citty'
 import { paint, type Style } from './output'

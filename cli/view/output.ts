@@ -27,7 +27,7 @@ interface Status {
   clear(): void
 }
 
-/** Messages of which only the newest counts: on a terminal each replaces the one before. */
+/** Messages that replace the one before on a terminal: only the newest counts. */
 export function createStatus(): Status {
   if (!process.stderr.isTTY || process.env.TERM === 'dumb') return { show: say, clear() {} }
   const write = (text: string) => process.stderr.write(`\r\u001b[2K${text}`)

@@ -213,7 +213,7 @@ function chargeEntries(charge: DetailsReply['charges'][number]): Entry[] {
 type Line = NonNullable<DetailsReply['charges'][number]['lines']>[number]
 
 const OTHER_LINES = {
-  minimum: 'up to the least that a request costs',
+  minimum: 'up to the minimum charge',
   cache: 'answered from the response cache, not charged',
   rounding: 'rounded up to a whole nano-dollar',
   hold: 'above what was held, not charged',

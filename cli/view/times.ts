@@ -18,7 +18,7 @@ export function parseDurationMs(flag: string, text: string): number {
   return durationMs
 }
 
-/** The time so long ago as a flag says, as operations take it; undefined where the flag is absent. */
+/** The time that a flag gives as a duration before now, as operations take it; undefined where the flag is absent. */
 export function timeAgo(flag: string, text: string | undefined, now: number): string | undefined {
   return text === undefined ? undefined : new Date(now - parseDurationMs(flag, text)).toISOString()
 }
@@ -30,7 +30,7 @@ function parseMonth(text: string): { since: number; until: number } {
   return { since: Date.UTC(Number(year), Number(month) - 1), until: Date.UTC(Number(year), Number(month)) }
 }
 
-/** A time as `2026-10-31`, as `2026-10-31T14:00Z`, or so long ago as `30d`. Other text is wrong usage. */
+/** A time as `2026-10-31`, as `2026-10-31T14:00Z`, or as a duration before now such as `30d`. Other text is wrong usage. */
 function parseTime(flag: string, text: string, now: number): number {
   const isDate = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z)?$/.test(text)
   const at = isDate ? Date.parse(text) : now - (durationMsOf(text) ?? Number.NaN)
@@ -44,8 +44,12 @@ function parseTime(flag: string, text: string, now: number): number {
 
 /** The flags `--since`, `--until` and `--month` of commands that read history. */
 export const periodArgs = {
-  since: { type: 'string', valueHint: '30d', description: 'From a date such as 2026-10-01, or so long ago' },
-  until: { type: 'string', valueHint: 'DATE', description: 'Before a date, or so long ago' },
+  since: {
+    type: 'string',
+    valueHint: '30d',
+    description: 'From a date such as 2026-10-01, or a time ago such as 30d',
+  },
+  until: { type: 'string', valueHint: 'DATE', description: 'Before a date, or a time ago' },
   month: { type: 'string', valueHint: '2026-10', description: 'One month, in UTC' },
 } as const
 

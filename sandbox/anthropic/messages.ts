@@ -273,7 +273,7 @@ function blocksOf(choice: Choice): Block[] {
   return blocks
 }
 
-/** Arguments as an object. Arguments cut off by max_tokens are no JSON; this simulator then shows an empty object. */
+/** Arguments as an object. Arguments cut off by max_tokens are not JSON; this simulator then shows an empty object. */
 function parsedInput(text: string): unknown {
   return parseJson(text) ?? {}
 }

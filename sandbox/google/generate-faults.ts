@@ -4,7 +4,7 @@
 import { asArray, asNumber, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { contentsFault, signs } from './signatures'
 
-/** The names of a part's data, of which it has one. */
+/** The names of a part's data; it has exactly one. */
 const DATA = 'text inlineData fileData functionCall functionResponse executableCode codeExecutionResult'
 const SERVER_DATA = ['toolCall', 'toolResponse']
 const data = [...DATA.split(' '), ...SERVER_DATA]

@@ -1,5 +1,5 @@
 // Simulates OpenAI's responses: items for what a model thinks, says and calls, whole and as events in the recorded
-// order. It must never keep anything: an answer is known only to who received it.
+// order. It must never keep anything: an answer is known only to its receiver.
 
 import { answerTo, type Choice, countOutput, type Question, type Tool, type ToolChoice } from '../answers'
 import { asNumber, asObject, asObjects, asString, type JsonObject } from '../json'

@@ -1,5 +1,5 @@
-// Simulates Runway: three endpoints that check their bodies at once, tasks with what they cost, and videos that take as many credits as
-// the vendor's list says. It must never take an unknown field: the real service does not.
+// Simulates Runway: three endpoints that check their bodies at once, tasks with their cost, and videos that take the credits of
+// the vendor's list. It must never take an unknown field: the real service does not.
 
 import { asArray, asObject, asString, isGiven, type JsonObject } from '../json'
 import { bearerToken, jsonReply, retryAfterHeader } from '../replies'

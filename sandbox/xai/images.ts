@@ -1,5 +1,5 @@
 // Simulates xAI's images: JSON only, sizes refused, references used on one path only, moderation in both of its ways.
-// It must never be kinder than the real service: what that ignores and bills is ignored and billed here.
+// It must never be kinder than the real service: what the real service ignores and bills is ignored and billed here.
 
 import { asArray, asNumber, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { type Picture, picture } from '../pictures'

@@ -178,7 +178,7 @@ export function withSpender(key: Key, spender: Spender): Key {
 /** How often it is looked whether more keys have been imported, in milliseconds. */
 const IMPORTS_MS = 10_000
 
-/** Tells whether a hash is that of an imported key. However many are asked for, the database is asked rarely. */
+/** Whether a hash is that of an imported key. However many are asked for, the database is asked rarely. */
 function importsOf(db: Db, monotonic: () => number): (hash: string) => Promise<boolean> {
   let hashes = new Set<string>()
   let lookedAt = Number.NEGATIVE_INFINITY

@@ -1,4 +1,4 @@
-// Shows keys as JSON, to their operators and to who holds them. It must never show a secret: only its hint.
+// Shows keys as JSON, to operators and to their holders. It must never show a secret: only its hint.
 
 import { Nullable, OneOf } from '../api-operation/operation'
 import { list, maybeCount, maybeText, text } from '../api-operation/schemas'

@@ -124,7 +124,7 @@ function prefixOf(text: string): string | undefined {
 }
 
 /**
- * Secrets that keys of other gateways were imported with: so many characters that nobody finds one by trying.
+ * Secrets that keys of other gateways were imported with: long enough that nobody can guess one.
  */
 const IMPORTED_FORM = /^sk-[\w.-]{17,253}$/
 
@@ -175,7 +175,7 @@ export async function importKey(db: Db, key: HashedKey & KeySettings): Promise<b
   return tryApply(db, insertKey(db, { ...key, isImported: true }))
 }
 
-/** A new key of which only the SHA-256 of its secret is known, in hexadecimal. */
+/** A new key whose secret is known only as its SHA-256, in hexadecimal. */
 interface HashedKey extends Pick<Key, 'id' | 'name' | 'account' | 'hint' | 'pausedAt' | 'createdAt'> {
   hash: string
   webhookSecret: string
@@ -207,10 +207,6 @@ function insertKey(db: Db, key: HashedKey & KeySettings & { isImported: boolean 
 
 const SELECT_KEYS = `select keys.*, frozen_at, closed_at, plan, account_budget, account_budget_period from keys
   left join account_details on account_details.name = keys.account`
-
-export async function listKeys(db: Db): Promise<Key[]> {
-  return (await db.query({ sql: `${SELECT_KEYS} order by keys.created_at, keys.name` })).map(keyOfRow)
-}
 
 /** The names of keys by their ids: of some, or of all. */
 export async function keyNames(db: Db, ids?: readonly string[]): Promise<Map<string, string>> {

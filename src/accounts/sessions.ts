@@ -86,7 +86,7 @@ const OWNER: Record<SessionKind, (id: string, now: string) => string> = {
     where keys.id = ${id} and revoked_at is null and (expires_at is null or expires_at > ${now})
       and paused_at is null and frozen_at is null and closed_at is null`,
 }
-/** In place of the owner of a link of the command line, who is in no table. */
+/** Used for links of the command line, whose owner is in no table. */
 const ROLE_OWNER = "select '' as hash"
 
 function ownerOf({ kind, subject }: SessionOwner, id: string, now: string): string {
@@ -103,7 +103,7 @@ const SELECT_SESSIONS = `select console_sessions.*, case
 
 /**
  * Statements that make a session. The oldest of the same owner ends when there are too many. `link` is the hash of a link
- * that the session uses up. A batch that comes too late changes nothing, nor does one for an owner who may not sign in.
+ * that the session uses up. A batch that comes too late, or is for an owner who may not sign in, changes nothing.
  */
 export function openSession(session: NewSession, linkHash?: string): Statement[] {
   const { kind, subject, now } = session
@@ -196,7 +196,7 @@ export function endSessionsOfAccount(account: string, now: number): Statement {
   }
 }
 
-/** Has the session that changes the secret of its owner go on under the new one. */
+/** Lets the session that changes the secret of its owner continue with the new one. */
 export function followSecret(token: SessionToken, secretHash: string): Statement {
   return {
     sql: 'update console_sessions set secret_hash = $2 where hash = $1',

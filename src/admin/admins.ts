@@ -79,7 +79,7 @@ export async function createAdmin(
   ])
 }
 
-/** A new operator with the right to what the role allows. Rejects with 400 for a name that is none. */
+/** A new operator with the right to what the role allows. Rejects with 400 for an invalid name. */
 export function draftAdmin(
   {
     newId,

@@ -1,4 +1,4 @@
-// The admin API: takes a request to its operation, in five steps: which operation, who asks, may they, what is asked, do
+// The admin API: takes a request to its operation, in five steps: which operation, who is calling, may they, what is asked, do
 // it. It must never do any work for somebody who is not known, nor answer with a secret that it did not just make.
 
 import { Type } from '@sinclair/typebox'
@@ -80,7 +80,7 @@ export class AdminApi {
   }
 
   private async run(request: Request, path: string, from: Sender, onChange: () => void): Promise<object> {
-    // Who is not known does not learn what there is either.
+    // A caller who is not known does not learn what there is either.
     const admin = await this.login(request, from)
     const { route, params } = this.find(request.method, path)
     const { operation } = route
@@ -117,7 +117,7 @@ export class AdminApi {
     if (session) return adminOfSession(db, session, use)
     const authorization = request.headers.get('authorization')
     const address = clientAddress ?? 'unknown'
-    // What a page of another site makes a browser send has no token, and must not close the API to who has one.
+    // What a page of another site makes a browser send has no token, and must not close the API to callers with one.
     const isAttempt = hasToken(authorization)
     if (isAttempt && isFromOtherSite(request, config)) throw fromOtherSite()
     if (isAttempt) this.logins.check(address)

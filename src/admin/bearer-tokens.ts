@@ -27,7 +27,7 @@ interface Verified {
 
 const KINDS: Record<TokenUse, SessionKind> = { adminApi: 'admin', calls: 'key' }
 const CODES = { adminApi: 'invalid_admin_token', calls: 'invalid_api_key' } as const
-/** Three parts in base64url, of which the first is an object in JSON: no secret of this gateway looks so. */
+/** Three parts in base64url, the first an object in JSON: no secret of this gateway looks like this. */
 const FORM = /^eyJ[\w-]+\.([\w-]+)\.[\w-]+$/
 const MOST_LENGTH = 8_192
 const KEPT_MS = 60_000
@@ -39,7 +39,7 @@ export class BearerTokens {
   constructor(private readonly world: BearerWorld) {}
 
   /**
-   * The id of the admin or the key that a token stands for, which is made at the first one. Undefined for what has not the form of
+   * The id of the admin or the key of a token, which is made at the first one. Undefined for what has not the form of
    * a token of a provider, or where none is taken. Rejects with 401, 403, and 503 while the provider does not answer.
    */
   async ownerOf(token: string, use: TokenUse, sender?: Omit<Actor, 'name'>): Promise<string | undefined> {

@@ -94,7 +94,7 @@ function answersOf({ query, reply, isFile }: AdminOperation): object {
     ...(formats.includes('"csv"') && { 'text/csv': text }),
     ...(formats.includes('"html"') && { 'text/html': text }),
   }
-  return { '200': { description: 'As it stands now.', content } }
+  return { '200': { description: 'As it is now.', content } }
 }
 
 function errorOf(status: string, description: string, code: ErrorCode): object {

@@ -1,4 +1,4 @@
-// Failed requests of a period by who caused them: in all, and by day, hour or model. They come from the figures of requests, which
+// Failed requests of a period by cause: in total, and by day, hour or model. They come from the figures of requests, which
 // are not the truth about money: a minute of them can be lost with a crash. It must never write.
 
 import type { UsageDimension } from '../billing/reports/usage-report'

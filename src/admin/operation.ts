@@ -58,7 +58,7 @@ export interface ProcessControl {
   compare(): Promise<Reloading>
   reload(cause: string): Promise<Reloading>
   makeBackup(): Promise<BackupReport>
-  /** Closes months that are older than so many. Rejects with NotClosed where the books or an archive are not right. */
+  /** Closes months that are older than this number. Rejects with NotClosed where the books or an archive are not right. */
   closeMonths(keepMonths: number): Promise<RetentionReport>
 }
 
@@ -162,7 +162,7 @@ export interface Page<Shown> {
   next: string | null
 }
 
-/** A page of rows of which one more than the limit was read. */
+/** A page of rows. One more row than the limit was read. */
 export function pageOf<Row, Shown extends object>(
   rows: readonly Row[],
   limit: number,

@@ -1,4 +1,4 @@
-// The state of a gateway at a glance: figures of a period by hour or day, what stands open now, and what wants somebody's
+// The state of a gateway at a glance: figures of a period by hour or day, what is open now, and what wants somebody's
 // attention. Money comes from the charges, times from the figures of requests. It must never write.
 
 import { fullAccounts, fullKeys } from '../billing/ledger/full-budgets'
@@ -26,7 +26,7 @@ export interface Speed {
   firstByteP99Ms: number | null
   durationP50Ms: number | null
   durationP99Ms: number | null
-  /** Failed requests by who caused them. */
+  /** Failed requests by cause. */
   failedBy: Record<Refuser, number>
 }
 
@@ -52,7 +52,7 @@ export function spanStarts(period: Period): number[] {
   )
 }
 
-/** The period before: as long, and earlier by whole spans, so that each of its spans stands against one of the period. */
+/** The previous period: as long, and earlier by whole spans, so that each of its spans has one of the period to compare with. */
 export function periodBefore(period: Period): Period {
   const spanMs = spanOf(period)
   const shiftMs = Math.ceil((period.until - period.since) / spanMs) * spanMs

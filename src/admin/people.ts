@@ -44,12 +44,12 @@ type Sender = Omit<Actor, 'name'>
 
 /** The tables of owners. */
 const OWNERS: Record<SessionKind, 'admins' | 'keys'> = { admin: 'admins', key: 'keys' }
-/** How often somebody is looked for again who is being made by another request. */
+/** How often a person is looked up again who is being created by another request. */
 const ATTEMPTS = 3
-/** Digits that tell namesakes apart. */
+/** Digits that distinguish people of one name. */
 const SUFFIX_DIGITS = 12
 
-/** Whom a person signs in as, of the kinds that may sign in here: an admin first. Rejects with 403 for who is in no group. */
+/** The owner that a person signs in as, of the kinds that may sign in here: an admin first. Rejects with 403 without a group of the table. */
 export async function ownerOf(
   world: PeopleWorld,
   issuer: Issuer,

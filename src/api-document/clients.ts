@@ -3,7 +3,7 @@
 
 import type { OperationName } from '../contract/operations'
 
-/** The facts that the settings of every client are made of. */
+/** The facts from which the settings of every client are made. */
 interface ClientParts {
   /** The address of the gateway, without /v1. */
   url: string

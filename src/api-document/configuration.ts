@@ -64,7 +64,7 @@ In this order; the first that is there is read:
 
 1. \`--config FILE\`, then the variable \`GATEWAY_CONFIG\`
 2. the working directory
-3. beside the executable
+3. next to the executable
 4. the user's folder for settings: \`~/.config/gateway\`, on macOS and Windows the system's own
 5. \`/etc/gateway\`
 
@@ -107,9 +107,9 @@ price: {
   },
   // By the service tier that the vendor's answer reports: a factor, or a table like the one above.
   service_tiers: { flex: '0.5', priority: '2' },
-  // The least that a request costs which is charged at all.
+  // Minimum charge of a request that is charged at all.
   minimum: '0.0001',
-  // For people: where the list stands, and since when.
+  // For people: where the list was published, and when.
   source: 'https://example.com/pricing', as_of: '2026-11',
 }
 \`\`\`

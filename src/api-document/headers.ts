@@ -103,7 +103,7 @@ export const respondingLater: Parameter = {
   name: 'Prefer',
   in: 'header',
   description:
-    '`respond-async` answers 202 with a task at once (RFC 7240); `respond-async, wait=10` waits for its end so many seconds before. Ignored where it cannot be.',
+    '`respond-async` answers 202 with a task at once (RFC 7240); `respond-async, wait=10` first waits up to 10 seconds for its end. Ignored where it cannot be applied.',
   schema: { type: 'string' },
 }
 

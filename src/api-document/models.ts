@@ -12,7 +12,7 @@ const effects: readonly (readonly [setting: string, trait: string, effect: strin
     '`sampling`: `never`, or `unless_thinking` while it thinks',
     'left out',
   ],
-  ['`top_p` beside `temperature`', '`bothSampling`: `false`', 'left out'],
+  ['`top_p` together with `temperature`', '`bothSampling`: `false`', 'left out'],
   ['stop sequences', '`stop`: `false`', 'left out'],
   ['`frequency_penalty`, `presence_penalty`', '`penalties`: `false`', 'left out'],
   ['`logit_bias`', '`logitBias`: `false`', 'left out'],
@@ -24,12 +24,12 @@ const effects: readonly (readonly [setting: string, trait: string, effect: strin
   ['`strict` of a tool', '`strictTools`: `false`', 'left out, and named in `x-gateway-ignored`'],
   [
     '`parallel_tool_calls`',
-    '`parallelCalls`: `false`, or `unless_minimal` beside the effort `minimal`',
+    '`parallelCalls`: `false`, or `unless_minimal` with the effort `minimal`',
     'left out',
   ],
   ['`max_tokens` of a chat completion', '`maxTokens`: `false`', 'sent as `max_completion_tokens`'],
   ['`thinking: { type: disabled }`', '`thinking`: `always`', 'the lowest effort of the model'],
-  ['an effort beside `thinking: { type: disabled }`', '`offEfforts` without it', 'the next below'],
+  ['an effort together with `thinking: { type: disabled }`', '`offEfforts` without it', 'the next below'],
   ['a budget of thinking', '`thinkingForms` without `budget`', 'the effort that it stands for'],
   ['an effort, or adaptive thinking', '`thinkingForms` with `budget` and without `adaptive`', 'a budget'],
   [

@@ -119,7 +119,7 @@ export const replySchemas: Record<string, Schema> = {
   }),
   Interaction: {
     type: 'object',
-    description: 'The answer of models whose request has `input` and is no message.',
+    description: 'The answer of models whose request has `input` instead of messages.',
   },
   VideoTask: object(
     {

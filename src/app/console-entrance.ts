@@ -47,7 +47,7 @@ export class ConsoleEntrance {
   /** At the listener of the admin API: admins, whoever reaches it. */
   readonly atAdminPort: ConsoleAtPort = (request, listener) => this.answer(request, listener, ['admin'])
 
-  /** Ends what pages watch, and what they begin to watch from now on. */
+  /** Ends the live events of pages, and those that they begin from now on. */
   async stop(): Promise<void> {
     this.isStopped = true
     if (this.server) (await this.server).stop()

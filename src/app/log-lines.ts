@@ -18,7 +18,7 @@ interface LogLine {
 export function formatLine({ at, level, event, fields }: LogLine, format: LogFormat): string {
   const time = new Date(at).toISOString()
   if (format === 'json') {
-    // In two parts: an object made of both takes longer than writing it.
+    // In two parts: an object made from both takes longer than writing it.
     const rest = JSON.stringify(fields).slice(1)
     const start = `{"at":"${time}","level":"${level}","event":${JSON.stringify(event)}`
     return `${start}${rest === '}' ? '' : ','}${printable(rest)}\n`

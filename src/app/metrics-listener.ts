@@ -30,13 +30,13 @@ interface MetricsListenOptions {
   /** Present where several sockets may listen on one port, so that another process can take it over. */
   sockets?: Sockets | undefined
   /** The process whose place this one takes. */
-  beside?: Predecessor | undefined
+  predecessor?: Predecessor | undefined
 }
 
 /** Opens the listener that the configuration asks for; undefined if it asks for none. Throws if its address cannot be used. */
 export function listenForMetrics(
   world: World,
-  { sockets, beside }: MetricsListenOptions,
+  { sockets, predecessor }: MetricsListenOptions,
 ): MetricsListener | undefined {
   const { host = DEFAULT_HOST, port, token } = world.config.metrics ?? {}
   if (port === undefined) return undefined
@@ -51,7 +51,7 @@ export function listenForMetrics(
   const origin = `http://${inBrackets(host)}`
   // Another gateway there would answer every other question, about its own requests.
   const canShare = sockets !== undefined
-  if (canShare && portOfAddress(beside?.metricsUrl ?? '') !== port) assertFree({ hostname: host, port })
+  if (canShare && portOfAddress(predecessor?.metricsUrl ?? '') !== port) assertFree({ hostname: host, port })
   const server = Bun.serve({ hostname: host, port, reusePort: canShare, development: false, fetch: answer })
   return {
     url: `${origin}:${server.port}/metrics`,

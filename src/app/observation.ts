@@ -83,7 +83,7 @@ export async function openRequests(
     },
     async close() {
       await requestLog.flush()
-      // The database may be away, and a stop must end all the same.
+      // The database may be unavailable, and a stop must end anyway.
       await figures.store(parts.now()).catch(() => {})
       await refusals.store().catch(() => {})
       await requestLog.close()

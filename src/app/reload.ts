@@ -23,7 +23,7 @@ export class Reloads {
 
   constructor(private readonly parts: ReloadParts) {}
 
-  /** Tells what a reload would change now. */
+  /** Lists what a reload would change now. */
   async compare(): Promise<Reloaded> {
     const read = await this.readNow()
     return 'faults' in read ? read : { changes: changesBetween(this.parts.world.config, read.config) }

@@ -83,7 +83,7 @@ export function createApp(
       if (request.method === 'GET') restAfter(response, app.server, request, world.config)
       if (!(response instanceof Response)) return
       if (place.isLeft) response.headers.set('connection', 'close')
-      // Errors that are no GatewayError, such as a part of a file that is not there.
+      // Errors other than a GatewayError, such as a missing part of a file.
       if (response.status >= 400 && !response.headers.has(SHOULD_RETRY))
         response.headers.set(SHOULD_RETRY, String(canRepeatHelp(response.status)))
       if (isShared(request)) cors.share(request, response.headers)

@@ -32,7 +32,7 @@ export interface Server {
   metricsUrl: string | undefined
   /** Where the admin API is, if it has a listener of its own. */
   adminUrl: string | undefined
-  /** Tells what a reload would change. */
+  /** Lists what a reload would change. */
   compare(): Promise<Reloaded>
   /** Reads the configuration again and puts it in force. `cause` is for the log. */
   reload(cause: string): Promise<Reloaded>
@@ -71,7 +71,7 @@ interface ServerOptions {
   /** The processes that serve from the data directory; absent if there is this one only. */
   processes?: Processes
   /** The process whose place this one takes. */
-  beside?: Predecessor | undefined
+  predecessor?: Predecessor | undefined
   /** The socket of the gateway that was opened for this process. */
   passed?: PassedSocket | undefined
   /** Absent: connections are not counted. */
@@ -159,7 +159,7 @@ function reloadsOf(
   })
 }
 
-/** Opens all that listens, or nothing: an open world keeps the process alive. */
+/** Opens all listeners, or none: an open world keeps the process alive. */
 async function openListeners(
   app: ReturnType<typeof createApp>,
   options: ServerOptions,
@@ -279,7 +279,7 @@ class Ending {
     unwatch()
     const jobs = Promise.all([metrics?.stop(), admins?.stop(), scheduler.stop()])
     await this.waitFor('jobs', jobs, KEPT_FOR_CLOSING_MS)
-    // The database may be away, and a stop must end all the same.
+    // The database may be unavailable, and a stop must end anyway.
     await deadline.within(
       world.followTime().catch(() => {}),
       undefined,

@@ -12,7 +12,7 @@ export interface BackupPlace {
   prepare(): Promise<void>
   /** Takes over the file at `path` under a name. */
   put(path: string, name: string): Promise<void>
-  /** Brings a backup to a new file. Throws if there is none of this name. */
+  /** Brings a backup to a new file. Throws if no backup has this name. */
   bring(name: string, path: string): Promise<void>
   has(name: string): Promise<boolean>
   /** Names of all backups, oldest first. */
@@ -24,7 +24,7 @@ const NAME = /^gateway-\d{8}T\d{6}Z\.sqlite\.zst$/
 const PART_BYTES = 8 * 1024 * 1024
 /** The end of the name of a file that is on its way from another disk. */
 const ON_ITS_WAY = '.part'
-/** Such a file of a backup or an archive that has not grown for so long is of a process that was killed, in milliseconds. */
+/** Such a file of a backup or an archive that has not grown for this time, in milliseconds, belongs to a process that was killed. */
 const ABANDONED_MS = 86_400_000
 const ABANDONED = /^(gateway-\d{8}T\d{6}Z\.sqlite|charges-\d{4}-\d\d-[0-9a-f]{64}\.ndjson)\.zst\.part$/
 

@@ -1,4 +1,4 @@
-// Tells operators of the upstreams of a configuration: where each is, whether it has a key, and what else is set. It must
+// Describes the upstreams of a configuration to operators: where each is, whether it has a key, and what else is set. It must
 // never show a key, nor an address with one in it.
 
 import { type Config, isRoute, sharesOf } from '../config/schema'

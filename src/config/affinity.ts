@@ -1,6 +1,6 @@
 // The setting of session affinity. Names that cannot distinguish sessions must be faults: all requests would go to one key.
 
-import { type Static, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { asObject } from '../lib/objects'
 import { closed, optionalSetting } from '../lib/setting'
 
@@ -13,7 +13,6 @@ export const AffinityEntry = Type.Object(
   },
   closed,
 )
-export type AffinityConfig = Static<typeof AffinityEntry>
 
 /** Headers that have the same value in all sessions of a client, or another one in each request. */
 const NOT_OF_SESSIONS: ReadonlySet<string> = new Set([

@@ -49,7 +49,7 @@ const DEFAULT_KEEP = '30d'
 const DEFAULT_BODIES = { keep: '7d', maxBodyBytes: '64KB', maxBytes: '1GB' } as const
 const MOST_BODY_BYTES = 1_000_000
 
-/** The fault of a removed setting of the log, with what to use instead; undefined for a place that is none of these. */
+/** The fault of a removed setting of the log, with what to use instead; undefined for any other setting. */
 export function removedLogSetting(place: string): string | undefined {
   if (place !== 'log.to' && place !== 'log.clickhouse') return undefined
   return 'log: requests are no longer written to ClickHouse; remove log.to and log.clickhouse. They are kept in the database, for many requests in PostgreSQL (`database`), and `telemetry` sends them to a collector over OTLP, which can write to ClickHouse'

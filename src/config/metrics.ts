@@ -16,7 +16,7 @@ export const MetricsEntry = Type.Object(
       Type.Integer({ minimum: 0, maximum: 65535 }),
     ),
     token: optionalSetting(
-      'Who reads must send it: `Authorization: Bearer …`. At least 16 characters.',
+      'Readers must send it as `Authorization: Bearer …`. At least 16 characters.',
       Type.String({ minLength: 16 }),
     ),
   },

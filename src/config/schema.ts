@@ -69,7 +69,7 @@ const Server = Type.Object(
       TlsEntry,
     ),
     trustedProxies: optionalSetting(
-      'Networks of proxies that say whom they call for, as CIDR: `10.0.0.0/8`. Only their `x-forwarded-for` is read, and that of `unixSocket`; their connections are not limited by address. Default: none.',
+      'Networks of proxies that name the client they forward for, as CIDR: `10.0.0.0/8`. Only their `x-forwarded-for` is read, and that of `unixSocket`; their connections are not limited by address. Default: none.',
       Type.Array(Type.String()),
     ),
     drainSeconds: optionalSetting(
@@ -346,7 +346,7 @@ export function faultsOf(value: unknown): string[] {
 
 /**
  * The errors of a value. Whether there are any is checked first, which takes a hundredth of the time; by reading the schema,
- * because code made of it would be used once, and making it is half of a start.
+ * because code made from it would be used once, and making it is half of a start.
  */
 function errorsOf(schema: TSchema, value: unknown): Iterable<ValueError> {
   return Check(schema, value) ? [] : Errors(schema, value)

@@ -1,5 +1,5 @@
 // The part of the configuration that names identity providers (OpenID Connect): who may sign in, and as what. It must never
-// let anybody in whom no group names.
+// admit anybody who is in no group of the table.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'
@@ -37,7 +37,7 @@ export const TokensEntry = Type.Object(
       Type.Boolean(),
     ),
     audience: optionalSetting(
-      'Whom a token must be for (its `aud`). Default: `clientId`, and `cliClientId`.',
+      'The audience that a token must name (its `aud`). Default: `clientId`, and `cliClientId`.',
       Type.String({ minLength: 1, maxLength: 256 }),
     ),
     cliClientId: optionalSetting(
@@ -71,7 +71,7 @@ export const SignInEntry = Type.Object(
       Type.String({ pattern: '^([!#-~]+ )*openid( [!#-~]+)*$', maxLength: 500 }),
     ),
     groupsClaim: optionalSetting(
-      'The claim that lists the groups of who signs in. A dot leads into a claim: `realm_access.roles`. `email` counts only if it is verified. Default: `groups`.',
+      'The claim that lists the groups of the person. A dot leads into a claim: `realm_access.roles`. `email` counts only if it is verified. Default: `groups`.',
       Type.String({ minLength: 1, maxLength: 200 }),
     ),
     groups: requiredSetting(

@@ -9,7 +9,7 @@ const Line = Type.String({ minLength: 1, maxLength: 200 })
 
 export const SellerEntry = Type.Object(
   {
-    name: requiredSetting('The name of who sells.', Line),
+    name: requiredSetting('The name of the seller.', Line),
     address: optionalSetting('Its address, line by line.', Type.Array(Line, { maxItems: 8 })),
     taxId: optionalSetting('Its number with the tax office.', Line),
     contact: optionalSetting('Where to ask: an e-mail address or a web page.', Line),

@@ -80,7 +80,7 @@ export async function beginSession(
   return { token: new SessionToken(text), cookies }
 }
 
-/** The name in the audit trail of who signs in: it distinguishes holders of keys from admins. */
+/** The name of the user in the audit trail: it distinguishes holders of keys from admins. */
 export function actorNameOf({ kind, name }: { kind: SessionKind; name: string }): string {
   return kind === 'key' ? `key ${name}` : name
 }

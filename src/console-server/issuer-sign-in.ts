@@ -1,5 +1,5 @@
 // Sign-in by an identity provider: POST /console/sign-in/NAME sends the browser there, and it comes back to …/callback with a code.
-// What it was sent with stands sealed in a cookie of that browser, so that nothing is kept here and no other browser can end it.
+// What it was sent with is sealed in a cookie of that browser, so that nothing is kept here and no other browser can end it.
 // It must never send a browser to an address that a request names, nor log or show a code.
 
 import { makeSessionToken } from '../accounts/sessions'

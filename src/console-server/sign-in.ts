@@ -137,7 +137,7 @@ export class SignIn {
       base: asked.base,
       isSecure: isPageSecure(request),
     })
-    // A link that was used meanwhile signs nobody in, nor does anything of an owner who was revoked meanwhile.
+    // A link that has been used meanwhile signs nobody in, and neither does anything of an owner who has been revoked.
     if (!begun) throw asked.link === undefined ? sessionEnded() : unusableLink()
     const found = await this.ownerOfSession(begun.token, owner.kind, place.clientAddress)
     if (!found) throw unusableLink()

@@ -1,7 +1,7 @@
 // The address of the page, which holds the whole state: the page, the row that is open, filters and the range of time. All
-// of it stands behind the `#`, so that a proxy's path does not matter and nothing of it reaches a log. Pages read
-// `address.value`, make links with `hrefOf`, and change filters with `setQuery`. State that a colleague should see when he
-// gets the address must never stand elsewhere.
+// of it is behind the `#`, so that a proxy's path does not matter and nothing of it reaches a log. Pages read
+// `address.value`, make links with `hrefOf`, and change filters with `setQuery`. State that a colleague who gets the address
+// should see must never be kept elsewhere.
 
 import { computed, signal } from '@preact/signals'
 

@@ -1,6 +1,6 @@
 // All that the console asks of the gateway: `call('getAccount', { params, query })`. `operations` lists the operations of
 // the admin API that pages use; what each takes and answers is known from the operation itself. Addresses are relative to
-// the page, so that it works below a path of a proxy. A secret must never be kept here: who asks is known by a cookie that
+// the page, so that it works below a path of a proxy. A secret must never be kept here: the user is known by a cookie that
 // scripts cannot read.
 
 import { signal } from '@preact/signals'
@@ -104,13 +104,13 @@ export interface Session {
 /** Whether the paths of keys are asked with a key in place of the session. What a page shows by its address has no key. */
 export const isCallingAs = (): boolean => callingKey !== null
 
-/** Who looks: undefined until the server has said it, null for nobody. */
+/** Who is signed in: undefined until the server has said it, null for nobody. */
 export const session = signal<Session | null | undefined>(undefined)
 
 /** How many changes this page has made: each can have changed what was answered before. */
 export const changes = signal(0)
 
-/** Why a sign-in by an identity provider came to nothing; empty for none. */
+/** Why a sign-in by an identity provider failed; empty if none did. */
 export const signInFault = signal('')
 
 /** Whether vendors are simulated. */
@@ -118,7 +118,7 @@ export const isSandbox = signal(false)
 
 const ROLES = ['viewer', 'operator', 'owner'] as const
 
-/** Whether who looks has this role. What they may not do is not offered; the server refuses it all the same. */
+/** Whether the signed-in user has this role. What they may not do is not offered, and the server refuses it in any case. */
 export function hasRole(role: (typeof ROLES)[number]): boolean {
   const own = session.value?.role
   return own !== undefined && ROLES.indexOf(own) >= ROLES.indexOf(role)
@@ -229,7 +229,7 @@ export async function send(
     ...(signal && { signal }),
   })
   if (response.ok) return response
-  // The session has ended: whoever looks signs in again, and comes back to the same address.
+  // The session has ended: after a new sign-in the same address opens again.
   if (response.status === 401 && session.peek() && secret === null) enter(null)
   throw await errorOf(response)
 }
@@ -256,7 +256,7 @@ export function kindBefore(): Session['kind'] | null {
   return kind === 'admin' || kind === 'key' ? kind : null
 }
 
-/** Asks who looks, and what gateway it is. Nobody signed in is not an error. */
+/** Asks who is signed in, and what gateway it is. Nobody signed in is not an error. */
 export async function readSession(): Promise<void> {
   const isKnown = kindBefore() !== null
   const response = isKnown

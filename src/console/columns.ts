@@ -86,7 +86,7 @@ function compare(one: SortValue, two: SortValue, isDescending: boolean): number 
   return isDescending ? -difference : difference
 }
 
-/** The columns that give way, by their places, so that at least so many pixels become free. */
+/** The columns that give way, by their places, so that at least a number of pixels become free. */
 export function givingWay<Row>(
   columns: readonly Column<Row>[],
   widths: readonly number[],

@@ -46,7 +46,7 @@ function beginOfMonth(at: number): number {
   return Date.UTC(time.getUTCFullYear(), time.getUTCMonth(), 1)
 }
 
-/** A time of the calendar so many months before; the last day of a month that is shorter. */
+/** A time of the calendar a number of months earlier; the last day if that month is shorter. */
 function monthsBefore(at: number, months: number): number {
   const time = new Date(at)
   const first = Date.UTC(time.getUTCFullYear(), time.getUTCMonth() - months, 1)

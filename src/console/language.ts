@@ -1,6 +1,6 @@
 // The language of the console: the one that was chosen in this browser, otherwise the first of the browser's own that there are
 // texts in. Numbers and times are written as it writes them. English is part of the program; another language is loaded for
-// those who read it. To add one, add its name here and its texts beside those of texts/german.ts.
+// those who read it. To add one, add its name here and its texts next to texts/german.ts.
 
 /** Languages that there are texts in, by their codes, each named as its readers name it. */
 export const LANGUAGES = { en: 'English', de: 'Deutsch' } as const
@@ -44,7 +44,7 @@ const short = new Intl.NumberFormat(language, { notation: 'compact', maximumFrac
 export const numberText = (number: number): string => whole.format(number)
 /** A number in short: `812`, `41.2K`, `3.1M`. */
 export const shortNumberText = (number: number): string => short.format(number)
-/** A number with exactly so many decimals: `1.80`. */
+/** A number with a fixed number of decimals: `1.80`. */
 export function decimalText(number: number, decimals: number): string {
   const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals }
   return number.toLocaleString(language, digits)

@@ -52,7 +52,7 @@ effect(() => {
   }
 })
 
-/** A number that grows with each event of a kind; it stands still while `isOn` is false. */
+/** A number that grows with each event of a kind; it does not change while `isOn` is false. */
 export function useLive(kind: LiveEvent, isOn = true): number {
   useEffect(() => {
     if (!isOn) return

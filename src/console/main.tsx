@@ -1,4 +1,4 @@
-// The console begins here: it asks who looks, and shows the sign-in or the frame with the page of the address. How it is
+// The console begins here: it asks who is signed in, and shows the sign-in or the frame with the page of the address. How it is
 // made: `pages.ts` lists the pages, `pages/` has a file for each, `parts/` what they are made of, `api.ts` all that is
 // asked of the gateway, `address.ts` the state, `texts.ts` all words, `app.css` and `styles/` the look.
 
@@ -17,7 +17,7 @@ import './browser-language'
 
 /** Figures up to now are asked for again this often, while the page is seen, in milliseconds. */
 const CLOCK_MS = 60_000
-/** The page that a program sends people to, which stands alone: nothing next to the question can be clicked by mistake. */
+/** The page that a program sends people to. It has nothing next to the question that could be clicked by mistake. */
 const ALLOW_PAGE = 'allow'
 
 /**
@@ -55,7 +55,7 @@ function Console() {
 document.documentElement.lang = language
 const place = document.getElementById('console')
 if (!place) throw new Error('the page has no place for the console')
-// The page comes while it is asked who looks, and what the document itself shows stays until that is known.
+// The page is loaded while it asks who is signed in, and what the document itself shows stays until that is known.
 const kind = kindBefore()
 if (kind)
   pageOf(kind, address.value.page)

@@ -14,7 +14,7 @@ export interface ConsolePage {
   kind: 'admin' | 'key'
   /** The letter that opens it after `g`. */
   letter: string
-  /** Whether the bar of a narrow screen has it; the others stand behind `More`. */
+  /** Whether the bar of a narrow screen has it; the others are behind `More`. */
   isMain?: boolean
   load(): Promise<{ default: FunctionComponent }>
 }
@@ -166,7 +166,7 @@ export const pages: readonly ConsolePage[] = [
   },
 ]
 
-/** The page of a name for who looks; the first one of theirs for an unknown name. */
+/** The page of a name for the signed-in user; their first one for an unknown name. */
 export function pageOf(kind: ConsolePage['kind'], name: string): ConsolePage | undefined {
   const own = pages.filter((page) => page.kind === kind)
   return own.find((page) => page.name === name) ?? own[0]

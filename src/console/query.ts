@@ -1,4 +1,4 @@
-// Answers of the server by the question that was asked. Who asks a question again gets its last answer at once, as after Back,
+// Answers of the server by the question that was asked. A question that is asked again gets its last answer at once, as after Back,
 // and the new one when it comes; a question that is being asked is not asked twice. A change through this page makes the
 // answers that are seen be asked again, and the others be forgotten. Nothing may outlive the session that asked.
 

@@ -1,4 +1,4 @@
-// Views that were saved in this browser: pages with their filters and range, by names, for each who signs in. Saving keeps the
+// Views that were saved in this browser: pages with their filters and range, by names, for each user. Saving keeps the
 // address and never what it shows.
 
 import { signal } from '@preact/signals'

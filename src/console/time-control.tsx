@@ -36,7 +36,7 @@ interface Range {
   until: string | null
 }
 
-/** The calendar month, in UTC as statements have it, which lies so many before the one that runs. */
+/** The calendar month, in UTC as statements have it, a number of months before the current one. */
 function monthBefore(months: number, now: number): Range {
   const at = new Date(now)
   const begin = (back: number) =>
@@ -142,7 +142,7 @@ function RangeDialog({ close }: { close(): void }) {
     <Dialog title={words.title} close={close} closing={null}>
       <Form
         action={words.show}
-        beside={
+        aside={
           <button type="button" class="plain" onClick={close}>
             {texts.cancel}
           </button>

@@ -1,4 +1,4 @@
-// The zone that times are shown in: that of the browser, or UTC, as who looks has chosen in this browser. Every format of a time
+// The zone that times are shown in: that of the browser, or UTC, as chosen in this browser. Every format of a time
 // with a clock or a day is made here, so that no two times of a page are in different zones. What the server sums by day is by
 // days in UTC, which pages say next to the figures.
 

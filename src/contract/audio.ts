@@ -1,4 +1,4 @@
-// The part of a payload contract that reads sound: samples, of which the gateway makes a file, or a file that the vendor makes.
+// The part of a payload contract that reads sound: samples that the gateway turns into a file, or a file that the vendor makes.
 // Types only. Nothing here must know a vendor or how a sound is sent on.
 
 import type { PcmFormat } from '../lib/file-formats/wav'
@@ -9,7 +9,7 @@ import type { Quantities } from './units'
 type ReadStatus = (json: unknown, event: string) => number | undefined
 
 /**
- * Reads samples, of which the gateway makes the file: each event of the vendor's stream, or its reply, holds a piece of
+ * Reads samples that the gateway turns into the file: each event of the vendor's stream, or its reply, holds a piece of
  * them or their address.
  */
 export interface SamplesContract<Body = unknown> {
@@ -37,7 +37,7 @@ export interface AudioFileContract<Body = unknown> {
   /** The events for a caller who asks for them instead of the file; undefined for the others. */
   events(body: Body): AudioEvents | undefined
   /**
-   * Quantities for so many bytes of a file, for an answer without figures of the vendor. Absent, or undefined: the quote is
+   * Quantities for a number of bytes of a file, for an answer without figures of the vendor. Absent, or undefined: the quote is
    * paid, whatever was delivered.
    */
   estimate?(bytes: number, body: Body, model: Model): Quantities | undefined

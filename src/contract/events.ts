@@ -1,5 +1,5 @@
 // The events that operators can have sent to them, in one table: configurations are checked by it, and texts and
-// documents are made of it. Pure.
+// documents are made from it. Pure.
 
 interface EventType {
   meaning: string

@@ -79,7 +79,7 @@ export function holdExpired(): GatewayError {
   const error = new GatewayError(503, {
     code: 'hold_expired',
     message:
-      'The gateway stood still before it sent the request. Nothing was sent and nothing is charged. Try again.',
+      'The gateway was paused before it sent the request. Nothing was sent and nothing is charged. Try again.',
     headers: { 'retry-after': '1' },
   })
   return Object.assign(error, { notTaken: true })

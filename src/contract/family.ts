@@ -65,9 +65,9 @@ export interface LeanHold {
   firstTokens: number
 }
 
-/** Facts about an answer that is kept, or of which a part is sealed, made before the vendor is called. */
+/** Facts about an answer that is kept or partly sealed, made before the vendor is called. */
 export interface AnswerContext {
-  /** Id of the answer, of which ids of its parts are made: a prefix, and random hexadecimal digits that cannot be guessed. */
+  /** Id of the answer, from which the ids of its parts are made: a prefix, and random hexadecimal digits that cannot be guessed. */
   id: string
   /** True if the answer is kept for later requests of the account. */
   isKept: boolean
@@ -199,7 +199,7 @@ export interface MadeFamily<Body = unknown> extends Contract<Body> {
   call(parsed: ParsedRequest<Body>, model: Model, dataUrls?: DataUrls): Call | Call[]
   /** The call that is tried once instead of a refused one; undefined if the refusal is final. Absent: it always is. */
   callAfter?(refusal: GatewayError, parsed: ParsedRequest<Body>, model: Model): Call | undefined
-  /** True if each reply is a result by itself: the answer is made of those that came, even if other calls failed. */
+  /** True if each reply is a result by itself: the answer is made from those that arrived, even if other calls failed. */
   isSeparable?: true
   /** Addresses in the vendor's replies whose files the reply holds as base64. Absent: none. */
   files?(replies: readonly unknown[], body: Body): readonly string[]

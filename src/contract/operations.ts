@@ -40,7 +40,7 @@ interface OperationRow {
   answer?: {
     description: string
     example: object
-    /** Media types of answers that are no JSON. */
+    /** Media types of answers that are not JSON. */
     texts?: readonly string[]
     /** Server-sent events, if the request has `stream: true`. */
     events?: string

@@ -15,7 +15,7 @@ export interface PriceTable<Each = number> {
   tier: string | null
   /** The table applies to requests with more input tokens than this. */
   above: number
-  /** The least that a request costs, in pico-dollars. */
+  /** The minimum charge of a request, in pico-dollars. */
   minimumPico: number
   /** Prices as they are listed. */
   listed: { [unit in Unit]?: Each }

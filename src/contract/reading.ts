@@ -28,7 +28,7 @@ export type Made =
    * charged.
    */
   | { kind: 'shown'; text?: string; counted?: Quantities }
-  /** Text around a result that is still to come; worth nothing without it, unless the caller leaves. */
+  /** Text around a result that is still to come; it has no value without the result, unless the caller leaves. */
   | { kind: 'words'; text?: string }
   /**
    * A first state of a result: charged to a caller who leaves after it, free for a caller whose answer breaks off after

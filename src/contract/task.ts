@@ -69,7 +69,7 @@ export type ResultAnswer = { reply: object } | { status: number; error: { code: 
 export interface OwnTaskForm {
   /** Members of the answer to a submit, besides those of every task. */
   submitted(upstreamId: string): object
-  /** A task in the vendor's words, made of its document here. */
+  /** A task in the vendor's words, made from its document here. */
   shown(upstreamId: string, document: Readonly<Record<string, unknown>>): { status: number; body: object }
 }
 

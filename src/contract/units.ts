@@ -22,7 +22,7 @@ interface UnitRow {
   /** Units that a held one may become when the vendor reports the real usage. */
   becomes?: readonly string[]
   /**
-   * Largest believed figure of an upstream: so many times the quote, and so many more. Absent: any. Tokens of a side
+   * Largest accepted figure of an upstream: a multiple of the quote, plus a number. Absent: any. Tokens of a side
    * are judged together instead.
    */
   most?: { times: number; more: number }

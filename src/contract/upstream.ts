@@ -133,7 +133,7 @@ export interface StreamFraming {
   createDecoder(): StreamDecoder
 }
 
-/** Turns pieces of a stream into server-sent events. Throws for what is no such stream. */
+/** Turns pieces of a stream into server-sent events. Throws if the bytes are not such a stream. */
 export interface StreamDecoder {
   push(bytes: Uint8Array): string
   /** Ends the stream; throws if a frame is cut off. */

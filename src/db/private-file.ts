@@ -5,13 +5,13 @@ import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 
 const OWNER_ONLY = 0o600
 /** Endings of the files of one database. Files made later get the mode of the database itself. */
-const BESIDE = ['', '-wal', '-shm', '-journal']
+const SUFFIXES = ['', '-wal', '-shm', '-journal']
 
 /** Creates a database file if absent, and makes it and the files next to it private. */
 export function makePrivate(path: string): void {
   if (path === ':memory:') return
   attempt(() => closeSync(openSync(path, 'a', OWNER_ONLY)))
-  for (const suffix of BESIDE) {
+  for (const suffix of SUFFIXES) {
     const file = path + suffix
     if (existsSync(file)) attempt(() => chmodSync(file, OWNER_ONLY))
   }

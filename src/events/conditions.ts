@@ -45,7 +45,7 @@ const JUST_NOW_MS = 60_000
 /** How long it is remembered that something has come and gone. */
 const REMEMBERED_MS = 86_400_000
 /** The most conditions that are reported at a time. */
-const MOST_TOLD = 200
+const MOST_SENT = 200
 
 /** The statement that notes a condition, which lasts for some time unless it is seen again. */
 export function noteCondition(
@@ -104,7 +104,7 @@ export function newAmong(type: EventName, now: number, repeatMs: number, current
     sql: `select * from (${current.sql}) as found where not exists (select 1 from event_conditions c
         where c.type = ${ofType} and c.subject = found.subject and c.lasts_until = ${forever}
         and (c.told_at is null or c.told_at > ${before}))
-      limit ${MOST_TOLD}`,
+      limit ${MOST_SENT}`,
     parameters,
   }
 }
@@ -116,7 +116,7 @@ export async function dueConditions(db: Db, now: number, repeatMs: number): Prom
       (told_at is null and lasts_until > $1 and (type <> 'upstream.down' or seen_at - began_at >= ${DOWN_MS}))
       or (told_at is not null and lasts_until <= $1)
       or (told_at <= $2 and type not in (${SENT_ONCE}) and (lasts_until = ${UNTIL_ENDED} or seen_at > $1 - ${JUST_NOW_MS}))
-      order by type, subject limit ${MOST_TOLD}`,
+      order by type, subject limit ${MOST_SENT}`,
     parameters: [now, now - repeatMs],
   })
   return rows.map(conditionOfRow).map((condition) => ({ ...condition, state: stateOf(condition, now) }))

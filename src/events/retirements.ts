@@ -9,7 +9,7 @@ import { noteCondition } from './conditions'
 
 /** Days before the end of a model at which an event is sent, fewest first. */
 const STEPS = [1, 7, 30]
-/** Models that nobody has named for so long are left out. */
+/** Models that nobody has used for this time are left out. */
 const USED_WITHIN_MS = 30 * DAY_MS
 
 type Ending = Pick<Model, 'id' | 'retirement'>

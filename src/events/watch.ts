@@ -38,7 +38,7 @@ interface WatchWorld extends Pick<System, 'now' | 'newId'> {
 }
 
 /** Turns of telling, and of reading the books, which takes longer. */
-const TELL_MS = 10_000
+const SEND_MS = 10_000
 const BOOKS_MS = 50_000
 
 /** Checks once: stores the conditions, and writes the events to send. */
@@ -59,7 +59,7 @@ export async function watchEvents(world: WatchWorld): Promise<void> {
     notices.putBack(noted)
     throw error
   }
-  if (!(await claimTurn(db, 'events', TELL_MS, at))) return
+  if (!(await claimTurn(db, 'events', SEND_MS, at))) return
   if (await claimTurn(db, 'events of books', BOOKS_MS, at)) {
     await checkLedger(db, settings, at, config.plans)
     await checkBackupAge(world, at)

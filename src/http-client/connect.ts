@@ -26,8 +26,8 @@ export interface ServerAddress {
 /** Silence after which the system asks whether the other side is still there. */
 const KEEP_ALIVE_MS = 60_000
 /**
- * Pause before another try where all descriptors of the process are taken, in milliseconds: meanwhile silent callers are closed
- * to make room.
+ * Pause before another try if all descriptors of the process are in use, in milliseconds. Silent callers are closed meanwhile to
+ * make room.
  */
 const FULL_PAUSE_MS = 20
 

@@ -20,7 +20,7 @@ export function authorizationLine({ authorization }: Pick<HttpProxy, 'authorizat
   return authorization === undefined ? '' : `proxy-authorization: ${authorization}\r\n`
 }
 
-/** Reads `http://user:password@proxy.example.com:3128`, also without its scheme. Throws for what is no such address. */
+/** Reads `http://user:password@proxy.example.com:3128`, also without its scheme. Throws for anything else. */
 export function readProxy(text: string): HttpProxy {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`)
   if (url?.protocol !== 'http:' || url.hostname === '') {

@@ -14,7 +14,7 @@ export interface ResponseSink {
   end(reusable: boolean): void
 }
 
-/** Thrown for bytes that are no HTTP/1.1 response. */
+/** Thrown for bytes that are not an HTTP/1.1 response. */
 export class MalformedResponse extends Error {}
 
 const MAX_HEAD_BYTES = 64 * 1024

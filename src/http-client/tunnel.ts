@@ -77,7 +77,7 @@ function faultIn(answer: string): string | undefined {
 }
 
 const START = 'HTTP/1.'
-const NO_HTTP = 'the proxy answered with something that is no HTTP'
+const NO_HTTP = 'the proxy answered with something other than HTTP'
 
 /** The reason in words for a proxy that answers with this status. */
 export function proxyRefusal(status: string): string {

@@ -1,4 +1,4 @@
-// Limits what anybody may try, such as wrong tokens, by the address of who tries. A right token is never refused for what others
+// Limits what anybody may try, such as wrong tokens, by the address of the client. A right token is never refused for what others
 // do at other addresses; it must never be possible to fill the memory by trying.
 
 import { GatewayError } from '../lib/errors'

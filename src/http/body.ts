@@ -21,7 +21,7 @@ export type Entrance = OperationName | 'mcp' | 'code' | 'payment' | 'connection'
 interface Pace {
   /** Time for a whole body of at most 64 KiB, in milliseconds. */
   smallMs: number
-  /** The window in which so many bytes of a larger body must arrive. */
+  /** The window in which `windowBytes` of a larger body must arrive. */
   windowMs: number
   windowBytes: number
   /** Time for any body, however steady, in milliseconds. */
@@ -182,7 +182,7 @@ export class BodyReader {
 
   /**
    * Sends the answer to a request whose body may be incomplete. The rest of the body is not read: the server discards
-   * it, which costs the others nothing, and soon ends the connection. Ending it at once would keep a sender who is
+   * it, which costs the others nothing, and soon ends the connection. Ending it at once would keep a sender that is
    * still writing from reading the answer.
    */
   answer(request: Request, response: Response, listener: Listener | null): Response {

@@ -17,7 +17,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 /** The most segments of a path whose segments are looked at. The longest route has fewer. */
 const MOST_SEGMENTS = 16
 
-/** Gives the routes of an application, which has all of them, to the servers that are made of it. */
+/** Gives the routes of an application, which has all of them, to the servers that are made from it. */
 export function withBunRoutes<App extends AnyElysia>(app: App, refuse: Refuse): App {
   const routes = { ...everyPath((request) => app.fetch(request), refuse), ...ownRoutes(app, refuse) }
   app.config.serve = { ...app.config.serve, routes }

@@ -1,4 +1,4 @@
-// The address of whom a request is for: the caller's own, or what a trusted proxy says. It must never believe
+// The address of the client of a request: the caller's own, or what a trusted proxy says. It must never believe
 // `x-forwarded-for` of anybody else, because every caller can send it.
 
 import ipaddr from 'ipaddr.js'
@@ -17,7 +17,7 @@ export function clientAddressOf(
   if (peer === undefined && unixSocket === undefined) return null
   let client = peer === undefined ? null : peerOf(peer)
   if (client !== null && !isInNetworks(client, trustedProxies)) return client
-  // From the last proxy on, each names whom it calls for; the first that is not trusted is the client.
+  // From the last proxy on, each names its client; the first that is not trusted is the client.
   for (const named of namedBy(request)) {
     const address = addressOf(named)
     if (address === null) break

@@ -41,7 +41,7 @@ export function setKeepAliveTimeout(
   listener?.timeout(request, Math.ceil((server?.keepAliveTimeoutMs ?? KEEP_ALIVE_TIMEOUT_MS) / 1000))
 }
 
-/** Sets the timeout of a stream that says at least every 15 seconds that it continues: who takes none of it for so long is gone. */
+/** Sets the timeout of a stream that says at least every 15 seconds that it continues: a caller who reads nothing for so long is gone. */
 export function setStreamTimeout(listener: Listener | null, request: Request): void {
   listener?.timeout(request, FOLLOW_TIMEOUT_SECONDS)
 }
@@ -58,7 +58,7 @@ export function restAfter(
   else setKeepAliveTimeout(listener, request, config)
 }
 
-/** Sets the timeout for an answer before its body has arrived: the rest of it may take only so long, however steady. */
+/** Sets the timeout for an answer before its body has arrived: the rest of it may take at most this time, however steady. */
 export function setBodyTimeout(listener: Listener | null, request: Request): void {
   listener?.timeout(request, LINGER_TIMEOUT_SECONDS)
 }

@@ -31,8 +31,8 @@ export interface FormTools {
 }
 
 /**
- * Reads a form from `pieces`, the body of the request. Throws the errors of the pieces, 400, 413, 415, and 503 if there
- * is no room for the files.
+ * Reads a form from `pieces`, the body of the request. Throws the errors of the pieces, 400, 413, 415, and 503 if the
+ * files do not fit.
  */
 export async function readForm(
   request: Request,
@@ -68,7 +68,7 @@ interface DraftFile {
   upload?: Upload
 }
 
-/** The form while its parts arrive, several of which may be under way at a time. */
+/** The form while its parts arrive; several may arrive at a time. */
 class Draft {
   readonly #texts = new Map<string, DraftText>()
   readonly #files = new Map<string, DraftFile[]>()

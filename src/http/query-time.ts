@@ -27,7 +27,7 @@ interface PeriodFields {
   until?: string | null | undefined
 }
 
-/** The period that a query names. Throws 400 for times that are none, and for a period that is over before it begins. */
+/** The period that a query names. Throws 400 for invalid times, and for a period that ends before it begins. */
 export function periodOfQuery(fields: PeriodFields): QueryPeriod
 export function periodOfQuery(fields: PeriodFields, defaultSince: number): QueryPeriod & { since: number }
 export function periodOfQuery(fields: PeriodFields, defaultSince?: number): QueryPeriod {

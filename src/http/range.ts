@@ -10,7 +10,7 @@ export function partOf(headers: Headers, bytes: number, etag: string): Part {
   const [, first = '', last = ''] = /^bytes=(\d{0,16})-(\d{0,16})$/.exec(headers.get('range') ?? '') ?? []
   if (first === '' && last === '') return 'all'
   if (first === '') {
-    // A suffix: the last so many bytes.
+    // A suffix: that number of last bytes.
     const count = Math.min(Number(last), bytes)
     return count === 0 ? 'none' : { start: bytes - count, end: bytes }
   }

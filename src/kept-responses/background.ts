@@ -154,7 +154,7 @@ export class BackgroundResponses {
     })
   }
 
-  /** Writes what has come, renews leases, and stops what was cancelled at another node. What fails is tried again. */
+  /** Writes what has arrived, renews leases, and stops what was cancelled at another node. Failed writes are retried. */
   private async writeAll(): Promise<void> {
     for (const run of this.running.values()) {
       await this.write(run).catch((error) =>
@@ -220,7 +220,7 @@ export class BackgroundResponses {
     const { now } = this.world
     let last = after
     let isWhole = false
-    let saidAt = now()
+    let sentAt = now()
     for (;;) {
       // Looked at first: events that are written before the end are then found below.
       const found = await this.find(account, id)
@@ -232,7 +232,7 @@ export class BackgroundResponses {
         isWhole ||= hasEnd(text)
       }
       if (pieces.length > 0) {
-        saidAt = now()
+        sentAt = now()
         continue
       }
       if (!found || found.hasEnded) {
@@ -241,9 +241,9 @@ export class BackgroundResponses {
         yield DONE
         return
       }
-      if (now() - saidAt >= KEEP_ALIVE_MS) {
+      if (now() - sentAt >= KEEP_ALIVE_MS) {
         yield KEEP_ALIVE
-        saidAt = now()
+        sentAt = now()
       }
       await this.pause()
     }
@@ -257,7 +257,7 @@ export class BackgroundResponses {
     }
   }
 
-  /** Writes what has come, one write after the other. */
+  /** Writes what has arrived, one write after the other. */
   private write(run: Running): Promise<void> {
     run.writing = run.writing.catch(() => {}).then(() => this.writeNext(run))
     return run.writing

@@ -117,7 +117,7 @@ export async function keepCachedAnswer(db: Db, answer: CachedAnswer, maxBytes: n
 }
 
 /**
- * Removes the oldest cached answers of an account until so many more bytes fit next to all that the account keeps. Returns the bytes that
+ * Removes the oldest cached answers of an account until a number of further bytes fit next to all that the account keeps. Returns the bytes that
  * are still too many.
  */
 export async function makeRoomAmongCached(

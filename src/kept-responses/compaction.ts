@@ -8,8 +8,8 @@ import { SEALED_PREFIX } from '../lib/sealing'
 import type { Item } from './content'
 
 /**
- * The items of a kept conversation that are continued: what was compacted on the way is its compaction, and what the
- * summary does not cover. The same list if nothing was.
+ * The items of a kept conversation that is continued. A compacted part is its compaction and what the summary does not cover.
+ * The same list if nothing was.
  */
 export function continuedItems(items: readonly Item[], open: AnswerContext['open']): readonly Item[] {
   if (!items.some(isTrigger)) return items
@@ -58,7 +58,7 @@ export function userMessagesOf(items: readonly Item[]): Item[] {
 }
 
 /**
- * The answer to a request of a compaction, made of the response with the summary. A summary that was cut is not given: it
+ * The answer to a request of a compaction, made from the response with the summary. A summary that was cut is not given: it
  * would replace content that it does not cover. Throws if there is no text.
  */
 export function compactionOf(

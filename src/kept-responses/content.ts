@@ -27,7 +27,7 @@ interface KeptContent {
 }
 
 /**
- * A response object of which every reader may take the output for a list of items. Rows of earlier versions may have
+ * A response object whose output every reader may take for a list of items. Rows of earlier versions may have
  * something else there.
  */
 export function keptAnswer(answer: object): KeptAnswer {

@@ -109,7 +109,7 @@ export function storedItems(items: readonly Item[], base: string): (Conversation
   })
 }
 
-/** Throws 400 if a conversation is too long with so many more items and bytes. */
+/** Throws 400 if a conversation would be too long with these further items and bytes. */
 export function checkLength(
   { id, itemCount, bytes }: Pick<ConversationHead, 'id' | 'itemCount' | 'bytes'>,
   addedItems: number,

@@ -66,7 +66,7 @@ function idOf(item: Item): string[] {
 }
 
 /**
- * Removes the oldest cached answers of an account until so many more bytes fit, then the oldest responses, and then the
+ * Removes the oldest cached answers of an account until a number of further bytes fit, then the oldest responses, and then the
  * conversations that were unused for longest, but never the one in use.
  */
 export async function makeRoomForResponse(

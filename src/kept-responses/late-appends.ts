@@ -1,4 +1,4 @@
-// Items whose caller was refused because the database hung: it may append them all the same when it continues. They are deleted then, so
+// Items whose caller was refused because the database hung: it may still append them when it continues. They are deleted then, so
 // that a repeat of the caller adds them once. In the memory of this process: one that ends before leaves what was appended late.
 
 import { DatabaseUnavailable, type Db } from '../db/db'

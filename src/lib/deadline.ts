@@ -20,7 +20,7 @@ export class Deadline {
     this.moved = Promise.withResolvers()
   }
 
-  /** The milliseconds that are left if so many of them are kept for others. */
+  /** The milliseconds that are left if some are reserved for others. */
   leftMs(keepMs = 0): number {
     return Math.max(0, this.endsAt - keepMs - this.clock.monotonic())
   }

@@ -1,6 +1,6 @@
 // The codes of errors in one table: the statuses that they come with, what each means, and what helps. The page of error
-// codes is made of it, and the compiler finds an error whose code is not listed here. Vendors' own codes are relayed as
-// they are and are no part of it.
+// codes is made from it, and the compiler finds an error whose code is not listed here. Vendors' own codes are relayed as
+// they are and are not listed.
 
 import { badRequestCodes, type CodeRow, type Repeat } from './error-codes/bad-request'
 

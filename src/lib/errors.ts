@@ -33,13 +33,13 @@ export class GatewayError extends Error {
   readonly details: Readonly<Record<string, unknown>> | undefined
   /** True when it is certain that no vendor has begun the request. */
   notTaken = false
-  /** The vendor's id of the answer that this error was made of; null if it gave none. */
+  /** The vendor's id of the answer behind this error; null if it gave none. */
   upstreamRequestId: string | null = null
-  /** The number of the upstream's key that was used, counted from 1; null where it has one or none. For the log. */
+  /** The number of the upstream's key that was used, counted from 1; null if it has one or none. For the log. */
   upstreamKey: number | null = null
-  /** The status of the vendor's answer that this error was made of; null if there was none. For the log. */
+  /** The status of the vendor's answer behind this error; null if there was none. For the log. */
   vendorStatus: number | null = null
-  /** The words of a vendor that refuses its operator, without keys: for who tries an upstream, never for callers. */
+  /** The words of a vendor that refuses its operator, without keys: for the operator who tests an upstream, never for callers. */
   operatorRefusal: { status: number; message: string } | null = null
   /** The field that a vendor refused the request for, empty if it named none; null if no vendor refused it. For the log. */
   refusedField: string | null = null

@@ -142,7 +142,7 @@ function merged(one: KnownNames | undefined, other: KnownNames | undefined): Kno
   return namesOf(members, merged(one.items, other.items))
 }
 
-/** Longer names match no known name, and would be slow to compare. */
+/** Longer names match no known name and would be slow to compare. */
 const MAX_COMPARED_LENGTH = 256
 
 /** The first name that differs only by case from a known name, or from another name of the same object. */

@@ -4,7 +4,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Members that describe an object and are no content. */
+/** Members that describe an object and are not content. */
 const LABELS = new Set(['type', 'role', 'id', 'index'])
 
 /**

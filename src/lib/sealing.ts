@@ -11,7 +11,7 @@ export interface Sealer {
   seal(plain: string, associated: string): string
   /** The text that was sealed; undefined for anything else: foreign, changed, of another owner, by a forgotten key. */
   open(sealed: string, associated: string): string | undefined
-  /** Whether a text has the form of one that a known key has sealed: if it does not open, it was altered. */
+  /** Whether a text looks like one sealed by a known key: if it does not open, it was altered. */
   knows(sealed: string): boolean
 }
 
@@ -42,7 +42,7 @@ export function sealingKeyId(key: Uint8Array): string {
   return derive(key, 'id', ID_BYTES).toString('hex')
 }
 
-/** The id of the key that sealed a text; undefined if the text has not the form of a sealed one. */
+/** The id of the key that sealed a text; undefined if the text does not have the form of a sealed one. */
 export function sealedBy(text: string): string | undefined {
   return FORM.exec(text)?.[1]
 }

@@ -23,7 +23,7 @@ interface EntranceOptions {
   /** The socket of the gateway that was opened for this process. */
   passed?: PassedSocket | undefined
   /** The process whose place this one takes. */
-  beside?: Predecessor | undefined
+  predecessor?: Predecessor | undefined
 }
 
 const MEBIBYTE = 1024 * 1024
@@ -42,11 +42,11 @@ export class ListeningSide {
   ) {
     const { config } = world
     this.settings = this.settingsOf(config)
-    const { sockets, processes, beside, passed } = options
+    const { sockets, processes, predecessor, passed } = options
     this.listening = listen(app, this.settings, {
       canShare: sockets !== undefined,
       name: processes?.own ?? 'alone',
-      beside: beside?.url,
+      predecessor: predecessor?.url,
       sockets,
       passed,
       steer: (port) => {

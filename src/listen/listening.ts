@@ -68,7 +68,7 @@ interface ListenOptions {
   /** The name of this process among those that listen at the same place. */
   name: string
   /** Where another process listens, whose place this one takes. */
-  beside?: string | undefined
+  predecessor?: string | undefined
   /** Absent where the system does not say who is connected. */
   sockets?: Pick<Sockets, 'listeners' | 'stopListening' | 'hasCallers'> | undefined
   /** Sends all new connections of a port to the socket that came last. */
@@ -119,8 +119,8 @@ class Doorway implements Listening {
     private readonly options: ListenOptions,
   ) {
     this.settings = settings
-    const { beside } = options
-    const isTaken = beside !== undefined && isSamePort(settings, beside)
+    const { predecessor } = options
+    const isTaken = predecessor !== undefined && isSamePort(settings, predecessor)
     this.current = this.begin(settings, isTaken)
     if (isTaken) options.steer?.(this.port)
   }
@@ -187,9 +187,9 @@ class Doorway implements Listening {
     for (const server of this.closing.keys()) void server.stop(true)
   }
 
-  private begin(settings: ListenSettings, beside: boolean): BunServer {
+  private begin(settings: ListenSettings, takesOver: boolean): BunServer {
     const { canShare, passed } = this.options
-    if (!beside && canShare && !passed) assertFree(settings)
+    if (!takesOver && canShare && !passed) assertFree(settings)
     const server = this.serve(settings)
     this.port = passed?.port ?? server.port ?? settings.port
     return server

@@ -70,7 +70,7 @@ export const getBalance: FreeTool = {
   name: 'get_balance',
   title: 'Show the balance',
   description:
-    'Tells what the account of this key has, what is held for running requests, and what is available.',
+    'Returns the balance of the account of this key, what is held for running requests, and what is available.',
   input: Type.Object({}),
   output: Type.Object({
     account: Type.String(),
@@ -98,7 +98,7 @@ export function createGetPrice(tools: readonly PaidTool[]): FreeTool {
     name: 'get_price',
     title: 'Price a call',
     description:
-      'Tells the most that a call of a tool can cost, without making it. What is paid in the end is never more than what was really used.',
+      'Returns the most that a call of a tool can cost, without making it. Only what was really used is charged in the end.',
     input: Type.Object({
       tool: Type.Union(
         tools.map(({ name }) => Type.Literal(name)),

@@ -97,7 +97,7 @@ export const embed: PaidTool = {
 export const rerank: PaidTool = {
   name: 'rerank',
   title: 'Rank documents',
-  description: 'Tells how well each of several documents answers a query, the best first.',
+  description: 'Ranks documents by how well each answers a query, the best first.',
   input: Type.Object({ model: modelField, ...rerankFields, options: optionsField, ...paidFields }),
   output: Type.Object({
     results: Type.Array(
@@ -119,7 +119,7 @@ export const rerank: PaidTool = {
 export const moderate: PaidTool = {
   name: 'moderate',
   title: 'Check for harm',
-  description: 'Tells whether texts, or a text with a picture, are harmful, and in what way.',
+  description: 'Checks whether texts, or a text with a picture, are harmful, and in what way.',
   input: Type.Object({ model: modelField, ...moderationFields, options: optionsField, ...paidFields }),
   output: Type.Object({
     results: Type.Array(Type.Object({ flagged: Type.Boolean() }, { additionalProperties: true }), {

@@ -4,7 +4,7 @@
 import type { Config } from '../config/schema'
 
 export const SCOPE = 'mcp'
-/** Paths of the tools, of which each is the same resource. */
+/** Paths of the tools. All are the same resource. */
 export const RESOURCE_PATHS = ['/mcp', '/v1/mcp'] as const
 export const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource'
 export const AUTHORIZATION_SERVER = '/.well-known/oauth-authorization-server'

@@ -22,7 +22,7 @@ export interface RequestFigures {
   /** Times to the first byte of an answer, and to its last. */
   firstBytes: DurationCounts
   durations: DurationCounts
-  /** Failed requests by who caused them. */
+  /** Failed requests by cause. */
   failedBy: Record<Refuser, number>
 }
 
@@ -107,7 +107,7 @@ export class FigureKeeper {
       const last = this.sumsOf(row, outcome && row)
       if (isOneCall) this.count(last, 1, 0)
       last.durations.add(row.durationMs)
-      // A task that was taken is no answer yet.
+      // An accepted task is not an answer yet.
       if (row.firstByteMs !== null && row.status !== 202) last.firstBytes.add(row.firstByteMs)
     }
   }

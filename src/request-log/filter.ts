@@ -4,7 +4,7 @@ import type { Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
 import { COLUMNS, decodedMessage, endedInError, type LoggedRequest } from './row'
 
-/** One value, or several of which one must be met. */
+/** One value, or several; one of them must match. */
 export type AnyOf = string | readonly string[]
 
 /** Conditions that rows must meet, all of them. */

@@ -54,13 +54,13 @@ const EXPORT_ROWS = 1_000
 export async function listRequests(
   { db, requests }: LookUpWorld,
   filter: RequestFilter,
-  wish: PageRequest,
+  request: PageRequest,
 ): Promise<RequestPage> {
-  const page = await requests.list(filter, wish)
+  const page = await requests.list(filter, request)
   return { ...page, rows: await new Costs(db).added(page.rows) }
 }
 
-/** All requests that match, newest first, in pages, one of them in memory; at most so many. */
+/** All requests that match, newest first, in pages, one of them in memory, up to a limit. */
 export async function* exportRequests(
   { db, requests }: LookUpWorld,
   filter: RequestFilter,
@@ -78,7 +78,7 @@ export async function* exportRequests(
 }
 
 /**
- * Requests that match, in sum. `scope` are the conditions that no facet leaves out, such as the key of who asks; its period is that of
+ * Requests that match, in sum. `scope` are the conditions that no facet leaves out, such as the key of the caller; its period is that of
  * the sums.
  */
 export async function summariseRequests(

@@ -1,4 +1,4 @@
-// The columns of a page that sums are made of, stored next to its rows. Reading all columns of 200,000 rows as rows takes half a
+// The columns of a page for sums, stored next to its rows. Reading all columns of 200,000 rows as rows takes half a
 // second; reading these, with each text once per page, takes a tenth. Rows of older pages and of questions about other columns are
 // brought into the same form. Pure.
 

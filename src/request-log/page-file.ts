@@ -44,7 +44,7 @@ export async function openPageFile(db: Db, keepMs: number): Promise<RequestStore
 /** The pages of a file for a command, which only reads it. */
 export function readPageFile(db: Db): RequestReader {
   return {
-    list: (filter, wish) => listPages(db, filter, wish),
+    list: (filter, page) => listPages(db, filter, page),
     find: (id) => findInPages(db, id),
     scan: (filter, visitor) => scanPages(db, filter, visitor),
     close: () => db.close(),

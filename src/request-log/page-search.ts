@@ -17,7 +17,7 @@ import {
 import { columnsOf, type PageColumns, readColumns } from './page-columns'
 import { type LoggedRequest, loggedRequestOf } from './row'
 
-/** Pages of a slice, of which only the head is read, and rows that are read before other work runs. */
+/** Pages of a slice, whose heads alone are read, and rows that are read before other work runs. */
 const SLICE_PAGES = 256
 const ROWS_A_TURN = 512
 /** The most pages and rows that a list reads, matching or not. */

@@ -23,7 +23,7 @@ interface LogPage {
   endedAt: number
   /** The values that its rows have in some columns, each on a line. */
   terms: string
-  /** The columns that sums are made of. */
+  /** The columns for sums. */
   columns: string
   rows: string
 }

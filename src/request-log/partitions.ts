@@ -1,5 +1,5 @@
 // The request log in PostgreSQL, for all nodes together: pages, in one partition a day, so that old days are dropped as a
-// whole. Its tables are no part of the numbered schema, because they can be lost without harm.
+// whole. Its tables do not belong to the numbered schema, because they can be lost without harm.
 
 import type { Db, Statement } from '../db/db'
 import { findInPages, firstEndedAt, listPages, scanPages } from './page-search'
@@ -59,8 +59,8 @@ export function readPartitions(db: Db): RequestReader {
     return Boolean(row?.found)
   }
   return {
-    list: async (filter, wish) =>
-      (await isThere()) ? listPages(db, filter, wish) : { rows: [], next: null, looked: null },
+    list: async (filter, page) =>
+      (await isThere()) ? listPages(db, filter, page) : { rows: [], next: null, looked: null },
     find: async (id) => ((await isThere()) ? findInPages(db, id) : undefined),
     scan: async (filter, visitor) => !(await isThere()) || scanPages(db, filter, visitor),
     // The database belongs to the gateway.

@@ -44,7 +44,7 @@ export function redactionRules(fields: readonly string[], maxLength: number): Re
   return { names: new Set([...SECRET_NAMES, ...fields.map((field) => field.toLowerCase())]), maxLength }
 }
 
-/** A text as it may be kept. `bytes` is the size of the whole body, of which the text may be the beginning. */
+/** A text as it may be kept. `bytes` is the size of the whole body; the text may be only its beginning. */
 export function redacted(text: string, rules: RedactionRules, bytes: number = text.length): string {
   const kept = new KeptText(text, rules)
   const isWhole = kept.read()

@@ -103,7 +103,7 @@ export function summaryJson(summary: RequestSummary, facets: readonly Facet[], n
   }
 }
 
-/** Values of a facet by their names; those of one name together. A name with a comma is no word of a filter: its id is one. */
+/** Values of a facet by their names; those of one name together. A name with a comma cannot be used in a filter; its id can. */
 function withNames(values: readonly FacetValue[], nameOf: NameOf): FacetValue[] {
   const named = new Map<string, FacetValue>()
   for (const each of values) {

@@ -13,7 +13,7 @@ import { UnknownCallers } from './unknown-callers'
 /** A place with rows, to be read. */
 export interface RequestReader {
   /** Rows that match, the newest first. */
-  list(filter: RequestFilter, wish: PageRequest): Promise<RequestPage>
+  list(filter: RequestFilter, page: PageRequest): Promise<RequestPage>
   find(id: string): Promise<LoggedRequest | undefined>
   /**
    * Shows pages of rows: all that have rows that match and others, the last that ended first, and a bounded number. Returns whether
@@ -25,7 +25,7 @@ export interface RequestReader {
 
 function readerOf(store: RequestReader): Pick<RequestReader, 'list' | 'find' | 'scan'> {
   return {
-    list: (filter, wish) => store.list(filter, wish),
+    list: (filter, page) => store.list(filter, page),
     find: (id) => store.find(id),
     scan: (filter, visitor) => store.scan(filter, visitor),
   }

@@ -37,7 +37,7 @@ export interface RequestSums {
 }
 
 export interface RequestSummary extends RequestSums {
-  /** Failed ones by who refused; rows of older gateways do not say it. */
+  /** Failed ones by who refused them; rows of older gateways do not have this. */
   failedBy: Record<(typeof REFUSERS)[number], number>
   inputTokens: number
   outputTokens: number

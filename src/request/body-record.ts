@@ -53,7 +53,7 @@ export class BodyRecord {
     } else this.write(null)
   }
 
-  /** The stream, of which all that its reader takes is noted. */
+  /** The stream. Everything that its reader takes is noted. */
   followed(body: ReadableStream<Uint8Array>, contentType: string | undefined): ReadableStream<Uint8Array> {
     if (!this.isWanted) return body
     this.isFollowed = true

@@ -48,7 +48,7 @@ export interface CheckedRequest {
   deferral?: Deferral | undefined
   /** Use of the response cache; absent if the model has none. */
   cacheUse?: CacheUse | undefined
-  /** Absent unless the answer is made in the background: whether the caller follows its events all the same. */
+  /** Absent unless the answer is made in the background: whether the caller follows its events anyway. */
   background?: { isFollowed: boolean } | undefined
 }
 

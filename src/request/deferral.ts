@@ -7,11 +7,11 @@ import { type AddressRules, checkWebhook } from '../webhooks/address'
 import { type CheckedRequest, inDialect, type ReadRequest, withoutFields } from './check'
 
 /** How a caller says that the answer may come later: as a preference, or by asking a path that has no other answers. */
-export type DeferralWish = 'preferred' | 'demanded'
+export type DeferralMode = 'preferred' | 'demanded'
 
 /** A request that is answered later. */
 export interface Deferral {
-  wish: DeferralWish
+  mode: DeferralMode
   /** The address that the end is sent to; null if the caller polls. */
   webhookUrl: string | null
 }
@@ -27,9 +27,9 @@ const FIELDS = ['async', 'webhook_url'] as const
 /** Whether a request asks for a later answer: most do not. */
 export function mayBeDeferred(
   { given }: Pick<ReadRequest, 'given'>,
-  wish: DeferralWish | undefined,
+  mode: DeferralMode | undefined,
 ): boolean {
-  return wish !== undefined || 'async' in given.body
+  return mode !== undefined || 'async' in given.body
 }
 
 /**
@@ -39,10 +39,10 @@ export function mayBeDeferred(
 export async function takeDeferral(
   world: DeferralWorld,
   read: ReadRequest,
-  wish: DeferralWish | undefined,
+  mode: DeferralMode | undefined,
 ): Promise<Deferral | undefined> {
   try {
-    return await taken(world, read, wish)
+    return await taken(world, read, mode)
   } catch (error) {
     throw inDialect(error, read.candidates[0].family.dialect)
   }
@@ -51,7 +51,7 @@ export async function takeDeferral(
 async function taken(
   { keptResponses, addressRules }: DeferralWorld,
   read: ReadRequest,
-  wish: DeferralWish | undefined,
+  mode: DeferralMode | undefined,
 ): Promise<Deferral | undefined> {
   const { operation, given, form } = read
   const { webhook_url: webhookUrl = null } = given.body
@@ -62,11 +62,11 @@ async function taken(
   }
   if (asked !== undefined && asked !== null && typeof asked !== 'boolean')
     throw invalidRequest('async', "Invalid 'async': expected true or false.", 'invalid_type')
-  const isDemanded = asked === true || wish === 'demanded'
+  const isDemanded = asked === true || mode === 'demanded'
   const canKeep = keptResponses.keepMs !== undefined
   if (isDemanded && !canKeep)
     throw notDeferred("This gateway keeps no answers ('responses.keep' is off), so none can be read later")
-  const isDeferred = isDemanded || (wish === 'preferred' && canKeep && !streams(given.body))
+  const isDeferred = isDemanded || (mode === 'preferred' && canKeep && !streams(given.body))
   if (isDeferred && streams(given.body)) throw notStreamed(given.body.stream)
   if (!isDeferred) {
     if ('async' in given.body) withoutFields(read, ['async'])
@@ -76,7 +76,7 @@ async function taken(
     throw invalidRequest('webhook_url', "Invalid 'webhook_url': expected an address.", 'invalid_type')
   await checkWebhook({ webhook_url: webhookUrl }, addressRules)
   withoutFields(read, FIELDS)
-  return { wish: isDemanded ? 'demanded' : 'preferred', webhookUrl }
+  return { mode: isDemanded ? 'demanded' : 'preferred', webhookUrl }
 }
 
 /** A boolean that a form has as text; any other value as it is. */

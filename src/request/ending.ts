@@ -60,7 +60,7 @@ async function endAnswered(
   const { parsed, model } = request
   noteUpstreamEnd(logRow, world.monotonic())
   const measured = known ?? (await measure(outcome, parsed, model, world.tokenCounter))
-  // An answer without output is delivered all the same: as the end of a task it is paid with nothing.
+  // An answer without output is still delivered: as the end of a task it costs nothing.
   const paid = measured ?? (request.deferral && outcome.endedBy === 'done' ? NOTHING_USED : undefined)
   let paidNano = 0
   if (paid) paidNano = await reservations.settle(reservation, outcome, paid, saved)

@@ -19,7 +19,7 @@ const LEAST_COUNTED_BYTES = 4_096
 const MOST_SAVED_SHARE = 1 / 2
 /** Output tokens of each candidate that a stream may hold first, tried in this order. */
 const FIRST_STEPS = [Number.POSITIVE_INFINITY, 1_024, 256]
-/** Text of which tokenizers make very different numbers of tokens: other scripts, digits, and long runs of one character. */
+/** Text that tokenizers split into very different numbers of tokens: other scripts, digits, and long runs of one character. */
 const UNEVEN_TEXT = /[^\s!-/:-~]+|(.)\1{15,}/gs
 
 /** The tokens of a request's texts; undefined if it has none, or they cannot be counted exactly. */

@@ -40,7 +40,7 @@ import { BodyRecord } from './body-record'
 import { holdsAddress } from './cache/cache-rules'
 import { ResponseCache } from './cache/response-cache'
 import { type CheckedRequest, inDialect, type ReadRequest, type Reword } from './check'
-import type { DeferralWish } from './deferral'
+import type { DeferralMode } from './deferral'
 import { endFailed, endHandedOver, endReplayed, endWhole, type Line } from './ending'
 import { checkForQuote, idempotencyKeyFor, prepareRequest } from './prepare'
 import { type Reservation, Reservations } from './reservation'
@@ -86,7 +86,7 @@ export interface Incoming {
   /** A header of the request, by its lower-case name; absent for a tool. Read only where there is a choice of keys or upstreams. */
   header?(name: string): string | null
   /** Whether the answer may come later, by the path or a header; undefined if neither says so. */
-  deferral?(): DeferralWish | undefined
+  deferral?(): DeferralMode | undefined
   /** Called when the answer, or its last bytes, is ready: a silent connection may be closed from here on. */
   rest?(): void
   /** Called instead when the answer is a stream of events that are made in the background. */

@@ -75,7 +75,7 @@ export class OutputBound {
   }
 }
 
-/** Index of a string that is the value of one member; -1 if of none, or of several, of which any may be the output. */
+/** Index of a string that is the value of one member; -1 if there is none, or several that may each be the output. */
 function placeOf(event: string, written: string): number {
   const places = MEMBER_LEADS.flatMap((lead) => {
     const [first, last] = [event.indexOf(lead + written), event.lastIndexOf(lead + written)]

@@ -78,7 +78,7 @@ interface PendingEnd {
   place?: number | undefined
   /** Whether a deferred task ends with it. */
   isOfTask?: boolean
-  /** Present where the hold may just as well expire: a process that stops does not wait for this end. */
+  /** Present if the hold may as well expire: a process that stops does not wait for this end. */
   canExpire?: true
 }
 
@@ -104,7 +104,7 @@ export class Reservations {
   private readonly open = new IndexedSet<Reservation>()
   private readonly watch: () => void
   private pending: PendingEnd[] = []
-  /** Expired holds of others: their expiry, and since when it stands still, on the monotonic clock. */
+  /** Expired holds of others: their expiry, and since when it has not changed, on the monotonic clock. */
   private readonly expired = new Map<string, { expiresAt: number; since: number }>()
 
   constructor(world: RequestWorld, running: RunningRequests) {
@@ -158,7 +158,7 @@ export class Reservations {
 
   /** Moves to another model after an error, before there is an answer: its prices apply from now on. */
   moveTo(reservation: Reservation, model: Model, error: GatewayError): void {
-    // Calls that still run for the failed model, such as other parts of a batch, are of no use.
+    // Calls that still run for the failed model, such as other parts of a batch, are useless.
     reservation.cancelToken.abort()
     reservation.cancelToken = new CancelToken()
     reservation.deadlineAt = Number.POSITIVE_INFINITY
@@ -173,7 +173,7 @@ export class Reservations {
   }
 
   /**
-   * Takes back what a hold may have taken whose answer was lost with the database: nothing is sent for it, and until then its
+   * Undoes a hold whose result is unknown because the database connection was lost. Nothing is sent for it; until it is undone, its
    * money and its Idempotency-Key are not free.
    */
   takeBack(charge: Charge, task: NewTask | undefined, error: unknown): void {
@@ -403,7 +403,7 @@ export class Reservations {
     const { table, cost, json } = billOf(parsed, model, quantities, outcome)
     const priceNano = tableNano(quantities, table)
     const settlement = {
-      // What the vendor made and the caller did not get is not paid beyond the hold.
+      // Output that was not delivered is never charged beyond the hold.
       priceNano: endsAtHold(endedBy) ? Math.min(priceNano, charge.heldNano) : priceNano,
       costNano: sumOf(cost ? tableNano(quantities, cost) : null, reservation.unwantedCostNano),
       usageSource: source,

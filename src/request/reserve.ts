@@ -212,8 +212,7 @@ async function asShown(
 }
 
 /**
- * The most that is held of a request before it is sent, with any of its models, in nano-dollars; of a cached answer, what it
- * costs.
+ * The most that is held for a request before it is sent, with any of its models, in nano-dollars; for a cached answer, its price.
  */
 function stepNano(request: CheckedRequest, parsed: ParsedRequest): number {
   return (
@@ -323,7 +322,7 @@ async function affordableTokens(
     maxPriceNano({ ...request, parsed: withOutput(parsed, outputTokens) }) <= availableNano
   let fewest = Math.max(...outputs.map(({ output }) => output?.least ?? 0))
   const limits = outputs.map(({ output, model: each }) => limitOf(output, each))
-  // A limit that was refused all the same, because others were faster, is lowered.
+  // If the limit is still refused because others were faster, it is lowered.
   const most = parsed.outputTokens === undefined ? Math.max(...limits) : parsed.outputTokens - 1
   if (most < fewest || !isPaid(fewest)) return undefined
   // The price grows with the output, so each try halves what is left to decide.

@@ -92,8 +92,8 @@ function namedByHeader(from: Headed, ownHeaders: readonly string[]): Named | und
 }
 
 /**
- * The field of a body that names its session. `previous_response_id` does not: it is another in each turn, and what it stands for is in
- * the input by now.
+ * The field of a body that names its session. `previous_response_id` does not: it is another in each turn, and what it refers to is
+ * part of the input by now.
  */
 function namedByBody(body: Record<string, unknown>, conversationId: string | undefined): Named | undefined {
   const { session_id: session, prompt_cache_key: cacheKey, metadata, user } = body

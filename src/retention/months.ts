@@ -19,7 +19,7 @@ export interface MonthToClose {
   open: number
 }
 
-/** The months that are older than so many months, oldest first. Adds up the totals of usage first, which know where months are. */
+/** The months that are older than a number of months, oldest first. Adds up the totals of usage first, which know where months are. */
 export async function monthsToClose(db: Db, keepMonths: number, now: number): Promise<MonthToClose[]> {
   await addToTotals(db)
   const limit = new Date(now)

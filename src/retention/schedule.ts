@@ -23,7 +23,7 @@ export interface RetentionTask {
   scratch: string
   now: number
 }
-/** Tells a worker to stop before its next statement. */
+/** Stops a worker before its next statement. */
 export const STOP = 'stop'
 export type RetentionAnswer = RetentionReport | { error: string }
 

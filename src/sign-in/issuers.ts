@@ -1,5 +1,5 @@
-// The identity providers of the configuration in force. One whose settings stay is the same object after a reload: its keys and
-// addresses continue.
+// The identity providers of the configuration in force. If its settings are unchanged, it is the same object after a reload, with
+// its keys and addresses.
 
 import type { Config } from '../config/schema'
 import { Issuer, type IssuerWorld } from './issuer'

@@ -1,5 +1,5 @@
-// What somebody is here, by the groups that an identity provider names. Pure. It must never make anybody more than a group of
-// the configuration says.
+// What somebody is here, by the groups that an identity provider names. Pure. It must never give anybody more than a group of the
+// configuration says.
 
 import type { SignInEntry } from '../config/sign-in'
 import { ROLES, type Role } from '../contract/roles'
@@ -59,10 +59,10 @@ function valueAt(claims: Claims, claim: string): unknown {
   return value
 }
 
-/** The longest name that is made of claims: a suffix that distinguishes namesakes must fit too. */
+/** The longest name that is made from claims: a suffix that distinguishes namesakes must fit too. */
 const MOST_NAME_LENGTH = 48
 
-/** A name for a person, made of what the provider calls them. People can choose it, so it proves nothing. */
+/** A name for a person, made from what the provider calls them. People can choose it, so it proves nothing. */
 export function personNameOf({ preferred_username: username, email, sub }: Claims): string {
   for (const text of [username, email, sub]) {
     if (typeof text !== 'string') continue

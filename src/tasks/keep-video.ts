@@ -28,7 +28,7 @@ export async function keepVideo(
   ending: Success,
 ): Promise<Success> {
   const { document, videoUrl } = ending
-  // Near the deadline the hold is about to be released: then there is only time to end the task.
+  // Near the deadline the hold is about to be released, so there is only time to end the task.
   const timeoutMs = Math.min(COPY_TIMEOUT_MS, task.deadlineAt - now())
   if (!artifacts || timeoutMs <= 0) return ending
   if (!(await extendLease(db, task, now() + timeoutMs + LEASE_MARGIN_MS))) return ending

@@ -87,7 +87,7 @@ export class UpstreamPace {
     this.running.add(poll)
   }
 
-  /** Looks again after a poll. Waiting for the next beat would limit fast vendors to so many polls in each beat. */
+  /** Looks again after a poll. Waiting for the next beat would limit fast vendors to a few polls per beat. */
   private startMorePolls(): void {
     // A running query finds out itself whether there was room for all.
     if (this.isStopped || this.looking || !this.isCrowded || this.freePlaces() < TASKS_A_LOOK) return

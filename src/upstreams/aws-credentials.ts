@@ -28,7 +28,7 @@ interface Keys {
   expiration?: unknown
 }
 
-/** A file or a variable may be replaced at any time: what it says is used for so long. */
+/** A file or a variable may be replaced at any time: this is how long what it says is used. */
 const STATIC_LIFE_MS = 600_000
 const LOCAL_TIMEOUT_MS = 2_000
 const STS_TIMEOUT_MS = 10_000

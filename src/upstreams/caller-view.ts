@@ -14,14 +14,14 @@ const COST_OF_USAGE = /cost|price|currency|byok/i
 const REPORTED_BY_ANSWER =
   /^(costs?|is_byok|(cost_|estimated_cost|total_cost|upstream_cost).*|(organi[sz]ation|org|project|account|team|tenant|workspace)_?id)$/i
 /** The members to remove, as written in the text of an event. */
-const TOLD_BY_EVENT =
+const REPORTED_BY_EVENT =
   /cost|price|currency|byok|(organi[sz]ation|org|project|account|team|tenant|workspace)_?id"/i
 /** How deep figures may be nested. */
 const USAGE_DEPTH = 3
 
 /** Whether an event may have such members. */
 export function mayContainCost(event: string): boolean {
-  return TOLD_BY_EVENT.test(event)
+  return REPORTED_BY_EVENT.test(event)
 }
 
 /** The answer without these members; the same object if it has none. */

@@ -1,5 +1,5 @@
 // Finds out whether a vendor refused a request for its length or for what is in it: another vendor may take it then. Pure. A refusal
-// that is not known is none of both, because any other fault would be refused by the next vendor too.
+// that is not known counts as neither, because the next vendor would refuse any other fault too.
 
 /**
  * Codes of prompts that are too long: OpenAI and those who speak its API (https://platform.openai.com/docs/guides/error-codes), and

@@ -9,7 +9,7 @@ import { KEY_VARIABLE, type UpstreamConfig } from './settings'
 /** Settings by these names hold secrets: some servers want their key in the address, proxies one in a header. */
 const SECRET_NAME = /key|token|secret|signature|auth|password|cookie/i
 
-/** The keys of an upstream, null where it wants none; undefined if a key is missing. Reads the file that it names. */
+/** The keys of an upstream, null if it needs none; undefined if a key is missing. Reads the file that it names. */
 export function keysOfUpstream(
   kind: UpstreamKind | undefined,
   { apiKey, apiKeyFile, credentials }: Pick<UpstreamConfig, 'apiKey' | 'apiKeyFile' | 'credentials'>,

@@ -10,7 +10,7 @@ import type { EncodedTable } from '../db/encryption/reencryption'
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const
 
 export interface Webhook {
-  /** Stays the same over all attempts, so that receivers can drop repeats. */
+  /** The same in all attempts, so that receivers can drop repeats. */
   id: string
   /** The task that has ended; empty for an event, as are account, key and address. */
   task: string
@@ -222,7 +222,7 @@ export async function redeliver(db: Db, task: string): Promise<boolean> {
   return tryApply(db, [restart(`id = (${LAST_OF_TASK})`, task)])
 }
 
-/** Sends an event again from the start of its schedule. False if there is none of this id. */
+/** Sends an event again from the start of its schedule. False if no event has this id. */
 export async function redeliverEvent(db: Db, id: string): Promise<boolean> {
   return tryApply(db, [restart('id = $1 and recipient is not null', id)])
 }

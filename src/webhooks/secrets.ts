@@ -38,7 +38,7 @@ export async function webhookSecretsOf(db: Db, keyId: string, now: number): Prom
   )
 }
 
-/** The place of the secrets of a key, of which one becomes the other as it is stored. */
+/** The place of the secrets of a key: the current one becomes the previous one as it is stored. */
 export function webhookSecretPlace(keyId: string): string {
   return `keys.webhook_secret ${keyId}`
 }

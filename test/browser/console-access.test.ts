@@ -67,7 +67,7 @@ for (const width of [400, 768, 1280, 1440])
     await page.context().close()
   })
 
-test('D9: beside a panel the rows of a wide screen open others', () =>
+test('D9: next to a panel the rows of a wide screen open others', () =>
   journeyAs([browser, gateway], 'viewer', async ({ page, open }) => {
     await open('plans/team')
     await page.getByRole('link', { name: 'solo', exact: true }).click()

@@ -79,7 +79,7 @@ test('D22: a model has the same colour on all pages and in all ranges, and is dr
   }
 })
 
-test('news, another range and another theme draw anew what is there', async () => {
+test('news, another range and another theme redraw what is there', async () => {
   const { page, open, settled } = visit
   await open('overview')
   const charts = page.locator('figure.chart .uplot')

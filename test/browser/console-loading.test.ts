@@ -50,13 +50,13 @@ test('below a path of a proxy it loads, signs in, asks and signs out', async () 
   await context.close()
 })
 
-test('the first paint waits for no script, and the page for no answer on who looks', async () => {
+test('the first paint waits for no script, and the page does not wait for the session', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page } = visit
   const held = Promise.withResolvers<void>()
   const asked: string[] = []
   let isHolding = true
-  // The script at first, and then who looks: what is asked meanwhile does not wait for it.
+  // The script at first, and then the session: what is asked meanwhile does not wait for it.
   await page.route('**/*.js', async (route) => {
     if (isHolding) await held.promise
     await route.continue()

@@ -181,7 +181,7 @@ test('each attempt of a webhook is shown with its answer, and it is delivered ag
   await inOrder()
 })
 
-test('a kept video plays beside its last frame, with its task and with its request', async () => {
+test('a kept video plays next to its last frame, with its task and with its request', async () => {
   const { page, open } = visit
   const content = [{ type: 'text', text: 'a fox [sandbox task_ms=0]' }]
   const body = { model: 'test-seedance', content, return_last_frame: true }

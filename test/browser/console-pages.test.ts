@@ -389,7 +389,7 @@ test('signing out ends the session, and the address leads back after the next si
     expect(page.url()).toEndWith('#/requests?status=failed')
   }))
 
-test('at 400 pixels a bar has five entries, and the other pages stand behind the last one', async () => {
+test('at 400 pixels a bar has five entries, and the other pages are behind the last one', async () => {
   const { page, open, settled, faults, axe } = await visitConsole(browser, gateway, {
     width: 400,
     role: 'viewer',

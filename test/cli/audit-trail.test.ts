@@ -130,7 +130,7 @@ const rows: Record<string, Row> = {
   doctor: { reads: 'doctor' },
   health: { reads: 'health' },
   env: { reads: 'env codex' },
-  'prices fetch': { apart: 'it writes a file beside the configuration' },
+  'prices fetch': { apart: 'it writes a file next to the configuration' },
   'prices update': { apart: 'it writes a file in the data directory' },
   init: { apart: 'it writes a configuration' },
   completions: { apart: 'it prints a script' },

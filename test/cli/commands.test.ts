@@ -666,7 +666,7 @@ test('output for people: a terminal gets colour and lines that fit, others neith
   expect(piped.stdout.trimEnd().split('\n')).toHaveLength(3)
 })
 
-test('a reader that closes early is no error', async () => {
+test('a reader that closes early is not an error', async () => {
   const data = join(folder, 'money')
   const db = openSqlite(join(data, 'gateway.sqlite'))
   await db.batch(

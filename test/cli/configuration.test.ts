@@ -327,8 +327,8 @@ describe('a configuration is found', () => {
     const { stdout } = await call(['config', 'check'])
     expect(stdout).toContain('The built-in configuration has no faults.')
     // An executable also looks in its own folder.
-    const beside = PROGRAM.length === 1 ? `${dirname(PROGRAM[0] as string)}, ` : ''
-    expect(stdout).toContain(`in: ${folder}, ${beside}${folder}/.config/gateway, /etc/gateway.`)
+    const near = PROGRAM.length === 1 ? `${dirname(PROGRAM[0] as string)}, ` : ''
+    expect(stdout).toContain(`in: ${folder}, ${near}${folder}/.config/gateway, /etc/gateway.`)
     const file = fileIn(join(folder, '.config/gateway'), 'config.yaml', formats.yaml ?? '')
     expect((await call(['config', 'check'])).stdout).toContain(`${file} has no faults.`)
   })
@@ -529,7 +529,7 @@ describe('a configuration that cannot be loaded', () => {
     ['gateway.config.ts', "import type { A } from './a'\n// database: 'postgres://a/b',\nexport default {"],
     ['gateway.config.ts', "throw new Error('no such secret')\nexport default { models: {} }"],
     ['gateway.config.yaml', '# database: postgres://a/b\nmodels: [1'],
-  ])('is no hindrance where it names no database: %s %s', async (name, text) => {
+  ])('is not a hindrance where it names no database: %s %s', async (name, text) => {
     const { file, sqlite, run, allFail } = await opened(name, text)
     for (const line of ['keys revoke alice', 'balance show', 'requests list', 'usage', 'audit']) {
       const { code, stderr } = await run(line)

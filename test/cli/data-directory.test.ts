@@ -47,7 +47,7 @@ function openFolder(): string {
   return folder
 }
 
-test('databases, what lies beside them, uploads, kept results and the lock are the owner’s alone', async () => {
+test('databases, what lies next to them, uploads, kept results and the lock are the owner’s alone', async () => {
   const dataDir = openFolder()
   // As an earlier version left it.
   await openSqlite(join(dataDir, 'gateway.sqlite')).close()

@@ -76,28 +76,34 @@ const folder = temporaryFolder()
 const dataDir = join(folder, 'data')
 const { environment, json, inShell } = createCommandLine(folder, dataDir)
 
+/** Whether a command exists, and the flags of a call that its help does not have. */
+async function knowledgeOf(call: string): Promise<{ call: string; isKnown: boolean; missing: string[] }> {
+  const words = call.split(/ (?:&&|[|&>]) ?/)[0]?.split(/\s+/) ?? []
+  const end = words.findIndex((word, place) => !/^[a-z]+(-[a-z]+)*$/.test(word) || place === 2)
+  const { stdout } = await inShell.call([...words.slice(0, end >>> 0), '--help'])
+  const missing = words.filter((word) => word.startsWith('--') && !stdout.includes(word))
+  return { call, isKnown: stdout.includes('Usage'), missing }
+}
+
 describe('a block that is not run has commands and flags that exist', () => {
   for (const { place, script } of typed.filter(({ mark }) => mark !== undefined)) {
     test(place, async () => {
       expect(Bun.spawnSync(['bash', '-n', '-c', script]).stderr.toString()).toBe('')
       const calls = script.replaceAll(/ #.*$/gm, '').matchAll(/^(?:sudo |dist\/)?gateway ([a-z].*)$/gm)
-      for (const [, call = ''] of calls) {
-        const words = call.split(/ (?:&&|\||&) ?/)[0]?.split(/\s+/) ?? []
-        const command = words.slice(
-          0,
-          words.findIndex((word, place) => !/^[a-z]+(-[a-z]+)*$/.test(word) || place === 2) >>> 0,
-        )
-        const { stdout } = await inShell.call([...command, '--help'])
-        const flags = words.filter((word) => word.startsWith('--'))
-        const missing = flags.filter((flag) => !stdout.includes(flag))
-        expect({ call, isKnown: stdout.includes('Usage'), missing }).toEqual({
-          call,
-          isKnown: true,
-          missing: [],
-        })
-      }
+      for (const [, call = ''] of calls)
+        expect(await knowledgeOf(call)).toEqual({ call, isKnown: true, missing: [] })
     })
   }
+})
+
+test('so have the commands in sentences and tables', async () => {
+  const texts = await Promise.all(pages.map((page) => Bun.file(join(ROOT, page)).text()))
+  const prose = texts.join('\n').replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
+  const calls = [...new Set([...prose.matchAll(/`gateway ([a-z][^`]*)`/g)].map(([, call = '']) => call))]
+  expect(calls.length).toBeGreaterThan(100)
+  const known = []
+  for (const call of calls) known.push(await knowledgeOf(call))
+  expect(known.filter(({ isKnown, missing }) => !isKnown || missing.length > 0)).toEqual([])
 })
 
 test('each other block runs without an error', async () => {

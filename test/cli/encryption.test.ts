@@ -100,7 +100,7 @@ test('a key is lacking: every command says which and what to do, and changes not
   expect(await call(['config', 'check', '--sandbox'], { env: environment() })).toMatchObject({ code: 0 })
 })
 
-test('a look at the keys makes no database, and one that is away is no fault of the configuration', async () => {
+test('a look at the keys makes no database, and one that is away is not a fault of the configuration', async () => {
   const { folder, configure, call, run } = openFolder()
   configure(`{ key: '${first}' }`)
   const ran = await run('config check')

@@ -153,7 +153,7 @@ test('the same as one document', async () => {
   })
 })
 
-test('settings in a file name the file, and the variable with the secret beside it', async () => {
+test('settings in a file name the file, and the variable with the secret next to it', async () => {
   const { stdout, stderr } = await run(`env opencode --model chat --key ${secret} --shell sh`)
   expect(JSON.parse(stdout)).toMatchObject({
     model: 'gateway/chat',

@@ -89,7 +89,7 @@ describe('the executable', () => {
     await stopWell(installation, server)
   })
 
-  test('finds a configuration that lies beside it', async () => {
+  test('finds a configuration that lies next to it', async () => {
     const folder = emptyFolder()
     copyFileSync(await executable(), join(folder, 'gateway'))
     const file = join(folder, 'gateway.config.yaml')

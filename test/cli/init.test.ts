@@ -60,9 +60,9 @@ test('init overwrites nothing, and asks only on a terminal', async () => {
     code: 1,
     stderr: expect.stringContaining('left as it is'),
   })
-  const beside = join(folder, 'gateway.config.js')
-  expect(await call(['init', '--yes', '--config', beside])).toMatchObject({ code: 1 })
-  expect([readFileSync(file, 'utf8'), existsSync(beside)]).toEqual(['mine', false])
+  const other = join(folder, 'gateway.config.js')
+  expect(await call(['init', '--yes', '--config', other])).toMatchObject({ code: 1 })
+  expect([readFileSync(file, 'utf8'), existsSync(other)]).toEqual(['mine', false])
   expect(
     await call(['init', '--yes', '--upstream', 'opnai', '--config', join(folder, 'x', 'a.ts')]),
   ).toMatchObject({

@@ -376,7 +376,7 @@ onLinux('connections of what was replaced end with an answer that says so', () =
     })
   })
 
-  test.concurrent('also where a reload has the same process listen anew', () =>
+  test.concurrent('also where a reload has the same process listen again', () =>
     inTime(IDLE_MS, async (part) => {
       const installation = await install()
       const secret = await installation.makeKey('alice', '100')

@@ -209,7 +209,7 @@ describe.skipIf(!databaseKinds.includes('postgres'))(
       return { folder, words: ['--config', file, '--data-dir', join(folder, 'data')] }
     }
 
-    test('reads beside them, refuses to upgrade while one lives, and does so once all have stopped', async () => {
+    test('reads next to them, refuses to upgrade while one lives, and does so once all have stopped', async () => {
       const gateway = await startTestGateway({ database: 'postgres' })
       const { folder, words } = besides(gateway)
       const run = (line: string) => ended(startNewer(folder, [...line.split(' '), ...words]))
@@ -255,7 +255,7 @@ describe.skipIf(!databaseKinds.includes('postgres'))(
       await gateway.sandbox.stop()
     })
 
-    test('with the same schema serves beside an older node, and takes its place', async () => {
+    test('with the same schema serves next to an older node, and takes its place', async () => {
       const gateway = await startTestGateway({ database: 'postgres' })
       const { folder, words } = besides(gateway)
       const port = await freePort()

@@ -515,7 +515,7 @@ for (const database of databaseKinds) {
     expect((await fetch(`${gateway.url}/admin/v1/artifacts/${id}/content`)).status).toBe(401)
   })
 
-  test(`what no path would lead to is no name (${database})`, async () => {
+  test(`what no path would lead to is not a name (${database})`, async () => {
     const call = caller(database)
     for (const name of ['.', '..']) {
       for (const body of [{ name }, { name: 'dots', account: name }])

@@ -131,7 +131,7 @@ test('a stream that began before its key was revoked may end', async () => {
   expect(await response.text()).toEndWith('data: [DONE]\n\n')
 })
 
-describe('bodies that are no JSON object', () => {
+describe('bodies that are not a JSON object', () => {
   const row = (name: string, body: unknown, word: string): Scenario => ({
     name,
     body,
@@ -164,7 +164,7 @@ describe('bodies that are no JSON object', () => {
     row('something behind the object', `${text} x`, 'not valid JSON'),
     row('brackets that do not match', '{"model":"test-chat","messages":[{]}}', 'not valid JSON'),
     row(
-      'a byte that is no UTF-8',
+      'a byte that is not UTF-8',
       bytes.map((byte) => (byte === 0xc3 ? 0xff : byte)),
       'not valid UTF-8',
     ),

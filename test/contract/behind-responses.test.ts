@@ -530,7 +530,7 @@ describe('messages', () => {
     expect(sent[2].messages).toEqual(turns([use]))
   })
 
-  test('a call beside a text is to be made, and a limit is one', async () => {
+  test('a call next to a text is to be made, and a limit is one', async () => {
     vendor.answer = {
       reply: {
         id: 'resp_1',

@@ -210,7 +210,7 @@ describe('a text loses what is the operator’s and nothing else', () => {
     ],
     ...['organization_id', 'organisationId', 'org_id', 'project_id', 'accountId', 'team_id', 'tenantID'].map(
       (name): [string, string, string] => [
-        `an account beside no costs: ${name}`,
+        `an account next to no costs: ${name}`,
         `{"id":"a", "${name}":"x-1","choices":[]}`,
         '{"id":"a","choices":[]}',
       ],

@@ -169,7 +169,7 @@ describe('on record', () => {
     expect(readChunks(translated(textOf([])).chunks, true)).toMatchObject({ said: '', finish: 'stop' })
   })
 
-  test('an answer that is no message is the fault of the vendor, and free', async () => {
+  test('an answer that is not a message is the fault of the vendor, and free', async () => {
     for (const reply of [{}, { type: 'message', content: 'Hello' }, { ok: true }]) {
       vendor.answer = { reply }
       const { status, json, charge } = await request({ model: 'recorded' })

@@ -45,7 +45,7 @@ const weather = {
 const clock = { type: 'function', function: { name: 'read_clock' } }
 
 /** Every optional field of the spec's table, with what it needs next to it. */
-const fields: [field: string, value: Json, beside?: Record<string, Json>][] = [
+const fields: [field: string, value: Json, others?: Record<string, Json>][] = [
   ['stream', false],
   ['temperature', 0.3],
   ['max_tokens', 77],
@@ -79,9 +79,9 @@ const fields: [field: string, value: Json, beside?: Record<string, Json>][] = [
 ]
 
 describe('every field of the spec', () => {
-  for (const [field, value, beside] of fields) {
+  for (const [field, value, others] of fields) {
     test(`${field} ${JSON.stringify(value)} reaches the vendor`, async () => {
-      const sent = { model: 'test-local', messages: say('Hello!'), ...beside, [field]: value }
+      const sent = { model: 'test-local', messages: say('Hello!'), ...others, [field]: value }
       expect(vendorBody(await chat(sent))).toEqual({ ...sent, model: 'local-model' })
       // What the gateway lets through by these names is also what the strict vendor knows by them.
       const strict = { ...sent, model: 'test-chat' }

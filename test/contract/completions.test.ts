@@ -191,7 +191,7 @@ describe('money', () => {
     expect(many.charge).toMatchObject({ held: 5 * (5 * INPUT + 2 * 10 * OUTPUT) })
   })
 
-  test('without figures of the vendor the texts are counted, and a repeated prompt is not written anew', async () => {
+  test('without figures of the vendor the texts are counted, and a repeated prompt is not written again', async () => {
     const prompt = 'Once upon a time there was a fox'
     const plain = await complete({ prompt })
     odd.answer = () => Response.json({ choices: [{ index: 0, text: `${prompt}ok`, finish_reason: 'stop' }] })

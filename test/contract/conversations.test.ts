@@ -16,7 +16,7 @@ const models = {
 }
 const DAY_MS = 86_400_000
 
-/** The error of a call. The client's promises are no plain ones. */
+/** The error of a call. The client's promises are not plain ones. */
 async function refusalOf(call: PromiseLike<unknown>): Promise<object> {
   return await call.then(
     (value) => ({ value }),

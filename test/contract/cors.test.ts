@@ -73,7 +73,7 @@ describe('the answer to a preflight', () => {
       expect([status, headers.get('access-control-allow-origin')]).toEqual([expected, '*'])
   })
 
-  test('does not repeat what is no list of headers', async () => {
+  test('does not repeat what is not a list of headers', async () => {
     const response = await ask(gateway.url, '/v1/models', {
       'access-control-request-method': 'GET',
       'access-control-request-headers': 'a;b"<script>',

@@ -503,7 +503,7 @@ for (const [name, bridge] of Object.entries(tried)) {
   const table = families.get(name)?.bridge ?? []
 
   describe(name, () => {
-    test('every row is tried, and nothing that is no row', () => {
+    test('every row is tried, and nothing that is not a row', () => {
       const rows = Object.entries(bridge.samples).flatMap(([field, sample]) =>
         Array.isArray(sample) ? sample.map(() => field) : [field],
       )

@@ -321,7 +321,7 @@ describe('inputs that are tokens', () => {
   })
 })
 
-describe('fields beside the input', () => {
+describe('other fields than the input', () => {
   test('Voyage gets its own fields and none that it would refuse', async () => {
     const played = await embed({
       model: 'vgx-4',

@@ -90,7 +90,7 @@ for (const family of families.values()) {
       test.each(named(records))('%s is translated once', (_, record) => translatesOnce(family, record))
     if (counted.length > 0) {
       test.each(named(counted))(
-        '%s with absurd figures is no credit, and never costs more than the hold',
+        '%s with absurd figures is not a credit, and never costs more than the hold',
         (_, record) => bearsAbsurdFigures(family, record),
       )
       if (family.kind !== 'task')
@@ -457,7 +457,7 @@ async function reportsFailures(family: Family, model: FamilyModel): Promise<void
 /** The form of error bodies: callers of each API read their own. */
 function expectDialect(family: Family, json: Json, status: number): void {
   const { dialect = 'openai' } = familyRows[family.name] ?? {}
-  const { error, ...beside } = json
+  const { error, ...others } = json
   const requestId = expect.stringMatching(/^req_/)
   const words = { message: expect.stringMatching(/\S/), type: expect.any(String) }
   if (dialect === 'messages') {
@@ -472,7 +472,7 @@ function expectDialect(family: Family, json: Json, status: number): void {
     return
   }
   const isFlat = dialect === 'flat' || status === 429
-  expect(beside).toEqual(
+  expect(others).toEqual(
     isFlat ? { code: expect.any(String), message: error.message, request_id: requestId } : {},
   )
   const param = error.param === null ? null : expect.any(String)

@@ -291,7 +291,7 @@ describe(`random bodies (FIELDS_SEED=${seed})`, () => {
   }
 
   test.each(all.filter(({ fieldRules }) => fieldRules).map((family) => [family.name, family] as const))(
-    'are refused by %s when one value is beside the plain ones',
+    'are refused by %s when one value is next to the plain ones',
     (_, family) => {
       const random = createRandom(seed)
       const model = { ...modelOf(family, {}), contextTokens: undefined }
@@ -426,7 +426,7 @@ describe('refused before anything is sent or held', () => {
     ['a container', () => message({ container: 'container_01' }), 'container'],
     ['long prompts', () => message({}, { 'anthropic-beta': 'a,context-1m-2025-08-07' }), 'anthropic-beta'],
     [
-      'a tool beside an embedding',
+      'a tool next to an embedding',
       () => send('/v1/embeddings', { model: 'test-embedding', input: 'a', service_tier: 'priority' }),
       'service_tier',
     ],
@@ -540,7 +540,7 @@ describe('images that a video is made from', () => {
 })
 
 describe('what a reasoning model ignores', () => {
-  test('is no error, whatever it would cost', async () => {
+  test('is not an error, whatever it would cost', async () => {
     const { status } = await chat({
       model: 'test-reasoning',
       modalities: ['text', 'audio'],

@@ -396,7 +396,7 @@ describe('a mask', () => {
     ['that lies on its side', [file('png', 48, 64)], '48x64'],
     ['that is a JPEG', [file('jpeg')], 'must be a PNG'],
     ['that is a WebP', [file('webp')], 'must be a PNG'],
-    ['that is no picture', [new File(['mask'], 'mask.png', { type: 'image/png' })], 'must be a PNG'],
+    ['that is not a picture', [new File(['mask'], 'mask.png', { type: 'image/png' })], 'must be a PNG'],
     ['that is two', [file('png'), file('png')], 'send one file, but got 2'],
   ]
   for (const [name, masks, words] of wrong) {

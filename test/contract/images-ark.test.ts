@@ -234,7 +234,12 @@ describe('bad requests', () => {
     ['15 references', { image: Array(15).fill(PICTURE) }, 'image', '0 to 14 reference images, but got 15'],
     ['an empty list of references', { image: [] }, 'image', 'at least one item'],
     ['a reference that is an object', { image: { url: PICTURE } }, 'image', 'expected a string or an array'],
-    ['a reference that is no address', { image: [PICTURE, 'cat.png'] }, 'image[1]', 'the URL of an image'],
+    [
+      'a reference that is not an address',
+      { image: [PICTURE, 'cat.png'] },
+      'image[1]',
+      'the URL of an image',
+    ],
     ['a file of ours', { image: 'file:///etc/passwd' }, 'image', 'a file of the server'],
     [
       'a series of another kind',
@@ -386,7 +391,7 @@ describe('figures that are wrong', () => {
     ['images that are not there', { data: [null, {}, { url: '' }, 'x'] }, 502, 0],
     ['an empty list', { data: [], usage: { generated_images: 0 } }, 502, 0],
     ['nothing', {}, 502, 0],
-    ['data that is no list', { data: { url: 'x' } }, 502, 0],
+    ['data that is not a list', { data: { url: 'x' } }, 502, 0],
   ]
   test.each(rows)('a reply with %s', async (_what, reply, status, paid) => {
     odd.answer = () => Response.json(reply)
@@ -559,7 +564,13 @@ describe('the simulated vendor, asked directly, refuses what the true one does',
   const rows: [what: string, body: Record<string, unknown>, code: string, param: string, said: string][] = [
     ['no model', { model: undefined }, 'MissingParameter', 'model', 'missing `model`'],
     ['no prompt', { prompt: undefined }, 'MissingParameter', 'prompt', 'missing `prompt`'],
-    ['a reference that is no address', { image: 'x' }, 'InvalidParameter', 'image', 'invalid url specified'],
+    [
+      'a reference that is not an address',
+      { image: 'x' },
+      'InvalidParameter',
+      'image',
+      'invalid url specified',
+    ],
     [
       '15 references',
       { image: Array(15).fill(PICTURE) },

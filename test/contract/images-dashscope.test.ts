@@ -382,7 +382,7 @@ describe('money', () => {
     ['choices of nulls', { output: { choices: [null, { message: null }, { message: { content: 'x' } }] } }],
     ['parts of nulls', { output: { choices: [{ message: { content: [null, {}, { image: 1 }] } }] } }],
   ]
-  test.each(odds)('a reply with %s is no image', async (_what, reply) => {
+  test.each(odds)('a reply with %s is not an image', async (_what, reply) => {
     odd.answer = () => Response.json(reply)
     const { charges } = await draw(
       { model: 'odd-image', input: fox },
@@ -465,7 +465,7 @@ describe('the simulated vendor, asked directly, refuses what the true one does',
     ],
     ['an image to start from', 'qwen-image-max', edit, {}, 'content length only support 1'],
     [
-      'a reference that is no address',
+      'a reference that is not an address',
       'qwen-image-edit',
       words({ image: 'x' }, { text: 'x' }),
       {},

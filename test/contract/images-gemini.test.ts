@@ -166,7 +166,7 @@ describe('what it costs', () => {
       { output_token: 1_000, output_image_token: 2_520 },
     ],
     [
-      'two images beside a text',
+      'two images next to a text',
       { response_format: [{ type: 'text' }, { type: 'image' }, { type: 'image', image_size: '2K' }] },
       { output_token: RESERVE, output_image_token: 1_290 + 1_680 },
     ],
@@ -257,7 +257,7 @@ const byImage = (tokens: number) => [{ modality: 'image', tokens }]
 
 const counted: Counted[] = [
   {
-    name: 'thoughts beside the output',
+    name: 'thoughts next to the output',
     reply: interaction([words, picture], {
       total_tokens: 1_348,
       total_input_tokens: 7,

@@ -344,7 +344,7 @@ describe('the price', () => {
     expect(charges).toMatchObject([{ state: 'settled', usage_source: 'estimated', amount }])
   })
 
-  test('has the text that a model writes beside the picture', async () => {
+  test('has the text that a model writes next to the picture', async () => {
     const { json, charges } = await generate({
       prompt: '[sandbox reasoning=300] fox',
       size: '1024x1024',

@@ -353,7 +353,7 @@ const failures: Failure[] = [
     words: ['unknown variant `7:3`'],
   },
   {
-    name: 'a reference that is no address',
+    name: 'a reference that is not an address',
     body: { image: { url: 'cat.jpg' } },
     status: 400,
     code: 'upstream_refused',
@@ -436,7 +436,7 @@ describe('failures are free', () => {
 
 describe('images that moderation holds back', () => {
   for (const form of ['url', 'b64_json'] as const) {
-    test(`some of them, as ${form}: not in the list, counted beside it, and not paid`, async () => {
+    test(`some of them, as ${form}: not in the list, counted next to it, and not paid`, async () => {
       const { json, charges } = await draw({
         model: quality,
         prompt: '[sandbox blocked=2] a cat',

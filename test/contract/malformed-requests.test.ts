@@ -67,7 +67,7 @@ const rows: [name: string, bytes: string, expected: Expected][] = [
   ['a Host with a path', from('a/b?c', '/nothing'), logged(400, 'invalid_host')],
   ['a Host with a name and password', from('user:password@host', '/nothing'), logged(400, 'invalid_host')],
   ['a Host with an open bracket', from('[::1', '/v1/models'), logged(400, 'invalid_host')],
-  ['a Host with bytes that are no text', from('\xff\xfe', '/nothing'), logged(400, 'invalid_host')],
+  ['a Host with bytes that are not text', from('\xff\xfe', '/nothing'), logged(400, 'invalid_host')],
   [
     'a port that there is not',
     post(['Host: a:99999', 'Content-Length: 2'], '{}').replace('Host: gateway\r\n', ''),
@@ -101,7 +101,7 @@ const rows: [name: string, bytes: string, expected: Expected][] = [
   ['a way up, half encoded, as an id', to('GET /v1/videos/.%2e'), misleading],
   ['a way up by backslashes', to('GET /v1/..\\admin\\v1\\me'), misleading],
   ['a way up by backslashes, with a slash at the end', to('GET /v1/..\\admin\\v1\\me/'), misleading],
-  ['a way up beside an empty segment', to('GET /v1//../..\\admin/v1/me'), misleading],
+  ['a way up next to an empty segment', to('GET /v1//../..\\admin/v1/me'), misleading],
   ['a way up with an empty segment behind', to('GET //v1/..\\..\\admin/v1//me'), misleading],
   [
     'a way up from a path of many segments',
@@ -117,7 +117,7 @@ const rows: [name: string, bytes: string, expected: Expected][] = [
   ['%00', to('GET /v1/%00'), unknown],
   ['% without digits', to('GET /v1/%zz'), unknown],
   ['% without digits, as an id', to('GET /v1/videos/generations/%zz'), unauthorized],
-  ['bytes that are no UTF-8, as an id', to('GET /v1/videos/%ff%fe'), unauthorized],
+  ['bytes that are not UTF-8, as an id', to('GET /v1/videos/%ff%fe'), unauthorized],
   [
     '% without digits, as an artifact',
     to('GET /v1/artifacts/%zz?expires=%zz'),

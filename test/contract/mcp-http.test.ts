@@ -107,7 +107,7 @@ const refusals: Record<string, Refusal> = {
   },
   'no JSON': { message: '{"jsonrpc":', status: 400, code: -32700, says: ['not a JSON object'] },
   'an empty body': { message: '', status: 400, code: -32700, says: ['The body is empty'] },
-  'an object that is no message': { message: { hello: 1 }, status: 400, code: -32700, says: ['JSON-RPC'] },
+  'an object that is not a message': { message: { hello: 1 }, status: 400, code: -32700, says: ['JSON-RPC'] },
   'deep nesting': {
     message: `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":${'['.repeat(5000)}${']'.repeat(5000)}}}`,
     status: 400,

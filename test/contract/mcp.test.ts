@@ -235,7 +235,7 @@ const refused: Record<
     status: 400,
     says: ['max_cost_exceeded', '0.05 USD'],
   },
-  'a limit that is no money': {
+  'a limit that is not money': {
     tool: 'chat',
     args: { model: 'test-chat', prompt: 'Hello!', max_cost_usd: 'cheap' },
     status: 400,

@@ -562,7 +562,7 @@ const errors: ErrorRow[] = [
     ['does not have this model'],
     { ...VENDOR, answers: { 'x-should-retry': 'false' } },
   ],
-  ['an answer that is no JSON', vendorFails('garbage'), 502, 'api_error', ['was not JSON'], VENDOR],
+  ['an answer that is not JSON', vendorFails('garbage'), 502, 'api_error', ['was not JSON'], VENDOR],
 ]
 
 describe('errors', () => {

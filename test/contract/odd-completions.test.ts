@@ -167,7 +167,7 @@ describe('cached tokens next to those of the prompt', () => {
     'a total without them': { completion_tokens: 50, total_tokens: 4192 },
     'a total with them': { completion_tokens: 50, total_tokens: 8520 },
     'no total': { completion_tokens: 50 },
-    'thinking beside the completion': {
+    'thinking next to the completion': {
       completion_tokens: 20,
       total_tokens: 4192,
       completion_tokens_details: { reasoning_tokens: 30 },

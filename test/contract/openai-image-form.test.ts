@@ -115,7 +115,7 @@ describe('Qwen-Image', () => {
     ])
   })
 
-  test('takes its own settings beside', async () => {
+  test('takes its own settings in addition', async () => {
     const played = await draw(model, { seed: 7, watermark: true, size: '1280x720' })
     expect(sent(played).parameters).toEqual({ size: '1280*720', seed: 7, watermark: true })
   })
@@ -513,7 +513,7 @@ describe('images.edit', () => {
     expect(response.headers.get('x-gateway-cost-usd')).toBe('0.044')
   })
 
-  test('refuses a mask, a model without references, and files that are no pictures', async () => {
+  test('refuses a mask, a model without references, and files that are not pictures', async () => {
     const before = gateway.sandbox.calls.length
     const attempts: [Partial<OpenAI.ImageEditParamsNonStreaming>, Json][] = [
       [{ mask: await fox() }, { status: 400, param: 'mask' }],

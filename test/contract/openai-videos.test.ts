@@ -393,7 +393,7 @@ describe('refused before anything is held or sent', () => {
     ),
     one('broken JSON', '{', null, ['not a JSON object'], 'invalid_json'),
     one(
-      'a form with a file that is no image',
+      'a form with a file that is not an image',
       () => form([...fields, ['input_reference', text]]),
       'input_reference',
       ['not an image'],

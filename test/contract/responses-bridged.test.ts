@@ -465,7 +465,7 @@ describe('what went wrong elsewhere', () => {
       expect(output_text).toBe(text)
     })
 
-    test('a call beside an end of the turn is lost (maximhq/bifrost 6123)', async () => {
+    test('a call next to an end of the turn is lost (maximhq/bifrost 6123)', async () => {
       ofChat.answer = () =>
         completion({
           content: 'I look.',

@@ -111,7 +111,7 @@ test.each([true, false])(
 )
 
 test.each([true, false])(
-  'cached tokens beside the input are paid and shown, and its price kept back, streamed: %p',
+  'cached tokens next to the input are paid and shown, and its price kept back, streamed: %p',
   async (stream) => {
     // What xAI reports of some models (vercel/ai#12485), with its own price.
     const usage = {

@@ -379,7 +379,7 @@ describe('a field:', () => {
     ])
   })
 
-  test('thinking that led to nothing is no message', () => {
+  test('thinking that led to nothing is not a message', () => {
     const input = [
       { role: 'user', content: 'Hi' },
       { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: reasoning() },

@@ -118,7 +118,7 @@ describe('a model that ends', () => {
   })
 })
 
-test('a date that is no day is a fault of the configuration', () => {
+test('a date that is not a day is a fault of the configuration', () => {
   const faults = (model: object) =>
     faultsOf({ upstreams: { openai: { kind: 'openai', apiKey: 'k' } }, models: { m: { ...old, ...model } } })
   expect(faults({})).toEqual([])

@@ -209,7 +209,7 @@ const cases: [string, keyof typeof models, Json[], Json][] = [
     },
   ],
   [
-    'other members beside the signature',
+    'other members next to the signature',
     'google',
     [{ tool_calls: [call('a', 'f', { google: { thought_signature: 's1', more: [1] }, other: {} })] }],
     { tool_calls: [call('a', 'f', { google: { thought_signature: 's1', more: [1] }, other: {} })] },

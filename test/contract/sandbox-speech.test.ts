@@ -56,7 +56,7 @@ test('an error in the stream is an event of its own', async () => {
   )
 })
 
-test('a reply that is no stream has the address of a file that anybody may fetch', async () => {
+test('a reply that is not a stream has the address of a file that anybody may fetch', async () => {
   const reply = (await (await call({ text: '你好!', voice: 'Ethan' })).json()) as Json
   expect(reply).toMatchObject({
     status_code: 200,

@@ -732,7 +732,7 @@ describe('DashScope', () => {
 describe('xAI', () => {
   const thinker = { ...xaiChat, model: 'grok-4' }
 
-  test('counts thinking beside the completion', async () => {
+  test('counts thinking next to the completion', async () => {
     const { usage, choices } = await reply(thinker, '[sandbox tokens=6 reasoning=9]')
     expect(usage.completion_tokens).toBe(6)
     expect(usage.completion_tokens_details.reasoning_tokens).toBe(9)

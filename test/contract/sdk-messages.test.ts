@@ -217,7 +217,7 @@ describe('messages', () => {
   })
 })
 
-describe('beside messages', () => {
+describe('next to messages', () => {
   test('counting tokens: by the vendor, and here for models of other formats', async () => {
     const { client } = connect(poor)
     const before = vendorCalls()

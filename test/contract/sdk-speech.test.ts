@@ -114,7 +114,7 @@ describe('what goes wrong', () => {
     expect(vendorCalls()).toBe(calls)
   })
 
-  test('a sound that breaks off is no sound', async () => {
+  test('a sound that breaks off is not a sound', async () => {
     const input = '[sandbox cut_after=4]'.padEnd(100)
     const response = await client.audio.speech.create({ model: 'qnx3-tts-flash', voice: 'alloy', input })
     await rejection(response.arrayBuffer())

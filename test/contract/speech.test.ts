@@ -342,7 +342,7 @@ describe('the vendor’s own refusal is the caller’s, word by word, for nothin
   }
 })
 
-test('an unknown voice is answered with the vendor’s own body beside the error', async () => {
+test('an unknown voice is answered with the vendor’s own body next to the error', async () => {
   const { response, json, charges } = await speak(gateway, { voice: 'Ethan-9' })
   const message = "The requested voice 'Ethan-9' is not supported."
   expect(response.status).toBe(400)
@@ -380,7 +380,7 @@ describe('sound comes from a vendor', () => {
     ],
     ['with comments between', () => events(':keep\n\n', piece(toneSamples), ': keep\n\n', last())],
     ['without a blank line at the end', () => events(piece(toneSamples), last().trimEnd())],
-    ['in a reply that is no stream', () => whole({ data: data(toneSamples) })],
+    ['in a reply that is not a stream', () => whole({ data: data(toneSamples) })],
     ['as a whole file in a reply', () => whole({ data: data(file), url: '' })],
     ['as an address', () => whole({ data: '', url: url() }), asFile],
     ['as an address at the end of events without sound', () => events(last(url())), asFile],

@@ -176,7 +176,7 @@ describe('refused', () => {
       ['a wrong key', { key: 'sk-wrong' }, 401, 'authentication_error', 'Incorrect API key'],
       ['no JSON', { body: 'x' }, 400, 'invalid_request_error', 'not a JSON object'],
       [
-        'bytes that are no text',
+        'bytes that are not text',
         { body: Buffer.from('{"a":"\xff"}', 'latin1') },
         400,
         'invalid_request_error',

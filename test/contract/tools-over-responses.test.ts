@@ -107,7 +107,7 @@ const pathsOf = async (path: string, body: Json) => {
 }
 
 describe('the vendor', () => {
-  test('refuses tools beside an effort, in the words on record', async () => {
+  test('refuses tools next to an effort, in the words on record', async () => {
     const { openai } = gateway.server.world.config.upstreams
     const post = (body: Json, path = '/chat/completions') =>
       fetch(`${openai?.baseUrl}${path}`, {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { ModelConfig } from '../../src/config/schema'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
-import { BESIDE, type OddFigures, startTrilingualVendor, USED } from '../support/vendors/trilingual'
+import { type OddFigures, startTrilingualVendor, THINKING, USED } from '../support/vendors/trilingual'
 
 const INPUT = 1_000
 const OUTPUT = 2_000
@@ -97,7 +97,7 @@ test.each(ways)('$form in $dialect by a model of $model ends with what is paid',
   expect(charge?.usage_source).not.toBe('upstream')
 })
 
-const figures = ['zero', 'absurd', 'less', 'beside'] as const satisfies OddFigures[]
+const figures = ['zero', 'absurd', 'less', 'separate'] as const satisfies OddFigures[]
 const oddWays = ways.flatMap((way) => figures.map((odd) => ({ ...way, odd })))
 
 test.each(oddWays)(
@@ -115,13 +115,13 @@ test.each(oddWays)(
     const isCounted = odd === 'zero' || odd === 'absurd'
     expect(charge?.usage_source === 'upstream').toBe(!isCounted)
     // Chat and responses have a total, by which thinking is found.
-    const thinking = odd === 'beside' && model !== 'messages' ? BESIDE : 0
+    const thinking = odd === 'separate' && model !== 'messages' ? THINKING : 0
     if (!isCounted) expect([input, output]).toEqual([USED.input, USED.output + thinking])
     else expect(Math.min(input, output)).toBeGreaterThan(3)
   },
 )
 
-test.each(['zero', 'beside'] as const)(
+test.each(['zero', 'separate'] as const)(
   'a plain completion with %s figures shows what is paid',
   async (odd) => {
     for (const stream of [false, true]) {

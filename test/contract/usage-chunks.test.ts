@@ -46,9 +46,9 @@ const end = { index: 0, delta: {}, finish_reason: 'stop' }
 
 /** The ways in which servers send the figures after the last word. */
 const ways: Record<string, Choice[]> = {
-  'beside no choice': [],
-  'beside an empty delta': [{ index: 0, delta: {} }],
-  'beside a delta of nulls': [
+  'next to no choice': [],
+  'next to an empty delta': [{ index: 0, delta: {} }],
+  'next to a delta of nulls': [
     {
       index: 0,
       finish_reason: null,
@@ -56,8 +56,8 @@ const ways: Record<string, Choice[]> = {
       delta: { provider_specific_fields: null, content: null, role: null, tool_calls: null },
     },
   ],
-  'beside an empty text': [{ index: 0, finish_reason: null, delta: { content: '' } }],
-  'beside an empty delta and an empty list': [{ index: 0, delta: { content: '', tool_calls: [] } }],
+  'next to an empty text': [{ index: 0, finish_reason: null, delta: { content: '' } }],
+  'next to an empty delta and an empty list': [{ index: 0, delta: { content: '', tool_calls: [] } }],
 }
 
 function answerWith(events: object[]): void {
@@ -140,14 +140,14 @@ describe('nothing else is hidden', () => {
         chunk([end]),
       ],
     ],
-  ])('%s with figures beside it', async (_, events) => {
+  ])('%s with figures next to it', async (_, events) => {
     answerWith(events)
     const { chunks, charge } = await ask()
     expect(chunks).toEqual(events)
     expect(charge).toMatchObject({ amount: PAID, usage_source: 'upstream' })
   })
 
-  test('an error beside figures', async () => {
+  test('an error next to figures', async () => {
     answerWith([chunk([first]), chunk([{ index: 0, delta: {} }], { usage, error: { message: 'It broke.' } })])
     expect((await ask()).text).toContain('It broke.')
   })

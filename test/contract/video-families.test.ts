@@ -1,5 +1,5 @@
 // What families of videos promise next to their requests: a request in plain words is one that the vendor takes, whatever
-// a vendor answers is not a fault of ours, and figures that make no sense are no credit.
+// a vendor answers is not a fault of ours, and figures that make no sense are not a credit.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'

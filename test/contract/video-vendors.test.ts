@@ -168,7 +168,7 @@ describe('fields for Runway', () => {
       '3.8',
     ],
     [
-      'a resolution beside the shape',
+      'a resolution next to the shape',
       'hailuo-3',
       { promptText: 'x', resolution: '2K', ratio: '16:9' },
       '/v1/text_to_video',

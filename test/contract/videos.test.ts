@@ -89,8 +89,8 @@ describe('submit', () => {
       const { duration: _1, resolution, aspect_ratio: ratio, ...rest } = body
       const vendors = sent(played)
       if (family === 'dashscope-video') {
-        const { parameters, ...beside } = vendors
-        expect(beside).toEqual({ ...rest, model: upstreamModel, parameters: undefined })
+        const { parameters, ...others } = vendors
+        expect(others).toEqual({ ...rest, model: upstreamModel, parameters: undefined })
         expect(parameters).toMatchObject(rest.parameters)
         expect(played.calls[0]?.headers['x-dashscope-async']).toBe('enable')
       } else if (family === 'runway-video') {
@@ -324,7 +324,7 @@ describe('refused before anything is held', () => {
       ['1920*1080, which is 1080p', "'resolution' is 720p"],
     ],
     [
-      'another size beside the right resolution',
+      'another size next to the right resolution',
       wan({ parameters: { size: '1920*1080', resolution: '720P' } }),
       'parameters.size',
       ['which is 1080p'],

@@ -94,9 +94,9 @@ test.concurrent('a second gateway on the data directory, or on the port, is refu
   expect(again.code).toBe(1)
   expect(again.stderr).toContain('--take-over')
   const other = await install()
-  const beside = await other.serveUntilRefused({ port })
-  expect(beside).toMatchObject({ code: 1 })
-  expect(beside.stderr).toContain('in use')
+  const rival = await other.serveUntilRefused({ port })
+  expect(rival).toMatchObject({ code: 1 })
+  expect(rival.stderr).toContain('in use')
   await stopWell(installation, server)
 })
 

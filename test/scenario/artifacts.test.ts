@@ -203,7 +203,7 @@ describe('what cannot be kept keeps the vendor’s address, and its price', () =
       url: () => 'http://127.0.0.1:1/x.png',
       reason: 'not one of its own',
     },
-    'what is no address': { url: () => 'x.png', reason: 'not one of its own' },
+    'what is not an address': { url: () => 'x.png', reason: 'not one of its own' },
   }
   for (const [title, { serve, url, reason }] of Object.entries(rows)) {
     test(title, async () => {

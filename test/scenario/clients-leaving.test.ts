@@ -364,7 +364,7 @@ describe('hundreds of callers who leave', () => {
   const framed = (gateway: TestGateway, form: string) => {
     const request = chatRequest(gateway.secret, whole)
     if (form === 'another request behind it') return request + request
-    if (form === 'bytes behind it that are no request') return `${request}\x00\x01 no request\r\n\r\n`
+    if (form === 'bytes behind it that are not a request') return `${request}\x00\x01 no request\r\n\r\n`
     if (form !== 'a trailer behind its chunks') return request
     const [head = '', text = ''] = request.split('\r\n\r\n')
     const length = text.length.toString(16)
@@ -374,7 +374,7 @@ describe('hundreds of callers who leave', () => {
   // Bun ends the connection in each of these cases, and the handler of the request has begun.
   test.each([
     'another request behind it',
-    'bytes behind it that are no request',
+    'bytes behind it that are not a request',
     'a trailer behind its chunks',
     'the end of what the caller sends behind it',
   ])('a request that cannot be answered because of %s is not sent on and not paid', async (form) => {

@@ -188,7 +188,7 @@ describe('the clock', () => {
   }
 
   for (const kind of databaseKinds) {
-    test(`is the time of commands beside the gateway on ${kind}`, async () => {
+    test(`is the time of commands next to the gateway on ${kind}`, async () => {
       const db = await openTestDatabase(kind)
       const reference = async () => (kind === 'postgres' ? await timeOf(db) : START)
       /** Milliseconds that the gateway's time is behind the reference, which keeps running: at least, and at most. */

@@ -80,7 +80,7 @@ for (const { database, name, isGrouped } of settings) {
       expect(JSON.stringify(rows)).not.toContain(code.replaceAll('-', '').slice(0, 20))
     })
 
-    test('are credited once, though many keys redeem them at once beside paid requests', async () => {
+    test('are credited once, though many keys redeem them at once during paid requests', async () => {
       const holders = await Promise.all(
         Array.from({ length: 8 }, (_, index) => gateway.makeKey(`holder-${index}`, '1')),
       )

@@ -331,7 +331,7 @@ async function stateOfOnly(installation: Installation): Promise<unknown> {
 }
 
 describe('one server a data directory', () => {
-  test('a second one refuses, and commands work beside the first', async () => {
+  test('a second one refuses, and commands work while the first serves', async () => {
     const installation = await install()
     const server = await installation.serve()
     const { code, stdout, stderr } = await installation.serveUntilRefused()
@@ -340,7 +340,7 @@ describe('one server a data directory', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1)
     expect(stdout).toBe('')
     expect((await fetch(`${server.url}/health`)).status).toBe(200)
-    expect(await installation.makeKey('beside', '1')).toStartWith('sk-')
+    expect(await installation.makeKey('aside', '1')).toStartWith('sk-')
     await stopWell(installation, server)
   })
 

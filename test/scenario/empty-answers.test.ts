@@ -154,7 +154,7 @@ const fullMessages: [name: string, message: Json, finish?: string, figures?: Jso
   ['thinking to the limit', { role, content: '' }, 'length', thought],
   ['a limit, without details', { role, content: '' }, 'length', usage],
   ['thinking and no answer', { role, content: '' }, 'stop', thought],
-  ['thinking beside', { role, content: '' }, 'stop', { ...usage, total_tokens: 20 }],
+  ['thinking in addition', { role, content: '' }, 'stop', { ...usage, total_tokens: 20 }],
   ['what a filter held back', { role, content: '' }, 'content_filter', usage],
 ]
 

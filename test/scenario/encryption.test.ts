@@ -141,7 +141,7 @@ for (const database of databaseKinds) {
       await alone.close()
     })
 
-    test('a secret of webhooks that was rolled signs beside the one before, under any key', async () => {
+    test('a secret of webhooks that was rolled signs next to the one before, under any key', async () => {
       const before = await startTestGateway({ database, ...encryptedOptions(undefined) })
       const { id } = await before.makeKey('bob', '1')
       const { db, now } = before.server.world

@@ -71,7 +71,7 @@ describe('every family', () => {
     })
   }
 
-  test('the last frame is kept beside the video', async () => {
+  test('the last frame is kept next to the video', async () => {
     const clock = makeClock()
     const gateway = await start(clock)
     const task = await endOf(gateway, clock, await submit(gateway, seedance))

@@ -751,7 +751,7 @@ function signatureTests(kind: DatabaseKind): void {
     expect(await verify(db, after)).toMatchObject({ problems: [], since: START, read: 0 })
   })
 
-  test('signs nothing anew over books that are wrong', async () => {
+  test('signs nothing over books that are wrong', async () => {
     const db = await openAuditedBooks(kind)
     await verifyBooks(db)
     await db.batch([{ sql: `update accounts set balance = balance + 1 where name = 'alice'` }])

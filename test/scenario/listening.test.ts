@@ -129,7 +129,7 @@ test('nothing is kept of a server that has stopped', async () => {
   expect(process.listenerCount('beforeExit')).toBe(before)
 })
 
-test('a unix socket is for the owner and the group, and what is no socket is not replaced', async () => {
+test('a unix socket is for the owner and the group, and what is not a socket is not replaced', async () => {
   const path = join(temporaryFolder(), 'http.sock')
   const gateway = await startTestGateway({ config: { server: { unixSocket: path } } })
   expect(gateway.url).toBe(`unix:${path}`)
@@ -154,9 +154,15 @@ describe('the address of a client', () => {
   ][] = [
     ['is the peer', {}, '198.51.100.7', null, '198.51.100.7'],
     ['is the peer, whatever it says', {}, '198.51.100.7', '203.0.113.1', '198.51.100.7'],
-    ['is the peer that is no trusted proxy', proxies, '198.51.100.7', '203.0.113.1', '198.51.100.7'],
+    ['is the peer that is not a trusted proxy', proxies, '198.51.100.7', '203.0.113.1', '198.51.100.7'],
     ['is what a trusted proxy says', proxies, '10.0.0.1', '203.0.113.1', '203.0.113.1'],
-    ['is the last that is no proxy', proxies, '10.0.0.1', '192.0.2.66, 203.0.113.1, 10.9.9.9', '203.0.113.1'],
+    [
+      'is the last that is not a proxy',
+      proxies,
+      '10.0.0.1',
+      '192.0.2.66, 203.0.113.1, 10.9.9.9',
+      '203.0.113.1',
+    ],
     [
       'is never taken from before an address that cannot be read',
       proxies,

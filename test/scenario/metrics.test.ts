@@ -171,7 +171,7 @@ describe('metrics', () => {
     await gateway.close()
   })
 
-  test('are read by nobody without being asked for, and beside the API with the token only', async () => {
+  test('are read by nobody without being asked for, and next to the API with the token only', async () => {
     const closed = await startTestGateway()
     expect((await fetch(`${closed.url}/metrics`)).status).toBe(404)
     await closed.close()

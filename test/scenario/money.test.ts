@@ -657,7 +657,7 @@ describe('usage that a vendor reports wrongly', () => {
     expect(charge?.amount as number).toBeGreaterThan(60_000)
   })
 
-  test('NaN in a whole reply is no JSON: the caller gets an error and pays nothing', async () => {
+  test('NaN in a whole reply is not JSON: the caller gets an error and pays nothing', async () => {
     const caller = await open('whole NaN')
     const response = await gateway.chat({ messages: say('Hello. [sandbox usage=nan]') }, caller.headers)
     expect(response.status).toBe(502)

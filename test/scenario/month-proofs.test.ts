@@ -216,7 +216,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('proofs of months on
     },
   )
 
-  test('periods that are no month, not over, or without a seal are refused', async () => {
+  test('periods that are not a month, not over, or without a seal are refused', async () => {
     expect((await ask('period=2026-13')).status).toBe(400)
     expect((await ask('')).status).toBe(400)
     expect((await ask(`period=${MONTH}&after=x`)).status).toBe(400)

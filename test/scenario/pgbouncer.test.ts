@@ -28,7 +28,7 @@ afterAll(() => {
 const canRun = executable !== null && databaseKinds.includes('postgres')
 const group = canRun ? describe : describe.skip
 group(`PgBouncer in transaction mode${executable ? '' : ' (skipped: pgbouncer is not installed)'}`, () => {
-  test('is no obstacle to 300 holds at once over two nodes, and they are exact', async () => {
+  test('is not an obstacle to 300 holds at once over two nodes, and they are exact', async () => {
     const address = await startPgBouncer()
     const nodes = [openPostgres(address), openPostgres(address)] as const
     const [first] = nodes

@@ -136,7 +136,7 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
     return (await (await fetch(`${gateway.url}/admin/v1/${path}`, { headers })).json()) as Shown
   }
 
-  test('0.9 % apart is no event, 1.1 % is one event per model and day, streamed or not', async () => {
+  test('0.9 % apart is not an event, 1.1 % is one event per model and day, streamed or not', async () => {
     for (const percent of [0.9, -0.9, 1]) {
       costs(ofList(percent))
       await ask('sold')
@@ -232,7 +232,7 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
     '"cost":0,"is_byok":true,"cost_details":9',
     '"note":"\\"cost\\":9"',
     '',
-  ])('a senseless figure is no event, and the answer is served and paid: %s', async (members) => {
+  ])('a senseless figure is not an event, and the answer is served and paid: %s', async (members) => {
     const before = (await reported()).length
     answerWith(members)
     expect(await ask('bad')).toMatchObject({ amount: 100_000, cost: 50_000 })

@@ -103,7 +103,7 @@ for (const database of databaseKinds) {
     expect((await findKey(db, 'cem'))?.planName).toBe('staff')
   })
 
-  test(`what is no token of the provider for this gateway calls nothing (${database})`, async () => {
+  test(`what is not a token of the provider for this gateway calls nothing (${database})`, async () => {
     const gateway = at(database)
     const token = await tokenOf('dora', ['staff'])
     const [head = '', payload = '', signature = ''] = token.split('.')

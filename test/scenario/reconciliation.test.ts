@@ -51,7 +51,7 @@ test('a file that is not understood is an error', () => {
     ['', /has no rows/],
     ['a,b\n1,2\n', /its columns are not known: a, b/],
     [messagesExport.replace('2026-10-05', 'yesterday'), /line 2 has no day/],
-    [messagesExport.replace('4000', 'many'), /line 2 has "many", which is no inputTokens/],
+    [messagesExport.replace('4000', 'many'), /line 2 has "many", which is not a number of inputTokens/],
     [costExport.replaceAll(/gpt-x, \w+/g, ''), /line 2 has no model in line_item: export it by/],
   ]
   for (const [text, fault] of rows) expect(() => readVendorUsage(text)).toThrow(fault)

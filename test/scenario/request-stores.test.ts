@@ -1,5 +1,5 @@
 // The places that keep rows of requests: all of them give the same answer to the same question, page by page, as a list
-// in memory does. What is particular to each stands below.
+// in memory does. What is particular to each is below.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Db } from '../../src/db/db'

@@ -297,7 +297,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     expect(await kept()).toBe(before)
   })
 
-  test('tools of the caller are no reason to go past the cache', async () => {
+  test('tools of the caller do not bypass the cache', async () => {
     const tools = [{ type: 'function', function: { name: 'look_up', parameters: { type: 'object' } } }]
     const [first, second] = await askTwice('/v1/chat/completions', chat(fresh('[sandbox tool]'), { tools }))
     expect(first.json.choices[0].message.tool_calls).toHaveLength(1)

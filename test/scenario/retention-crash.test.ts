@@ -133,7 +133,7 @@ for (const kind of databaseKinds) {
     expect(readdirSync(scratch)).toEqual([])
   })
 
-  test(`two nodes close each month once, beside reports and settlements, on ${kind}`, async () => {
+  test(`two nodes close each month once, during reports and settlements, on ${kind}`, async () => {
     const { address, db, history, folder } = await filled(kind)
     const used = await usageBy(db, 'account', { since: 0, until: NOW })
     const last = await pageOfLedger(db, 'alice', { until: NOW }, 1)

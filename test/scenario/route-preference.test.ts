@@ -533,7 +533,7 @@ describe('a preference that cannot choose is a fault with its cure', () => {
     models: {
       one: modelOf('east', 1, 2),
       other: modelOf('west', 1, 2),
-      beside: modelOf('east', 2, 4),
+      neighbour: modelOf('east', 2, 4),
       equal: modelOf({ east: 1, west: 2 }, 1, 2),
       ...models,
       routed: route,
@@ -561,7 +561,7 @@ describe('a preference that cannot choose is a fault with its cure', () => {
     ],
     [
       'one upstream',
-      config({ route: ['one', 'beside'], prefer: 'least_busy' }),
+      config({ route: ['one', 'neighbour'], prefer: 'least_busy' }),
       'or a model on another upstream',
     ],
     [

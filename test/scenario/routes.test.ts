@@ -680,7 +680,7 @@ describe('an alias', () => {
     expect(logRow.model).toBe(name)
   })
 
-  test.each(['claude-haiku', 'any-name-2', 'keyless', 'not-there'])('%s is no route', async (model) => {
+  test.each(['claude-haiku', 'any-name-2', 'keyless', 'not-there'])('%s is not a route', async (model) => {
     const { status, json, charges } = await ask({ model })
     expect({ status, charges }).toEqual({ status: 400, charges: 0 })
     expect(json.error).toMatchObject({ code: 'model_not_found', param: 'model' })
@@ -728,7 +728,7 @@ describe('a configuration is wrong', () => {
       'models.odd.route: "first" appears twice',
     ],
     ['an empty route', withModel({ route: [] }), 'models.odd.route: '],
-    ['a route that is no list', withModel({ route: 'first' }), 'models.odd.route: '],
+    ['a route that is not a list', withModel({ route: 'first' }), 'models.odd.route: '],
     ['a route with a price', withModel({ route: ['first'], price: {} }), 'models.odd.price: '],
     [
       'an upstream that is not there',

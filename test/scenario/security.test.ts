@@ -65,7 +65,7 @@ const fromElsewhere = () => ({ 'x-forwarded-for': `192.0.2.${++callers}` })
 
 const hello = { model: 'test-chat', messages: say('Hello!') }
 
-describe('S1: keys that are no keys (CVE-2026-42208, CVE-2024-5225)', () => {
+describe('S1: keys that are not keys (CVE-2026-42208, CVE-2024-5225)', () => {
   /** How often a key is looked up meanwhile; whether keys were imported is asked at most every ten seconds, whoever calls. */
   async function lookUps(work: () => Promise<unknown>): Promise<number> {
     const { db } = gateway.server.world

@@ -154,8 +154,8 @@ describe('a vendor’s answer that makes no sense is an error, for nothing', () 
   const throttled = { status_code: 429, code: 'Throttling.RateQuota', message: 'Slower, please.' }
   const rows: [name: string, call: () => Response, fault: Fault][] = [
     ['no events', () => events(), garbage('cut off')],
-    ['an event that is no JSON', () => events('data:{"output":\n\n', last()), garbage('not JSON')],
-    ['an event that is no object', () => events('data:7\n\n', last()), garbage('not JSON')],
+    ['an event that is not JSON', () => events('data:{"output":\n\n', last()), garbage('not JSON')],
+    ['an event that is not an object', () => events('data:7\n\n', last()), garbage('not JSON')],
     ['only an end', () => events(last()), garbage('without a sound')],
     ['half a sample', () => events(piece(Buffer.from([1])), last()), garbage('without a sound')],
     [
@@ -263,7 +263,7 @@ describe('the vendor’s file', () => {
   const rows: [name: string, file: () => Response, code: string, words: string][] = [
     ['is gone', () => new Response('gone', { status: 404 }), 'upstream_file_unavailable', 'HTTP 404'],
     ['is elsewhere', () => Response.redirect('http://127.0.0.1:1/'), 'upstream_file_unavailable', 'HTTP 302'],
-    ['is no sound', () => new Response('<html>'), 'upstream_garbage', 'cannot be read'],
+    ['is not sound', () => new Response('<html>'), 'upstream_garbage', 'cannot be read'],
     ['is empty', () => new Response(''), 'upstream_garbage', 'without a sound'],
   ]
   test.each(rows)('%s: an error, for nothing', async (_, file, code, words) => {
@@ -302,7 +302,7 @@ describe('a sound that breaks off on its way', () => {
     expectBroken({ input: `[sandbox ${directive}]`.padEnd(60) }, 'upstream', errorCode),
   )
 
-  test('by an event that is no JSON', () => {
+  test('by an event that is not JSON', () => {
     odd.answer(() => events(piece(toneSamples), 'data:{"out\n\n', last()))
     return expectBroken({ model: 'odd-flash' }, 'upstream', 'upstream_garbage')
   })
@@ -456,7 +456,7 @@ describe('a caller who leaves', () => {
   })
 })
 
-test('a hundred sounds at once are each whole, beside a chat', async () => {
+test('a hundred sounds at once are each whole, during a chat', async () => {
   const input = 'One of a hundred voices.'
   const alone = await speak(gateway, { input })
   const chat = gateway.chat({ stream: true, messages: [{ role: 'user', content: '[sandbox tokens=200]' }] })

@@ -741,7 +741,7 @@ describe('an agent that asks for 64,000 output tokens each turn', () => {
     expect(await chargesOf('two cents')).toMatchObject([{ amount, ended_by: 'done', shortfall: 0 }])
   })
 
-  test('holds the tokens of a picture beside the count of the texts', async () => {
+  test('holds the tokens of a picture next to the count of the texts', async () => {
     const { secret } = await gateway.makeKey('a cent', '0.01')
     const picture = (data: string) => ({
       type: 'image',

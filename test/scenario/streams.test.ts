@@ -212,7 +212,7 @@ const cases: readonly Case[] = [
     paid: { input_token: 100, output_token: 12 },
   },
   {
-    name: 'thinking beside the completion',
+    name: 'thinking next to the completion',
     words: 'prompt_tokens=100 reasoning=7 tokens=5',
     model: 'test-xai',
     source: 'upstream',
@@ -335,7 +335,7 @@ const cases: readonly Case[] = [
     paid: 'counted',
   },
   {
-    name: 'events that are no sense',
+    name: 'events without sense',
     words: 'garbage',
     as: ['stream'],
     state: 'released',

@@ -52,9 +52,9 @@ const answers: [name: string, answer: (id: string) => Response, kinds?: readonly
 
 /** Columns as an older, newer or broken program may have left them. */
 const rows: [name: string, sql: string][] = [
-  ['notes that are no JSON', `update tasks set memo = '{"seed":'`],
-  ['quantities that are no JSON', `update tasks set quantities = ''`],
-  ['a document that is no JSON', `update tasks set document = '<html>'`],
+  ['notes that are not JSON', `update tasks set memo = '{"seed":'`],
+  ['quantities that are not JSON', `update tasks set quantities = ''`],
+  ['a document that is not JSON', `update tasks set document = '<html>'`],
   ['an address for its webhook that is none', `update tasks set webhook_url = 'nowhere'`],
 ]
 

@@ -262,7 +262,7 @@ describe('what a caller reads when', () => {
     await odd.stop()
   })
 
-  test('a sentence that is no JSON is quoted, and so are signs that are no page', async () => {
+  test('a sentence that is not JSON is quoted, and so are signs that are not a page', async () => {
     const odd = startVendor()
     odd.answer = () => new Response('Expected <width>x<height>, but got 5', { status: 400 })
     const behind = await startTestGateway({

@@ -151,7 +151,7 @@ for (const [path, body, output] of passing) {
 }
 
 test.each(['whole', 'streamed'])(
-  'a quota of the account at Bedrock is no mistake of the caller, %s',
+  'a quota of the account at Bedrock is not a mistake of the caller, %s',
   async (form) => {
     const type = 'ServiceQuotaExceededException:http://internal.amazon.com/coral/com.amazon.bedrock/'
     const message = 'Your request exceeds the service quota for your account.'

@@ -203,7 +203,7 @@ const rows: readonly Row[] = [
     text: JSON.stringify(error),
     expected: 400,
   },
-  { name: 'an answer that is no JSON', text: `<html>${KEY}</html>`, expected: 502 },
+  { name: 'an answer that is not JSON', text: `<html>${KEY}</html>`, expected: 502 },
   {
     name: 'speech',
     path: '/v1/audio/speech',

@@ -577,7 +577,7 @@ describe("the vendor's own words", () => {
       'Argument not supported: seed',
     ],
     [
-      'frames beside references',
+      'frames next to references',
       {
         model: 'test-seedance',
         content: [

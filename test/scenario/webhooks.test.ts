@@ -129,7 +129,7 @@ for (const kind of databaseKinds) {
       await sending.close()
     })
 
-    test('a new secret signs beside the old one for a day', async () => {
+    test('a new secret signs next to the old one for a day', async () => {
       using site = openSite()
       const sending = await openSending(kind)
       const { db, clock } = sending
@@ -463,7 +463,7 @@ describe('an answer', () => {
     await sending.close()
   })
 
-  test('that breaks off before its status, or is no HTTP, is none', async () => {
+  test('that breaks off before its status, or is not HTTP, is none', async () => {
     for (const said of ['', 'SSH-2.0-OpenSSH_9.6\r\n']) {
       using server = Bun.listen({
         hostname: '127.0.0.1',
@@ -625,7 +625,7 @@ describe('a body', () => {
     return { text, json: JSON.parse(text) }
   }
 
-  test('has the task byte for byte, and its fields once more beside it', async () => {
+  test('has the task byte for byte, and its fields once more next to it', async () => {
     const document =
       '{"seed":9007199254740993,"ratio":1.0,"id":"video_1","status":"succeeded","note":"\\u20ac"}'
     const { text, json } = await bodyOf(document)

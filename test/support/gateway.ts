@@ -96,7 +96,7 @@ export const testModels: Record<string, ModelConfig> = {
   // Takes any field, as Ollama and vLLM do.
   'test-local': chatModel('openai', 'local-model'),
   'test-dashscope': chatModel('dashscope', 'qwen-plus'),
-  // With the prices of the simulated vendor as its cost, so that what that names is no difference.
+  // With the prices of the simulated vendor as its cost, so that what that names is not a difference.
   'test-xai': {
     ...chatModel('xai', 'grok-4.3'),
     cost: {

@@ -1,5 +1,5 @@
 // Reads the text forms of Prometheus and OpenMetrics: names and samples with their labels. A line that is of neither form,
-// or a sample that no type stands above, is a fault.
+// or a sample without a type above it, is a fault.
 
 export interface Scraped {
   names: ReadonlySet<string>
@@ -22,7 +22,7 @@ export function parseMetrics(text: string): Scraped {
     if (line === '' || /^# (HELP|UNIT) [a-z_]+ .*$/.test(line)) return []
     if (/^# TYPE [a-z_]+ (counter|gauge|histogram|info)$/.test(line) || line === '# EOF') return []
     const [, name, labels = '', value] = SAMPLE.exec(line) ?? []
-    if (name === undefined || Number.isNaN(Number(value))) throw new Error(`this is no sample: ${line}`)
+    if (name === undefined || Number.isNaN(Number(value))) throw new Error(`this is not a sample: ${line}`)
     return [{ name, labels: labelsOf(labels), value: Number(value) }]
   })
   const names = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name))

@@ -116,7 +116,7 @@ export function importFaults(files: readonly SourceFile[]): string[] {
       const owner = packageOwners[packageOf(specifier)]
       if (owner && !owner.test(file.path)) faults.push(`${file.path} must not import ${specifier}`)
       if (specifier.startsWith('.') && target === undefined && !NOT_CODE.test(specifier)) {
-        faults.push(`${file.path} must not import ${specifier}, which is no part of the program`)
+        faults.push(`${file.path} must not import ${specifier}, which is not part of the program`)
       }
       if (target !== undefined && listed.has(target) && !LISTS.test(file.path)) {
         faults.push(`${file.path} must not import ${target}, which stands alone`)
@@ -285,6 +285,8 @@ const FOREIGN_PHRASE = new RegExp(
     '(?:is|are|was|were|been) told|told (?:of|apart)',
     'stands? (?:in|at|beside|there)|stood (?:in|there)',
     '(?:goes|go) (?:with|without) (?:--|the flag)|for what is none|for who has none|gives? no answer',
+    'beside|(?:stands?|stood) (?:behind|above|below)|(?<!there )(?:is|are|was|were) no (?!longer|slower)\\w',
+    'who looks|\\w+ anew(?! =)|of no need',
   ].join('|')})\\b`,
   'i',
 )

@@ -134,7 +134,7 @@ describe('a file that cannot be read', () => {
     impatient.close()
   })
 
-  test('is no audio', async () => {
+  test('is not audio', async () => {
     for (const text of ['', 'RIFF', 'hello', '%PDF-1.7', '\x89PNG\r\n\x1a\n', '<html>', 'GIF89a']) {
       expect(await reader.read(new Blob([Buffer.from(text, 'latin1')]), signal)).toBeUndefined()
     }

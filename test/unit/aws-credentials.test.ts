@@ -197,7 +197,7 @@ describe.each([
   ['a redirect', () => new Response('', { status: 302, headers: { location: `${url}/container` } })],
   ['far too much', () => new Response('x'.repeat(1_000_000))],
 ])('%s from an endpoint', (_, answer) => {
-  test.each([web, container, instance])('is no credentials', async (environment) => {
+  test.each([web, container, instance])('does not give credentials', async (environment) => {
     refusal = answer
     const error = (await find({ HOME: folder, ...environment }).catch((reason) => reason)) as Error
     expect(error).toBeInstanceOf(NoToken)
@@ -205,7 +205,7 @@ describe.each([
   })
 })
 
-test('a role is asked for once for all who wait, and anew ahead of its end', async () => {
+test('a role is asked for once for all who wait, and again before it ends', async () => {
   let now = 0
   const parts = { transport: directTransport, options: {}, environment: { HOME: folder, ...container }, wall }
   const tokens = new Tokens(() => awsCredentials(parts), { monotonic: () => now, hide() {} })

@@ -62,7 +62,7 @@ test('every colour has a contrast of 3:1 to the page in light and in dark', () =
   }
 })
 
-test('a series with a colour of its own keeps it, and the sum of the others is no model', () => {
+test('a series with a colour of its own keeps it, and the sum of the others is not a model', () => {
   const looks = looksOf([{ title: 'failed', colour: 'var(--bad)' }, { title: 'others' }])
   expect(looks.map(({ colour }) => colour)).toEqual(['var(--bad)', 'var(--strong-line)'])
 })

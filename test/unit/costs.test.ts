@@ -128,7 +128,7 @@ describe('a markup', () => {
 
   test.each<[name: string, model: object, more: object, fault: string]>([
     [
-      'that is no percentage',
+      'that is not a percentage',
       { ...chat, cost, markup: '1.2' },
       {},
       'models.m.markup: expected a percentage on the cost such as "20%"',
@@ -140,7 +140,7 @@ describe('a markup', () => {
       'upstreams.east.markup: expected a percentage on the cost such as "20%"',
     ],
     [
-      'beside a price',
+      'next to a price',
       { ...chat, cost, price: cost, markup: '20%' },
       {},
       'models.m.markup: a model with a price of its own, or a free one, has no markup',

@@ -13,7 +13,7 @@ const forms: Record<string, object> = {
   'a text': { error: 'It broke.' },
   'an object without words': { error: {} },
   detail: { detail: 'It broke.' },
-  'a list of details': { detail: [{ loc: ['body', 'seed'], msg: 'is no number' }] },
+  'a list of details': { detail: [{ loc: ['body', 'seed'], msg: 'is not a number' }] },
   'an object of details': { detail: { status: 'busy', message: 'It broke.' } },
   'a message': { message: 'It broke.' },
   'a code': { code: 'Busy' },

@@ -734,7 +734,7 @@ describe('the disk', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('what a killed process left behind is gone after the next start, and nothing beside it', () => {
+  test('what a killed process left behind is gone after the next start, and nothing next to it', () => {
     const dataDir = temporaryFolder()
     mkdirSync(join(dataDir, 'uploads'), { mode: 0o755 })
     writeFileSync(join(dataDir, 'uploads', 'upload_1'), 'left behind')

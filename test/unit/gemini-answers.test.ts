@@ -208,7 +208,7 @@ describe('a whole reply', () => {
 
 describe('figures', () => {
   test.each([
-    ['thinking beside the output', usageMetadata, { input_token: 29, output_token: 19 }],
+    ['thinking next to the output', usageMetadata, { input_token: 29, output_token: 19 }],
     [
       'thinking in the total alone',
       { promptTokenCount: 9, candidatesTokenCount: 1, totalTokenCount: 20 },

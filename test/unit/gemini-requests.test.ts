@@ -473,7 +473,7 @@ describe('signatures', () => {
   })
 })
 
-test('a wish for thinking that is no object is refused', () => {
+test('a wish for thinking that is not an object is refused', () => {
   for (const thinking of ['x', 7, []]) expect(refusal({ thinking }, {}).param).toBe('thinking')
 })
 

@@ -175,7 +175,7 @@ for (const [name, lie] of Object.entries(LIES))
       expect(await rejection(issuer.verify(idToken, CLIENT))).toBeInstanceOf(SignInRefused)
   })
 
-test('a key that the provider has made anew is found, and one that it took away is refused', async () => {
+test('a key that the provider has replaced is found, and one that it took away is refused', async () => {
   const issuer = newIssuer()
   idToken = await sign()
   await exchange(issuer)
@@ -234,8 +234,8 @@ const BAD_ANSWERS: Record<string, () => Response | Promise<Response>> = {
     ),
   'is huge': () => Response.json({ keys: [{ kty: 'RSA', n: 'x'.repeat(1_000_000) }] }),
   'has too many keys': () => Response.json({ keys: Array.from({ length: 101 }, () => publicKeys[0]) }),
-  'is no JSON': () => new Response('<html>'),
-  'is no set': () => Response.json({ keys: 'none' }),
+  'is not JSON': () => new Response('<html>'),
+  'is not a set': () => Response.json({ keys: 'none' }),
   'leads elsewhere': () => Response.redirect(`${origin}/elsewhere`, 302),
 }
 

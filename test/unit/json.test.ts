@@ -470,7 +470,7 @@ describe('the dialects of our own errors', () => {
     const wanted = { ...object, type: 'insufficient_balance', code: 'in_flight' }
     expect(errorBody(error, 'openai', 'req_1')).toEqual({ error: wanted })
   })
-  test('429 is flat, with the object beside it for the SDKs', () => {
+  test('429 is flat, with the object next to it for the SDKs', () => {
     const error = new GatewayError(429, { code: 'Throttling.RateQuota', message: 'No.' })
     const flat = { code: 'Throttling.RateQuota', message: 'No.', request_id: 'req_1' }
     const wanted = { ...object, type: 'rate_limit_error', code: 'Throttling.RateQuota' }

@@ -16,7 +16,7 @@ for (const count of [1, 2, 5, 50, 500]) {
   })
 }
 
-test('bytes that are no UTF-8 pass as they are', () => {
+test('bytes that are not UTF-8 pass as they are', () => {
   const rename = createRename('m')
   const bytes = Buffer.from(Array.from({ length: 4096 }, (_none, index) => index % 256))
   const name = Buffer.from('"model":"vendor-1"')

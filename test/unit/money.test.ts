@@ -71,7 +71,7 @@ test.each([
     '10000000',
     '99999999999999999999',
   ],
-])('%p is no amount', (text) => {
+])('%p is not an amount', (text) => {
   expect(parseUsd(text)).toBeUndefined()
 })
 
@@ -90,7 +90,7 @@ test.each([
 })
 
 test.each([0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, -(2 ** 53), 1e308])(
-  '%p is no amount of nano-dollars',
+  '%p is not an amount of nano-dollars',
   (value) => {
     expect(() => assertNano(value)).toThrow()
     expect(() => formatUsd(value)).toThrow()

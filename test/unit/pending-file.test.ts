@@ -70,7 +70,7 @@ describe('the file of pending ends', () => {
       expect(texts()).toEqual([])
     }
     expect(statSync(path).size).toBe(SIZE)
-    // What stood behind it is not read with it.
+    // What followed it is not read with it.
     file.add('short')
     expect(texts()).toEqual(['short'])
   })

@@ -98,7 +98,7 @@ test('the difference in percent has a sign and two decimals, of any size', () =>
   expect(percentDifference(1, 10n ** 25n)).toBe(`+${'9'.repeat(25)}00.00`)
 })
 
-test('figures of a usage that are no price are read as none', () => {
+test('figures of a usage that are not a price are read as none', () => {
   const rows: [json: string | null, nano: number | undefined][] = [
     [null, undefined],
     ['{"prompt_tokens":1}', undefined],

@@ -152,14 +152,17 @@ describe('a proxy that', () => {
       instead: (socket) => void socket.write('HTTP/1.1 200 OK\r\nvia: x\r\n'),
       says: 'no connection within 300 ms',
     },
-    'is no proxy': { instead: (socket) => void socket.write('220 mail ready\r\n'), says: 'no HTTP' },
+    'is not a proxy': {
+      instead: (socket) => void socket.write('220 mail ready\r\n'),
+      says: 'other than HTTP',
+    },
     'speaks of another version': {
       instead: (socket) => void socket.write('HTTP/1.9 200 OK\r\n\r\n'),
-      says: 'no HTTP',
+      says: 'other than HTTP',
     },
     'never ends its head': {
       instead: (socket) => void socket.write(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(20_000)}`),
-      says: 'no HTTP',
+      says: 'other than HTTP',
     },
     'sends a body before the tunnel': {
       instead: (socket) => void socket.write(`HTTP/1.1 200 OK\r\n\r\n${OK}`),
@@ -284,7 +287,7 @@ describe('the environment', () => {
     expect(proxy.heads).toHaveLength(1)
   })
 
-  test('with something that is no proxy is a fault without the password', () => {
+  test('with something that is not a proxy is a fault without the password', () => {
     for (const HTTPS_PROXY of ['https://me:secret@p.example', 'socks5://me:secret@p.example', 'http://']) {
       const open = () => transportBehind({ HTTPS_PROXY })
       expect(open).toThrow('a proxy has an address such as')

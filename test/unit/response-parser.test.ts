@@ -242,7 +242,7 @@ describe('what is refused', () => {
     'a field without a name': `${ok}: a\r\n\r\n`,
     'a space before the colon': `${ok}Content-Length : 2\r\n\r\nok`,
     'a name with a space': `${ok}Content Length: 2\r\n\r\nok`,
-    'a name that is no ASCII': `${ok}Länge: 2\r\n\r\nok`,
+    'a name that is not ASCII': `${ok}Länge: 2\r\n\r\nok`,
     'a head without an end': `${ok}X-Long: ${'x'.repeat(70_000)}`,
     'a large head': `${ok}X-Long: ${'x'.repeat(70_000)}\r\n\r\n`,
   }

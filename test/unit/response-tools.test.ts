@@ -77,7 +77,7 @@ describe('a tool', () => {
     }
   })
 
-  test('function: a mark of a client is no part of the schema, a parameter of that name is', () => {
+  test('function: a mark of a client is not part of the schema, a parameter of that name is', () => {
     const { list } = flat({
       type: 'function',
       name: 'f',

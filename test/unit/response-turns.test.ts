@@ -391,7 +391,7 @@ describe('what cannot be read is refused by its place:', () => {
     ],
     ['an unknown type', [{ type: 'poem' }], 'input[0].type', ": 'poem'."],
     ['an unknown output', [{ type: 'poem_output' }], 'input[0].type', ": 'poem_output'."],
-    ['a type that is no text', [{ type: 7 }], 'input[0].type', 'expected a string'],
+    ['a type that is not text', [{ type: 7 }], 'input[0].type', 'expected a string'],
     ['nothing known', [{}], 'input[0].type', missing('input[0].type')],
     [
       'an unknown role',
@@ -483,7 +483,7 @@ describe('what cannot be read is refused by its place:', () => {
     },
   )
 
-  test('ids that are empty, or an output that has the id of its call, are no duplicates', () => {
+  test('ids that are empty, or an output that has the id of its call, are not duplicates', () => {
     read([
       { ...user('a'), id: '' },
       { ...user('b'), id: '' },

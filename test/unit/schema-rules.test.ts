@@ -22,7 +22,7 @@ const rows: [schema: number, version: string | null, Record<DatabaseRole, unknow
   [37, '1.3.0', { upgrade: NEWER, succeed: NEWER, change: NEWER, read: NEWER }],
 ]
 
-test.each(rows)('schema %i beside a program with schema 36', (schema, version, expected) => {
+test.each(rows)('schema %i and a program with schema 36', (schema, version, expected) => {
   for (const role of Object.keys(expected) as DatabaseRole[])
     expect({ role, verdict: verdictOf(schema, version, role) }).toEqual({
       role,

@@ -65,7 +65,7 @@ test.each([
   expect(openReasoning(parsed, modelOf(reader), sealed)).toEqual(isOpened ? SIGNATURES : undefined)
 })
 
-test('signatures of neighbours are joined, and what is no signature is left out', () => {
+test('signatures of neighbours are joined, and what is not a signature is left out', () => {
   const other = { kind: 'gemini', calls: { d: 'e' } } as const
   expect(together(SIGNATURES, other)).toEqual({ kind: 'gemini', text: 'a', calls: { c: 'b', d: 'e' } })
   const forged = 'sealed {"kind":"gemini","writer":"google gemini-3-pro","text":1,"calls":{"c":{}}}'

@@ -107,7 +107,7 @@ describe('the log of a database', () => {
     }
   })
 
-  test('that is read up to its end by SQLite while old rounds stand behind is right', () => {
+  test('that is read up to its end by SQLite with old rounds behind it is right', () => {
     const folder = temporaryFolder()
     const path = join(folder, 'gateway.sqlite')
     const live = new Database(path, { create: true })

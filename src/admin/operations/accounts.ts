@@ -220,7 +220,7 @@ const ledger = operation({
       Type.Integer({
         minimum: 1,
         maximum: MOST_LAST,
-        description: 'Only so many, the newest, on one page; without `after`.',
+        description: 'The number of newest rows to return, on one page; without `after`.',
       }),
     ),
     format: Type.Optional(

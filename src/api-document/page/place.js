@@ -1,4 +1,4 @@
-// Runs in the browser before the viewer, and tells it where this gateway is reached: maybe below a path of a proxy.
+// Runs in the browser before the viewer, and gives it the address of this gateway, which may be below a path of a proxy.
 // It must never name another machine.
 {
   const page = document.getElementById('api-reference')

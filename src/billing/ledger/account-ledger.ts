@@ -28,7 +28,7 @@ export interface LedgerEntry {
   note: string | null
 }
 
-/** A time from which on and before which movements are read, in milliseconds since 1970. Absent: all. */
+/** The period of the movements that are read: from and until, in milliseconds since 1970. Absent: all. */
 export interface LedgerPeriod {
   since?: number
   until?: number
@@ -204,7 +204,7 @@ async function lastPositionBetween(db: Db, account: string, since: number, until
   return row?.last as number
 }
 
-/** The last hour from which on an account has so many paid charges before a position in the totals; 0 if it has fewer. */
+/** The last hour from which an account has a number of paid charges before a position in the totals; 0 if it has fewer. */
 async function hourWithLast(
   db: Db,
   account: string,
@@ -375,7 +375,7 @@ async function parted(
   return { summed, single }
 }
 
-/** The position from which on there are so many charges of an account in some ranges; 0 if there are fewer. */
+/** The position from which an account has a number of charges in some ranges; 0 if there are fewer. */
 async function positionOfLast(
   db: Db,
   account: string,
@@ -397,7 +397,7 @@ async function positionOfLast(
   return 0
 }
 
-/** Positions after and up to which all charges of an account stand that ended in a period and are not closed. In order, none twice. */
+/** Ranges of positions, after and up to, with all charges of an account that ended in a period and are not closed. In order, none twice. */
 export async function rangesOfCharges(
   db: Db,
   account: string,
@@ -414,8 +414,8 @@ export async function rangesOfCharges(
 }
 
 /**
- * Positions after and up to which the charges of an account stand that ended in a period, of those up to the mark: hours in
- * which it has none are left out. In order, none twice.
+ * Ranges of positions, after and up to, with the charges of an account that ended in a period, of those up to the mark. Hours
+ * without any are left out. In order, none twice.
  */
 async function rangesOf(
   db: Db,

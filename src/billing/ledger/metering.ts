@@ -39,8 +39,8 @@ const PLAUSIBLE_FACTOR = 4
 /** Input tokens that are believed above that of a model whose context is not known: vendors add some of their own. */
 const PLAUSIBLE_EXTRA_TOKENS = 50_000
 /**
- * Output tokens that are believed above that of a model whose context is not known: a caller who sets no limit can get all that
- * a model can write at once.
+ * Output tokens that are also accepted from a model whose context is not known: a caller who sets no limit can get all that a
+ * model can write at once.
  */
 const PLAUSIBLE_OUTPUT_TOKENS = 2_000_000
 
@@ -68,7 +68,7 @@ export interface Outcome {
   made?: Quantities | undefined
   /** True if the vendor reported a failure. */
   failed: boolean
-  /** True for an answer made of some of several replies, because others failed. */
+  /** True for an answer made from some of several replies, because others failed. */
   isPart?: boolean
 }
 
@@ -101,7 +101,7 @@ export function measure(
     if (output === 'partial') return asQuoted(outcome, parsed, model)
     const texts = model.family.texts?.(parsed.body, model)
     if (made && !texts) return asMade(made, outcome, parsed, model)
-    // The vendor broke off before any result: what stands around it is worth nothing, and events that cannot be counted are
+    // The vendor broke off before any result: what is around it is worth nothing, and events that cannot be counted are
     // not worth the quote.
     const isAround = output === 'words' || !texts
     if (isAround && broken && output !== 'shown' && endedBy !== 'client') return undefined
@@ -133,7 +133,7 @@ function withHeldCalls(usage: Quantities, parsed: ParsedRequest, model: Model): 
 }
 
 /**
- * The outcome without figures of zero for what was read or written all the same: a vendor that reports them does not count.
+ * The outcome without figures of zero for what was in fact read or written: a vendor that reports them does not count.
  * The same outcome if it has none.
  */
 function withoutZeros(outcome: Outcome): Outcome {
@@ -427,7 +427,7 @@ export function sumOutcomes(outcomes: readonly Outcome[], parsed: ParsedRequest,
   }
 }
 
-/** The sum of the figures; unknown if a part that brought anything had none. */
+/** The sum of the figures; unknown if a part with output had none. */
 function sumUsage(outcomes: readonly Outcome[]): ReportedUsage {
   let sum: Quantities | undefined
   for (const outcome of outcomes) {

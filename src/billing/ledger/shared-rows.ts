@@ -47,7 +47,7 @@ export class References {
   private readonly recentShapes = new Map<number, readonly Shape[]>()
   /** Numbers that are asked for at this moment: many requests of one kind begin together. */
   private readonly asked = new Map<string, Promise<unknown>>()
-  /** Losses of the server of which nothing is remembered any more. */
+  /** Losses of the server after which nothing is remembered. */
   private losses = 0
 
   constructor(db: Db) {
@@ -83,7 +83,7 @@ export class References {
   }
 
   /**
-   * A usage object of a series in its short form: nearly always, it has the shape of one that came lately. A promise only
+   * A usage object of a series in its short form: nearly always, it has the shape of a recent one. A promise only
    * where a shape is not known yet.
    */
   usage(series: number, usageJson: string): StoredUsage | Promise<StoredUsage> {

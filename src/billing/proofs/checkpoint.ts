@@ -114,7 +114,7 @@ interface ClosingWrite {
   /** The closings and checkpoints that are there. */
   closings: readonly Closing[]
   checkpoints: readonly Checkpoint[]
-  /** Checkpoints that take the place of all those, from the first one behind the closing on. */
+  /** Checkpoints that replace all from the first one after the closing. */
   kept: readonly Omit<Checkpoint, 'signature'>[]
 }
 
@@ -145,7 +145,7 @@ export function writeClosing(db: Db, write: ClosingWrite, key: string): Promise<
     return { ...statement, guard: true }
   })
   return tryApply(db, [
-    // Who writes a checkpoint meanwhile would sign after one that is not there any more.
+    // A checkpoint that is written meanwhile would be signed after one that is not there any more.
     ...(db.kind === 'postgres' ? [{ sql: 'lock table checkpoints in exclusive mode' }] : []),
     {
       // What is removed must be in the totals: they may be being made again at this moment.

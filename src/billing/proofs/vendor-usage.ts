@@ -39,7 +39,7 @@ export interface UsageColumns extends Partial<Record<FigureName, readonly string
   model: string
 }
 
-/** Columns of known exports. A file is of the first of which it has all. */
+/** Columns of known exports. A file belongs to the first export whose columns it all has. */
 const usageExports: readonly UsageColumns[] = [
   {
     day: 'start_time_iso',
@@ -115,6 +115,7 @@ function figureOf(text: string, name: FigureName, line: number): number {
   const plain = text.replace(/^\$/, '')
   const number = plain === '' ? 0 : Number(plain)
   const figure = name === 'costNano' ? Math.round(number * 1e9) : number
-  if (!Number.isSafeInteger(figure)) throw new Error(`line ${line} has "${text}", which is no ${name}`)
+  if (!Number.isSafeInteger(figure))
+    throw new Error(`line ${line} has "${text}", which is not a number of ${name}`)
   return figure
 }

@@ -41,7 +41,7 @@ interface VerifyOptions {
   /** The key is new: if the books are right, one checkpoint of them all takes the place of those before. */
   signsAnew?: boolean
   onProgress(position: number, of: number): void
-  /** Called before each check that is one statement over so many charges. */
+  /** Called before each check that is one statement over this number of charges. */
   onCheck?(done: number, of: number, charges: number): void
 }
 

@@ -1,5 +1,5 @@
 // The keys that sign receipts and months: one that signs, and the public parts of those before it. The private part is one of the
-// gateway's secrets, made at first use. It must never leave the process, and one that was replaced is forgotten.
+// gateway's secrets, made at first use. It must never leave the process, and a replaced one is forgotten.
 
 import { type Db, tryApply } from '../../db/db'
 import { readSecret, secretOf, secretUpdate } from '../../db/encryption/secrets'

@@ -1,5 +1,5 @@
 // Months of accounts, sealed: a signed hash over the receipts of all charges of a month, from which each holder of a key can check a
-// statement without the charges of others (docs/receipts.md). A seal is written once, and must never be made of what is not over.
+// statement without the charges of others (docs/receipts.md). A seal is written once, and must never cover a period that is not over.
 
 import { createHash } from 'node:crypto'
 import type { Quantities } from '../../contract/units'
@@ -146,7 +146,7 @@ export async function findSealedMonth(
   return row && { account, month, position: row.position as number, seal: row.seal as string }
 }
 
-/** The next charges of a sealed month after a position, so many at most. */
+/** The next charges of a sealed month after a position, up to a limit. */
 export async function linesOfMonth(
   db: Db,
   { account, month, position }: SealedMonth,

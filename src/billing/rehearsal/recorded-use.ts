@@ -128,7 +128,7 @@ function callsIn(usageJson: string | null): Quantities[][] | undefined {
   return [usage].flat().map(readingsOf)
 }
 
-/** The readings of one call, or the sum of several of which each can be read in one way only. */
+/** The readings of one call, or the sum of several that can each be read in only one way. */
 function sumOf(calls: readonly Quantities[][]): Quantities[] {
   if (calls.length === 1) return calls[0] as Quantities[]
   const sum: Quantities = {}

@@ -92,7 +92,7 @@ export async function cacheSavings(db: Db, period: SavingsPeriod): Promise<Cache
   return { savings: [...sums.values()], since: Math.max(period.since, endedBefore) }
 }
 
-/** Savings by one or two dimensions, for rows of usage by the same. `nameOfKey` returns the name of a key by its id. */
+/** Savings by one or two dimensions, for rows of usage with the same dimensions. `nameOfKey` returns the name of a key by its id. */
 export function savingsBy(
   savings: readonly CacheSaving[],
   [dimension, second]: readonly [UsageDimension, UsageDimension | undefined],

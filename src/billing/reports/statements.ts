@@ -29,7 +29,7 @@ export interface StatementContent {
   note: string | null
   /** The balance at the end of the statement before; of the first one, at the beginning of the month. */
   opening_usd: string
-  /** Movements of earlier months that stand on no statement. */
+  /** Movements of earlier months that are on no statement. */
   earlier_usd: string
   /** Money that came and went besides usage: top-ups, corrections, allowances. */
   transfers: { at: string; kind: string; amount_usd: string; note: string | null }[]

@@ -29,7 +29,7 @@ export function shortUsageOf(usageJson: string): ShortUsage {
   return figures === undefined ? { shape: null, figures: usageJson } : { shape, figures }
 }
 
-/** The text around the numbers. One that is in a string is taken out too, and put back all the same. */
+/** The text around the numbers. A number in a string is taken out too, and put back unchanged. */
 function piecesOf(json: string): string[] {
   const pieces: string[] = []
   let from = 0

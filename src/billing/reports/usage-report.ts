@@ -172,7 +172,7 @@ async function usageStatement(
   }
 }
 
-/** The column of a dimension. All metadata of a request is one, as JSON, or a number for none and for others. */
+/** The column of a dimension. All metadata of a request is one value: JSON, or a number for none and for others. */
 function columnOf(dimension: UsageDimension): string {
   if (!isOfMetadata(dimension)) return names[dimension]
   return `coalesce((select content from usage_metadata where usage_metadata.id = metadata_id), cast(metadata_id as text))`
@@ -300,7 +300,7 @@ export interface Cost {
 const LATE = /:late$/
 
 /**
- * The costs of requests of an operation, whose charges stand from a position on and before another, the last first. For
+ * The costs of requests of an operation, whose charges are at a position or after it and before another, the last first. For
  * requests that are answered before their charge ends, such as videos.
  */
 export async function costsBetween(

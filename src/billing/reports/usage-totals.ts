@@ -72,10 +72,10 @@ export async function lastPosition(db: Db): Promise<number> {
   }
   const table = await tableOfCharges(db)
   const rows = await apply(db, [
-    // Settlements wait behind this lock: rather none today than a long one.
+    // Settlements wait behind this lock, so it is better to skip it today than to hold it long.
     { sql: `set local lock_timeout = '100ms'` },
     { sql: `lock table only ${table.name} in share mode` },
-    // A database that was moved here continues counting, and has not counted yet.
+    // A database that was moved here continues the numbers, but its own counter has not started.
     {
       sql: 'select case when is_called then last_value else last_value - 1 end as position from charge_positions',
     },

@@ -53,7 +53,7 @@ export const MAX_NEW_CODES = 10_000
 /** Attempts a minute, wrong ones included: of one key, and of all keys together. */
 export const CODE_ATTEMPTS = { ofKey: 10, ofAll: 1_000 } as const
 
-/** Makes a code of five groups, of which the last is a checksum: a typing error is found without a look-up. */
+/** Makes a code of five groups, the last of them a checksum: a typing error is found without a look-up. */
 export function makeCode(randomBytes: (count: number) => Uint8Array): string {
   const digits = [...randomBytes(RANDOM_LENGTH)].map((byte) => CODE_DIGITS[byte % 32]).join('')
   return (digits + codeChecksum(digits)).replace(/.{5}(?=.)/g, '$&-')

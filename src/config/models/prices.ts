@@ -108,7 +108,7 @@ function tierFaults(tiers: unknown, base: Record<string, unknown>): string[] {
   })
 }
 
-/** Faults in one table: unknown names, and amounts that are none. */
+/** Faults in one table: unknown names and invalid amounts. */
 function tableFaults(table: Record<string, unknown>, place: string, known: string): string[] {
   return Object.entries(table).flatMap(([key, amount]) => {
     const unit = unitOfKey(key)

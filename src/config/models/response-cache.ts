@@ -1,5 +1,5 @@
-// The settings of the response cache, of a model, a plan or a key. What would never give an answer again, or for the wrong price, must be
-// a fault.
+// The settings of the response cache, of a model, a plan or a key. A setting by which a kept answer is never found, or is charged
+// wrongly, must be a fault.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Family, ResponseCaching } from '../../contract/family'

@@ -129,7 +129,7 @@ export class ChartPlot {
       )
   }
 
-  /** Bars within their span: the plot's own bars stand around a time, and a span begins there. */
+  /** Bars within their span: the plot's own bars are centred on a time, and a span begins there. */
   readonly #bars: uPlot.Series.PathBuilder = (self, index, from, to) => {
     const path = new Path2D()
     const [xs, ys] = [self.data[0], self.data[index]]

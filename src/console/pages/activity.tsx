@@ -1,4 +1,4 @@
-// Requests, tasks and kept results of a key, for who holds it: lists that are followed live, and one request or task in full.
+// Requests, tasks and kept results of a key, for its holder: lists that are followed live, and one request or task in full.
 
 import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
 import { urlOf } from '../api'

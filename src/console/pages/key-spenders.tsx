@@ -105,7 +105,7 @@ function Ending({ of: { id, name, hint, status } }: { of: Spender }) {
   )
 }
 
-/** Tokens of web pages and programs that have connected with the key of who looks. */
+/** Tokens of web pages and programs that have connected with the signed-in key. */
 export function OwnTokens() {
   const tokens = useQuery(['own tokens'], askTokens)
   const columns: readonly Column<OwnToken>[] = [

@@ -1,4 +1,4 @@
-// The playground of operators: they choose the account that pays, and a key with a budget is made for it. Who pays stands above
+// The playground of operators: they choose the account that pays, and a key with a budget is made for it. Who pays is shown above
 // every conversation. A request of the log is opened here as a conversation.
 
 import { useMemo, useState } from 'preact/hooks'

@@ -103,7 +103,7 @@ function Totals({ figures: { total, open } }: { figures: Figures }) {
   )
 }
 
-/** Failures by who caused them, where all of them say it: rows of older gateways do not. */
+/** Failures by cause, if all of them have one: rows of older gateways do not. */
 function failuresOf(total: Figures['total']): string {
   const { failed, failed_by_vendor: vendor, failed_by_gateway: gateway, failed_by_caller: caller } = total
   return vendor + gateway + caller === failed ? words.failedBy(vendor, gateway, caller) : words.failed(failed)

@@ -9,7 +9,7 @@ import { texts } from '../texts'
 import type { Dimension, UsageRow } from './usage'
 
 const words = texts.usage
-/** Bars that a chart tells apart; the others are one. */
+/** Number of bars with a name of their own; the others are one. */
 const MOST_SERIES = 7
 
 interface UsageChartProps {

@@ -322,7 +322,7 @@ function columnsOf(
 
 type Count = 'requests' | 'running' | 'released' | (typeof FAILED)[number][1]
 type Amount = 'amount_usd' | 'cost_usd' | 'margin_usd' | 'shortfall_usd' | 'saved_usd'
-/** Failed requests by who caused them. */
+/** Failed requests by cause. */
 const FAILED = [
   [words.failedByVendor, 'failed_by_vendor'],
   [words.failedByGateway, 'failed_by_gateway'],

@@ -54,7 +54,7 @@ async function foundFor(typed: string, signal: AbortSignal): Promise<Command[]> 
       }))
 }
 
-/** Names that the server finds for a text. A search that fails finds nothing; the commands are there all the same. */
+/** Names that the server finds for a text. A failed search finds nothing; the commands are still there. */
 function useFound(text: string): Command[] {
   const [found, setFound] = useState<Command[]>([])
   useEffect(() => {

@@ -1,4 +1,4 @@
-// What was opened last by the palette in this browser, for each who signs in. It keeps addresses of pages and never a secret.
+// What was opened last by the palette in this browser, for each user. It keeps addresses of pages and never a secret.
 
 import { session } from '../api'
 import type { Command } from './commands'

@@ -1,5 +1,5 @@
 // A chart over time: bars on each other or lines, exact figures where it is pointed at, and a range to look closer by
-// dragging. Arrow keys point as the pointer does. Below stands its table, for who cannot see it, made when it is opened. The
+// dragging. Arrow keys point as the pointer does. Below it is its table, for those who cannot see it, made when it is opened. The
 // drawing is loaded when the first chart is shown.
 
 import type { ComponentChildren } from 'preact'
@@ -219,7 +219,7 @@ function Swatch({ look: { colour, stripes } }: { look: Look }) {
   )
 }
 
-/** Figures as a table: a chart of a year has thousands of cells, which nobody needs who does not open it. */
+/** Figures as a table: a chart of a year has thousands of cells, which are needed only when it is opened. */
 function Figures({ children }: { children: ComponentChildren }) {
   const [isOpen, setOpen] = useState(false)
   return (

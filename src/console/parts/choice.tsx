@@ -1,4 +1,4 @@
-// A choice that always has a value, which is in the address: as a list to select from, or as tabs of a page.
+// A choice that always has a value, kept in the address: a list to select from, or tabs of a page.
 
 import { setQuery } from '../address'
 

@@ -17,7 +17,7 @@ interface FormProps {
   /** Whether its fields are emptied when it was sent, because it is sent once. */
   isOnce?: boolean
   /** Buttons next to the one that sends. */
-  beside?: ComponentChildren
+  aside?: ComponentChildren
   /** Sends the values by the names of the fields. Rejects with an ApiError. */
   submit(values: Values): Promise<unknown>
   children?: ComponentChildren
@@ -25,16 +25,7 @@ interface FormProps {
 }
 
 export function Form(props: FormProps) {
-  const {
-    action,
-    isDanger = false,
-    isQuiet = false,
-    isOnce = false,
-    beside,
-    submit,
-    children,
-    onDone,
-  } = props
+  const { action, isDanger = false, isQuiet = false, isOnce = false, aside, submit, children, onDone } = props
   const [error, setError] = useState<string>()
   const [isSaved, setSaved] = useState(false)
   const [isSending, setSending] = useState(false)
@@ -78,7 +69,7 @@ export function Form(props: FormProps) {
         >
           {action}
         </button>
-        {beside}
+        {aside}
         {isSaved && action === texts.save && (
           <span role="status" class="good">
             {texts.saved}
@@ -212,7 +203,7 @@ export function Danger({ action, title, children, nameToType, act, onDone }: Dan
             // The word that asked promised a question; this one acts.
             action={action.replace(/…$/, '')}
             isDanger
-            beside={
+            aside={
               <button type="button" class="plain" onClick={() => setOpen(false)}>
                 {texts.goBack}
               </button>

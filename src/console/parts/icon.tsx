@@ -1,4 +1,4 @@
-// Icons as one sprite: each is a path in a square of 16. An icon never stands alone for something: a word is next to it, or
+// Icons as one sprite: each is a path in a square of 16. An icon never means something alone: a word is next to it, or
 // a label in its place.
 
 const paths = {

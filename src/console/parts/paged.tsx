@@ -1,5 +1,5 @@
 // A list that is loaded by cursor, so that one of millions is no slower than one of ten: its first page, and further ones when
-// asked. A list that changes must never move below who reads it.
+// asked. A list that changes must never move under its reader.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -16,7 +16,7 @@ export interface Pages<Row> {
   more(): Promise<void>
   moreError: ApiError | undefined
   isLoadingMore: boolean
-  /** Whether something has happened since the first page was asked, which waits because the reader is further down. */
+  /** Whether there are changes since the first page was loaded, which wait because the reader is further down. */
   hasNews: boolean
   showNews(): void
 }

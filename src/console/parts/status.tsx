@@ -12,7 +12,7 @@ const TONES: Record<string, readonly [tone: string, icon: IconName]> = {
   none: ['waiting', 'bad'],
 }
 
-/** How each state that the server tells of is meant. */
+/** How each state of the server is shown. */
 const STATES: Readonly<Record<string, keyof typeof TONES>> = {
   open: 'good',
   active: 'good',

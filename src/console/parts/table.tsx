@@ -28,7 +28,7 @@ export interface TableProps<Row> {
   columns: readonly Column<Row>[]
   rows: readonly Row[]
   keyOf(row: Row): string
-  /** Says to screen readers which row a link opens, where its first cell is no name. */
+  /** Says to screen readers which row a link opens, where its first cell is not a name. */
   rowName?(row: Row): string
   /** The address that a row opens; absent where there is none. */
   hrefOf?(row: Row): string

@@ -10,7 +10,7 @@ const words = texts.upstreams
 /** The newest drills, among which those that run are. */
 const MOST_DRILLS = 50
 
-/** How an upstream stands: without a key, left alone after failures, or ready. */
+/** The state of an upstream: without a key, left alone after failures, or ready. */
 export function UpstreamState({ breaker }: { breaker: string | null | undefined }) {
   const word = breaker ?? 'none'
   const state = word === 'none' ? 'unavailable' : word === 'closed' ? 'ready' : 'down'

@@ -1,4 +1,4 @@
-// A conversation of the playground: what was asked, of which models, and what each answered. Plain data, as it is kept in the
+// A conversation of the playground: what was asked, which models were asked, and what each answered. Plain data, as it is kept in the
 // browser and exported; nothing here may ask the gateway.
 
 import type { OperationName } from '../../contract/operations'

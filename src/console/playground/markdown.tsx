@@ -23,7 +23,7 @@ export function Markdown({ text, isRunning }: { text: string; isRunning: boolean
   )
 }
 
-/** One block, drawn again only when its text changes: all but the last stand still while an answer comes. */
+/** One block, drawn again only when its text changes: all except the last are left alone while an answer arrives. */
 function Block({ token }: { token: Token }) {
   return useMemo(() => <>{blockOf(token)}</>, [token.raw, token.type])
 }

@@ -1,4 +1,4 @@
-// Reads answers that are no chat: pictures in whatever form a vendor gives them, sound, texts of sound, vectors, ranks and
+// Reads answers other than chat: pictures in whatever form a vendor gives them, sound, texts of sound, vectors, ranks and
 // verdicts. Where nothing can be read, the reply is the JSON itself: what was paid is always shown.
 
 import type { ModelReply, Score } from './conversation'

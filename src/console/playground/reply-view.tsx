@@ -126,7 +126,7 @@ function Content({ reply, turn, hasSchema }: { reply: ModelReply; turn: Turn; ha
   )
 }
 
-/** JSON with a line for each value; what is none yet, as it is. */
+/** JSON with a line for each value; incomplete JSON unchanged. */
 function laidOut(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)

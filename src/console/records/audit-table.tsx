@@ -23,7 +23,7 @@ const columns: readonly Column<Entry>[] = [
   { title: words.from, cell: ({ client_address }) => <span class="quiet">{client_address}</span> },
 ]
 
-/** Kinds of targets that have a page, by what stands before the name. */
+/** Kinds of targets that have a page, by the prefix of the name. */
 const PAGES_OF: Readonly<Record<string, string>> = {
   key: 'keys',
   account: 'accounts',

@@ -1,4 +1,4 @@
-// The console's words of who spends below a key. A part must not have words of its own.
+// The console's words for spenders below a key. A part must not have words of its own.
 
 export const spenders = {
   title: 'Spenders',

@@ -6,7 +6,7 @@ import type { BatchResult, Statement } from '../db'
 
 export interface WaitingBatch {
   statements: readonly Statement[]
-  /** Whether it must be on the disk when it is answered. What needs not survives the process, and is synced with the next that does. */
+  /** Whether it must be on the disk when it is answered. Otherwise it survives a crash of the process, and is synced with the next batch. */
   synced: boolean
   resolve(result: BatchResult): void
   reject(error: unknown): void

@@ -13,7 +13,7 @@ const FRAME_HEADER_BYTES = 24
 const LOG_MAGIC = 0x377f0682
 /** Commits in a row that a process leaves to the system to sync, at most: see sqlite.ts. */
 export const MAX_UNSYNCED = 2
-/** Commits that a power failure may leave damaged: those of two processes, of which one takes over, and the one being written. */
+/** Commits that a power failure may leave damaged: those of two processes, one taking over from the other, and the one being written. */
 const MOST_TORN = 2 * MAX_UNSYNCED + 1
 
 /**

@@ -33,7 +33,7 @@ export class UnreadableText extends Error {
   override readonly name = 'UnreadableText'
 }
 
-/** Stands before a text that is stored as it is, but begins as if it were not. */
+/** Put before a text that is stored as it is, but begins as if it were encrypted. */
 const CLEAR_PREFIX = 'gw0.'
 
 /** The id of the key of a stored text, or `clear`. */

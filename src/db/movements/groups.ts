@@ -9,7 +9,7 @@ import { arrayOfRecords, arrayOfTexts, movementRecord } from './records'
 const MOST_MOVEMENTS = 256
 const MOST_LENGTH = 8 * 1024 * 1024
 
-/** A group of so many movements shows that there is load. */
+/** A group of this many movements shows that there is load. */
 const LOAD_MOVEMENTS = 8
 /** Movements for which a call is no longer worth a pause, and the longest pause; none is longer than the call before it. */
 const ENOUGH_MOVEMENTS = 32
@@ -32,7 +32,7 @@ interface Answer {
   singles: { missed: Guard | null; paid: number | null }[]
 }
 
-/** The arguments of the function: names of accounts, and lists, of which those without a movement are null. */
+/** The arguments of the function: names of accounts, and lists; those without a movement are null. */
 interface MovementLists {
   names: string
   ends: string | null

@@ -1,4 +1,4 @@
-// Failed requests of an hour by who caused them. Rows of older gateways do not say it.
+// Failed requests of an hour by cause. Rows of older gateways do not say it.
 
 import type { Step } from './step'
 

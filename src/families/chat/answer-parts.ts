@@ -34,7 +34,7 @@ export interface PiecedCall extends CallPiece {
   failedChecks: number
 }
 
-/** Most failed checks of a call, each of which reads all of its text so far. After them it is complete only at the end. */
+/** Most failed checks of a call; each reads all of its text so far. After that it is complete only at its end. */
 const MAX_VAIN_CHECKS = 100
 
 const NO_CALLS: readonly CallPiece[] = []
@@ -121,7 +121,7 @@ export function isWhole(call: PiecedCall): boolean {
   return false
 }
 
-/** The arguments of a call as an object. Those that are none, as in a cut answer, or too deep are kept as text. */
+/** The arguments of a call as an object. Other arguments, as in a cut answer, and too deep ones are kept as text. */
 export function callInput(text: string): Record<string, unknown> {
   if (text.trim() === '') return {}
   try {

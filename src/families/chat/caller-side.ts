@@ -77,7 +77,7 @@ export type ChatBody = Static<typeof ChatBody>
 const IMAGE_TOKENS = 4_096
 const MEDIA_TOKENS = 32_768
 /**
- * Tokens held for any audio, however short, with one more for every so many letters of base64: most vendors count 10 to
+ * Tokens held for any audio, however short, with one more per number of letters of base64: most vendors count 10 to
  * 32 a second.
  */
 const SOUND_TOKENS = 1_024
@@ -224,11 +224,11 @@ function endsBy(choices: readonly Choice[], reason: string): boolean {
 function thinks(usage: unknown): boolean {
   if (!isObject(usage)) return false
   const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
-  const beside =
+  const uncounted =
     reportedCount(usage.total_tokens) -
     reportedCount(usage.prompt_tokens) -
     reportedCount(usage.completion_tokens)
-  return reportedCount(details.reasoning_tokens) > 0 || beside > 0
+  return reportedCount(details.reasoning_tokens) > 0 || uncounted > 0
 }
 
 function choicesIn({ choices }: Completion): Choice[] {

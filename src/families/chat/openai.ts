@@ -4,7 +4,7 @@
 import type { JsonFamily } from '../../contract/family'
 import { completionEdit } from '../completion-edit'
 import { checkParts } from '../media-parts'
-import { canUseBoth } from '../responses/tools-beside-effort'
+import { canUseBoth } from '../responses/tools-with-effort'
 import { chatEdit } from '../traits/chat'
 import { addEdit } from '../traits/edit'
 import { ignoredInChat } from '../traits/ignored'

@@ -1,5 +1,5 @@
 // Completions of OpenAI-compatible upstreams (POST /v1/completions): a text that the model continues, without roles or
-// tools. The caller's text goes through with single fields edited; the vendor's bytes must never be changed.
+// tools. The caller's text passes through with single fields edited; the vendor's bytes must never be changed.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type {
@@ -46,8 +46,7 @@ const CompletionsBody = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 128,
-        description:
-          'How many completions are made, of which the best `n` are returned. All of them are paid.',
+        description: 'How many completions are made; the best `n` are returned. All of them are paid.',
       }),
     ),
     echo: optionalField(Type.Boolean({ description: 'Whether the prompt precedes the completion.' })),

@@ -44,7 +44,7 @@ export interface ConversationDialect<Body extends object = object> {
   /** True if it seals reasoning though its answers are not kept. */
   seals?: true
   /** The tools and the effort of a request as its caller sent them, not yet checked: they may decide which protocol is spoken. */
-  wishes(body: Readonly<Record<string, unknown>>): { tools: unknown; effort: unknown }
+  deciding(body: Readonly<Record<string, unknown>>): { tools: unknown; effort: unknown }
   /** Bytes by which a request on a bridge may be longer than the caller's, in words of the bridge's own. Absent: none. */
   addedBytes?(body: Body): number
   /** Throws 400 for sound and films that the model does not read. For protocols that have a form for sound. */
@@ -103,7 +103,7 @@ export interface Protocol extends QuoteRules {
   writeAfter?(refusal: GatewayError, call: Call): Call | undefined
   /** Tokens that a written request reserves for thinking, within its limit. Absent: none. */
   thinkingTokens?(call: Call): number
-  /** Facts of a whole reply, by which it is charged. Its end is `finished`, or `failed` for what is no answer. */
+  /** Facts of a whole reply, by which it is charged. Its end is `finished`, or `failed` for anything that is not an answer. */
   read(reply: unknown): Reading
   /** Facts of one event of a stream. */
   readEvent(event: unknown): Reading
@@ -114,10 +114,10 @@ export interface Protocol extends QuoteRules {
   /** Reads the events of one candidate's stream. */
   readEvents(writer: AnswerWriter, model: Model): AnswerReader
   /**
-   * Whether a request is for this protocol where the model speaks another one too, by what its caller wishes. Absent: models speak
+   * Whether a request is for this protocol where the model speaks another one too, by its tools and effort. Absent: models speak
    * it only if they have no other.
    */
-  takes?(wishes: { tools: unknown; effort: unknown }, model: Model): boolean
+  takes?(deciding: { tools: unknown; effort: unknown }, model: Model): boolean
   takesSome?(model: Model): boolean
 }
 
@@ -134,7 +134,7 @@ export function bridge<Body extends object>(
 
   return {
     ...declared(dialect, protocol),
-    ...(takes && { takes: (body, model) => takes(dialect.wishes(body), model) }),
+    ...(takes && { takes: (body, model) => takes(dialect.deciding(body), model) }),
 
     check(body, model) {
       const { stream, candidates } = conversationOf(body, model).settings

@@ -1,5 +1,5 @@
 // The words for what a request can say, which fields of dialects mean and protocols can or cannot express. The table of fields of a
-// bridge is made of both: nobody writes one per pair. Nothing here must know a dialect or a protocol.
+// bridge is made from both: nobody writes one per pair. Nothing here must know a dialect or a protocol.
 
 import type { BridgedField } from '../../contract/family'
 

@@ -1,6 +1,6 @@
 // A caller's request in the words of no dialect, for models whose vendor speaks another one. Dialects read requests into it, and
-// protocols write it for their vendors. Only what two of either side need is in it: what a single protocol knows goes to
-// `extra`. Types only; nothing here must know a dialect, a protocol or a vendor.
+// protocols write it for their vendors. It has only what at least two dialects or two protocols need; what a single protocol
+// knows goes to `extra`. Types only; nothing here must know a dialect, a protocol or a vendor.
 
 import type { ParsedRequest } from '../../contract/family'
 
@@ -173,7 +173,7 @@ export interface Settings {
   frequencyPenalty: number | undefined
   presencePenalty: number | undefined
   format: AnswerFormat | undefined
-  reasoning: ReasoningWish
+  reasoning: ReasoningOptions
   verbosity: 'low' | 'medium' | 'high' | undefined
   /** True if clients set the verbosity unasked: it is worth no words to a model without such a setting. */
   isVerbosityUnasked?: true
@@ -187,7 +187,7 @@ export interface Settings {
 }
 
 /** How long the model is to think, and what is shown of it. */
-export interface ReasoningWish {
+export interface ReasoningOptions {
   /** An effort; `none` if the caller wants no thinking. It was not compared with the model's efforts. */
   effort: string | undefined
   /** The field of the caller that holds the effort, for errors; undefined if the effort was derived from something else. */

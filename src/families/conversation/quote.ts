@@ -14,13 +14,13 @@ const PICTURE_TOKENS = 4_784
  */
 const DEAR_PICTURE_TOKENS = 50_000
 /**
- * Most tokens for a base64 character of a document: four for each of its bytes. A page takes a kilobyte or more. It is read as text,
- * which is packed to a third or so, and as a picture of up to some thousand tokens.
+ * Most tokens for a base64 character of a document: four for each of its bytes. A page takes a kilobyte or more. It is read as
+ * text, which compresses to about a third, and as a picture of up to a few thousand tokens.
  */
 const TOKENS_PER_DOCUMENT_CHARACTER = 3
 /** Tokens held for a sound or a film that is elsewhere. */
 const MEDIA_TOKENS = 32_768
-/** Tokens held for any sound, however short, with one more for every so many letters of base64: most vendors count 10 to 32 a second. */
+/** Tokens held for any sound, however short, with one more per number of letters of base64: most vendors count 10 to 32 a second. */
 const SOUND_TOKENS = 1_024
 const SOUND_LENGTH_PER_TOKEN = 16
 /** Tokens that a vendor adds before the tools. */
@@ -36,7 +36,7 @@ export interface QuoteRules {
   cachesByMarks?: boolean
   /** True if a picture counts by its pixels, and never more than the largest. */
   countsPixels?: boolean
-  /** True if a sound or a film that is elsewhere may be hours long, and fill all that the model reads. */
+  /** True if a linked sound or film may be hours long, and fill the model's whole context. */
   watchesFilms?: boolean
   /** True if answers may have pictures, which the vendor counts by themselves. */
   drawsPictures?: boolean

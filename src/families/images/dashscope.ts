@@ -1,5 +1,5 @@
 // Images of Qwen-Image on DashScope, `qnx-image-*` in gateway.config.ts: one user message of blocks with a text or an
-// image each. The caller's text goes through with single fields edited; the vendor's reply, flat errors included, must
+// image each. The caller's text passes through with single fields edited; the vendor's reply, flat errors included, must
 // never be changed.
 
 import { type Static, Type } from '@sinclair/typebox'

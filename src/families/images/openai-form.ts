@@ -312,8 +312,8 @@ function translate<Body>(
   )
   const whole = { ...own, model: asked.model }
   const delivery = deliveryOf(asked)
-  const wished = { ...asked, ...(delivery && { response_format: delivery }) } as OpenaiBody
-  return (complete?.(whole, wished) ?? whole) as Body
+  const wanted = { ...asked, ...(delivery && { response_format: delivery }) } as OpenaiBody
+  return (complete?.(whole, wanted) ?? whole) as Body
 }
 
 /** The JSON of a call whose body is an edit of the caller's own text in the family's usual form. */

@@ -141,8 +141,8 @@ export const plainMessages: PlainForm = {
 /** Tokens of the largest picture. */
 const PICTURE_TOKENS = 4_784
 /**
- * Most tokens for a base64 character of a document: four for each of its bytes. A page takes a kilobyte or more. It is
- * read as text, which is packed to a third or so, and as a picture of up to some thousand tokens.
+ * Most tokens for a base64 character of a document: four for each of its bytes. A page takes a kilobyte or more. It is read as
+ * text, which compresses to about a third, and as a picture of up to a few thousand tokens.
  */
 const TOKENS_PER_DOCUMENT_CHARACTER = 3
 /** Sources of a document within the request; a document of any other kind may be as long as the model can read. */
@@ -159,7 +159,7 @@ const VENDOR_TOOL = /^(web_|code_execution|mcp_)/
 interface Contents {
   /** Bytes of the request that are pictures, which count by their size in pixels. */
   pictureBytes: number
-  /** Number of pictures and documents that are no text. */
+  /** Number of pictures and of documents that are not text. */
   media: number
   addedTokens: number
   /** True if the vendor fetches or unpacks something of unknown length: it may fill all that the model reads. */
@@ -329,7 +329,7 @@ function textsOf(content: unknown): string[] {
   return typeof content === 'string' ? [content] : blocksIn(content).map(textOfBlock)
 }
 
-/** The text of a block: its words, the input of a tool, and nested blocks; pictures and files are no text. */
+/** The text of a block: its words, the input of a tool, and nested blocks; pictures and files have no text. */
 function textOfBlock(block: unknown): string {
   if (!isObject(block)) return ''
   const { text, thinking, name, input, title, content } = block

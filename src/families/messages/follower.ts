@@ -40,7 +40,7 @@ function startOf(parsed: ParsedRequest, model: Model, usage: Quantities): string
   return messageEvent(messageStart(id, model, { ...messageUsage(usage), output_tokens: 0 }))
 }
 
-/** The event that begins a message. No vendor behind a translation counts before the end: `usage` is what is estimated. */
+/** The event that begins a message. No translated vendor reports counts before the end, so `usage` is an estimate. */
 export function messageStart(id: string, model: Model, usage: object): MessageEvent {
   const message = {
     id,

@@ -1,5 +1,5 @@
 // Compaction of a conversation by a model that only writes texts: it is asked for a summary, which comes back as one
-// sealed item. The item must replace the whole answer, so that a client finds one item, and none of what led to it.
+// sealed item. The item must replace the whole answer, so that a client finds only this item and not what led to it.
 
 import { asObject, isObject } from '../../lib/objects'
 import type { Fields } from './response-object'

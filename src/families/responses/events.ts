@@ -267,7 +267,7 @@ export class ResponseEvents {
   }
 
   /**
-   * Ends a broken response. Clients read either of the two events, and of the first either form. Open items stay
+   * Ends a broken response. Clients read either of the two events, and either form of the first. Open items stay
    * without an end, because clients run a tool when its item is done.
    */
   fail(error: ResponseError): void {

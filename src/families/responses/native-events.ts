@@ -142,7 +142,7 @@ class NativeEvents implements Translator {
     if (this.ended) return ''
     const sent = isBusy(error) ? { ...shapeOf(error), code: 'server_is_overloaded' } : shapeOf(error)
     const begun = this.begin(2)
-    // Clients read either of the two events, and of the first either form.
+    // Clients read either of the two events, and either form of the first.
     const fields = errorFields(sent)
     const event = this.write({ type: 'error', sequence_number: 0, ...fields })
     const { code, message } = fields

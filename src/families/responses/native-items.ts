@@ -1,4 +1,4 @@
-// One item of a vendor's streamed response: what has come of it, the events that a vendor has left out, and those that
+// One item of a vendor's streamed response: what has arrived of it, the events that a vendor has left out, and those that
 // end it before the vendor does. Clients check the order of events strictly. It must never change what the item says.
 
 import { asObject, isObject } from '../../lib/objects'
@@ -159,7 +159,7 @@ export class NativeItem {
     return NONE
   }
 
-  /** Ends the item before the vendor does, with what has come of it. */
+  /** Ends the item before the vendor does, with what has arrived of it. */
   close(): Fields[] {
     if (this.isDone) return []
     const events = this.closePart()
@@ -324,7 +324,7 @@ export class NativeItem {
   }
 }
 
-/** The end of a whole text, of which this much has arrived in pieces. */
+/** The end of a whole text, after the part that has arrived in pieces. */
 function restOf(whole: unknown, come: string): string {
   return typeof whole === 'string' && whole.startsWith(come) ? whole.slice(come.length) : ''
 }

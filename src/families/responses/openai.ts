@@ -20,7 +20,7 @@ import { createNativeEvents } from './native-events'
 import { callWithoutReasoning, countCall, responsesCall } from './native-request'
 import { readResponse, readResponseEvent } from './reading'
 import { allTools, searchesIn, servedBody, unsentTools, withoutSearches } from './sent-tools'
-import { needsResponses, needsResponsesForSome } from './tools-beside-effort'
+import { needsResponses, needsResponsesForSome } from './tools-with-effort'
 
 export const openaiResponses: MadeFamily<ResponsesBody> = {
   kind: 'made',

@@ -94,7 +94,7 @@ function nameNone(edit: OpenEdit, request: object, model: Model): void {
   edit.set.tool_choice = '"required"'
 }
 
-/** Turns thinking off for this request; false if it cannot be. */
+/** Turns thinking off for this request; false if that is impossible. */
 function turnOff(edit: OpenEdit, request: object, traits: Traits): boolean {
   if (!thinks(request, traits)) return true
   if (!canBeOff(traits)) return false

@@ -17,7 +17,7 @@ const budgets: Readonly<Record<string, number>> = {
   xhigh: 49_152,
   max: 65_536,
 }
-/** Budgets of at most so many tokens are low and medium effort; larger ones are high. */
+/** Largest budgets of low and of medium effort, in tokens; larger ones are high. */
 const LOW_EFFORT_TOKENS = 4_096
 const MEDIUM_EFFORT_TOKENS = 16_384
 const USUAL_EFFORT = 'high'

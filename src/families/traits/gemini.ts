@@ -104,7 +104,7 @@ function droppedSettings(config: Fields, traits: Traits): string[] {
   ]
 }
 
-/** The wish for thinking in the model's own form, where a translation made it; the same if nothing changes. */
+/** The thinking options in the model's own form, where a translation made it; the same if nothing changes. */
 function fitThinking(thinking: Fields, model: Model): Fields {
   const { traits, family } = model
   const { thinkingLevel: level, thinkingBudget: budget, ...rest } = thinking

@@ -17,7 +17,7 @@ export const ownFields = {
   webhook_url: optionalField(Type.String({ description: 'Called when the task has ended.' })),
   wait: optionalField(
     Type.Union([Type.Boolean(), Type.Number({ minimum: 0 }), Type.String({ pattern: '^(true|false)$' })], {
-      description: 'Wait for the end of the task: true, or at most so many seconds.',
+      description: 'Wait for the end of the task: true, or the most seconds to wait.',
     }),
   ),
 }

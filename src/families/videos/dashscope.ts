@@ -1,7 +1,7 @@
 // Videos of Wan and related models on DashScope, `vidw*` in gateway.config.ts. `input` and `parameters` are the
 // vendor's own and go through byte for byte; the fields next to them say what is billed. Both must never disagree, and
-// billed settings missing in `parameters` are added. The vendor hardly checks a submit: most of its errors come with
-// the failed task.
+// billed settings missing in `parameters` are added. The vendor hardly checks a submit: most errors are reported with the failed
+// task.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { nativeCall } from '../../contract/call'

@@ -74,7 +74,7 @@ const Body = Type.Object(
 )
 type Body = Static<typeof Body>
 
-/** Members by which the answer would come otherwise, or another model would answer. */
+/** Members that would change how the answer comes, or which model answers. */
 const OTHERWISE = ['background', 'store', 'stream', 'agent', 'tools', 'webhook_config', 'response_modalities']
 
 const fieldRules: readonly FieldRule[] = [
@@ -133,7 +133,7 @@ export const geminiVideo: TaskFamily<Body> = {
     if (isEdit(body) && askedSeconds(body) !== undefined) {
       throw invalidRequest(
         'response_format.duration',
-        `Unsupported 'response_format.duration': an edited video is as long as the one that it is made of. Leave it out.`,
+        `Unsupported 'response_format.duration': an edited video is as long as its source. Leave it out.`,
         'unsupported_parameter',
       )
     }
@@ -276,7 +276,7 @@ function videosIn(body: Body): number {
   return countOf('video', body) + (body.previous_interaction_id ? 1 : 0)
 }
 
-/** Whether a video is made of another, whose length only the vendor knows. References have a task of their own. */
+/** Whether a video is made from another, whose length only the vendor knows. References have a task of their own. */
 function isEdit(body: Body): boolean {
   return videosIn(body) > 0 && body.generation_config?.video_config?.task !== 'reference_to_video'
 }

@@ -179,7 +179,7 @@ function outcome(reply: object, { isFromVideo }: PollContext): TaskOutcome | und
   return withVideo(document, videoUrl, isFromVideo === true && { input_second: seconds })
 }
 
-/** The usage without its tokens, of which the vendor reports some and bills none. */
+/** The usage without its tokens: the vendor reports some and bills none. */
 function billedIn(usage: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(usage).filter(([name]) => !name.endsWith('_tokens')))
 }

@@ -1,5 +1,5 @@
 // Videos of Runway: gen4.5, the editor aleph2, and Seedance, Hailuo, Veo and others that it serves. The body is that of the vendor's
-// three endpoints, by the types of @runwayml/sdk 4.20; which of them is asked follows from what the video is made of. Length and
+// three endpoints, by the types of @runwayml/sdk 4.20; which of them is asked follows from what the video is made from. Length and
 // frame are always sent, so that what is billed is what is made.
 
 import { type Static, Type } from '@sinclair/typebox'

@@ -12,7 +12,7 @@ import { type KeptFilesWorld, sendArtifact } from '../kept-files'
 
 /** Headers that the request and the call to the vendor share. */
 const ASKED = ['range', 'if-range']
-const TOLD = ['content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified']
+const PASSED_HEADERS = ['content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified']
 /** How long the vendor may take to begin, in milliseconds. */
 const TIMEOUT_MS = 30_000
 /** How long vendors keep videos, in milliseconds. */
@@ -84,7 +84,7 @@ async function relay(
     'x-content-type-options': 'nosniff',
     'cache-control': 'private',
   })
-  copyHeaders((name) => response.header(name), headers, TOLD)
+  copyHeaders((name) => response.header(name), headers, PASSED_HEADERS)
   const body = readableOf(response.body, (reason) => {
     world.log('video_cut', { task: task.id, upstream: task.upstream, reason: String(reason) })
     // The reason is left out: the vendor's address may be in it, and must not be logged.

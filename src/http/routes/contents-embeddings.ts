@@ -30,7 +30,7 @@ export const EMBEDDING_FIELDS: Readonly<Record<string, string>> = {
   dimensions: 'outputDimensionality',
 }
 
-/** Voyage's words for the tasks that it knows. https://docs.voyageai.com/docs/embeddings */
+/** Voyage's names of the tasks that it knows. https://docs.voyageai.com/docs/embeddings */
 const INPUT_TYPES: Readonly<Record<string, string>> = {
   RETRIEVAL_QUERY: 'query',
   QUESTION_ANSWERING: 'query',
@@ -84,7 +84,7 @@ interface EmbeddingsAnswer {
   usage: { prompt_tokens: number }
 }
 
-/** Google's answer, made of that of POST /v1/embeddings. */
+/** Google's answer, made from that of POST /v1/embeddings. */
 export function embeddingAnswerOf(answer: unknown, isBatch: boolean): object {
   const { data, usage } = answer as EmbeddingsAnswer
   const embeddings = data.map(({ embedding }) => ({ values: embedding }))

@@ -223,7 +223,7 @@ export function editsNothing({ id }: Model): GatewayError {
   )
 }
 
-/** Google's answer, made of OpenAI's list: a candidate for each picture. */
+/** Google's answer, made from OpenAI's list: a candidate for each picture. */
 export function picturesInContents(answer: unknown, modelVersion: string, responseId: string): object {
   const { data, usage } = answer as { data?: unknown; usage?: unknown }
   const made = Array.isArray(data) ? data.map(asObject) : []

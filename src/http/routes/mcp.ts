@@ -1,4 +1,4 @@
-// POST /mcp: tools for models, over streamable HTTP. Every message stands alone and brings its key. A web page of a
+// POST /mcp: tools for models, over streamable HTTP. Every message is complete and carries its key. A web page of a
 // foreign origin must get nothing, and nothing is read before the key is known.
 
 import { Elysia } from 'elysia'

@@ -19,7 +19,7 @@ import { fieldOf, scanBody } from '../../lib/json/body'
 import type { System } from '../../lib/system'
 import { type CallerTrace, callerTraceOf } from '../../lib/trace-context'
 import { prefersLater, waitOfRequest } from '../../lib/waiting'
-import type { DeferralWish } from '../../request/deferral'
+import type { DeferralMode } from '../../request/deferral'
 import type { CheckModel, Gateway, Incoming } from '../../request/line'
 import type { Backlog } from '../../request/stream/backlog'
 import { authorizationOf } from '../authorization'
@@ -59,15 +59,15 @@ export function operationRoutes(
   const routes = [...operations, compaction].flatMap((operation) =>
     operation.inAddress
       ? []
-      : servedPaths(operation).map((path) => ({ operation, path, answers: asIs, wish: undefined })),
+      : servedPaths(operation).map((path) => ({ operation, path, answers: asIs, mode: undefined })),
   )
   // The paths of other gateways, with their form of a task.
   const laterRoutes = (['image', 'image-edit'] as const).flatMap((name) =>
     servedPaths(operationOf(name), '/async').map((path) => {
-      return { operation: operationOf(name), path, answers: asImageTask, wish: 'demanded' as const }
+      return { operation: operationOf(name), path, answers: asImageTask, mode: 'demanded' as const }
     }),
   )
-  for (const { operation, path, answers, wish } of [...routes, ...laterRoutes]) {
+  for (const { operation, path, answers, mode } of [...routes, ...laterRoutes]) {
     app.post(
       path,
       async ({ request }) => {
@@ -75,8 +75,8 @@ export function operationRoutes(
         const inJson = operation.asJson && jsonFormOf(operation.asJson, request)
         try {
           const incoming = inJson
-            ? new JsonEditIncoming(takesJson, world, bodies, inJson, request, listener(), requestId, wish)
-            : new HttpIncoming(world, bodies, operation, request, listener(), requestId, wish)
+            ? new JsonEditIncoming(takesJson, world, bodies, inJson, request, listener(), requestId, mode)
+            : new HttpIncoming(world, bodies, operation, request, listener(), requestId, mode)
           const response = await answers(await gateway.handle(incoming))
           for (const name in mark) response.headers.set(name, mark[name] as string)
           return response
@@ -134,7 +134,7 @@ export class HttpIncoming implements Incoming {
     request: Request,
     listener: Listener | null,
     requestId: string,
-    private readonly wish?: DeferralWish,
+    private readonly mode?: DeferralMode,
   ) {
     const { headers } = request
     this.operation = operation
@@ -167,8 +167,8 @@ export class HttpIncoming implements Incoming {
     return waitOfRequest(this.request.url, this.request.headers.get('prefer'))
   }
 
-  deferral(): DeferralWish | undefined {
-    if (this.wish) return this.wish
+  deferral(): DeferralMode | undefined {
+    if (this.mode) return this.mode
     const prefer = this.request.headers.get('prefer')
     return prefer !== null && prefersLater(prefer) ? 'preferred' : undefined
   }

@@ -78,7 +78,7 @@ export function reword(body: Record<string, unknown>, model: Model): Record<stri
   return { ...own, model: body.model, ...(given(webhookUrl) && { webhook_url: webhookUrl }) }
 }
 
-/** A request for another video, with what is in the address: its model, and the video that it is made of. */
+/** A request for another video, with what is in the address: its model, and the video that it is made from. */
 export function remixRequest(bytes: Uint8Array, { id, model }: Pick<Task, 'id' | 'model'>): Uint8Array {
   const body = parseBody(scanBody(bytes))
   refuseUnknown(body, REMIX_FIELDS)
@@ -86,7 +86,7 @@ export function remixRequest(bytes: Uint8Array, { id, model }: Pick<Task, 'id' |
   return Buffer.from(JSON.stringify({ ...body, model, remixed_from_video_id: id }))
 }
 
-/** The request for another video in the terms of its model's family. */
+/** The request for another video in the fields of its model's family. */
 export function rewordRemix(
   body: Record<string, unknown>,
   model: Model,

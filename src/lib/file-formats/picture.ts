@@ -38,7 +38,7 @@ export async function pictureOf(file: Blob): Promise<PictureSize | undefined> {
   return step.value
 }
 
-/** Format and size of a picture in base64, of which only the parts that are needed are decoded; undefined as above. */
+/** Format and size of a picture in base64; only the parts that are needed are decoded; undefined as above. */
 export function pictureInBase64(text: string): PictureSize | undefined {
   const search = findPicture()
   let step = search.next(new Uint8Array())

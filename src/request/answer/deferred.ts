@@ -19,7 +19,7 @@ import type { RequestWorld } from '../world'
 type EndingWorld = Pick<RequestWorld, 'db' | 'now' | 'newId' | 'keptResponses' | 'artifacts' | 'log'>
 
 /** Length of an answer that is in the task's webhook itself, in characters; others are read at their address. */
-const MAX_TOLD_LENGTH = 64 * 1024
+const MOST_INLINE_LENGTH = 64 * 1024
 /** Longest time that an answer waits for the copy of its file, in milliseconds. */
 const COPY_TIMEOUT_MS = 60_000
 /** Seconds after which a caller should look at a task that runs. */
@@ -60,14 +60,14 @@ export function acceptedAnswer(task: NewTask): SavedAnswer & { body: string } {
   return { status: 202, contentType: 'application/json', body: documentOf(task, {}, 'submitted') }
 }
 
-/** Headers of an answer that is the task, while it runs. `wish` is that of the request. */
-export function acceptedHeaders({ id }: NewTask, { wish }: Deferral): Record<string, string> {
+/** Headers of an answer that is the task, while it runs. `mode` is that of the request. */
+export function acceptedHeaders({ id }: NewTask, { mode }: Deferral): Record<string, string> {
   return {
     'content-type': 'application/json',
     'cache-control': 'no-store',
     location: `/v1/tasks/${id}`,
     'retry-after': String(LOOK_SECONDS),
-    ...(wish === 'preferred' && { 'preference-applied': 'respond-async' }),
+    ...(mode === 'preferred' && { 'preference-applied': 'respond-async' }),
   }
 }
 
@@ -114,7 +114,7 @@ function endOf({ now, newId }: EndingWorld) {
 function sizeAndResult({ contentType, body }: SavedAnswer): { bytes: number; result?: unknown } {
   if (typeof body !== 'string') return { bytes: body.byteLength }
   const bytes = Buffer.byteLength(body)
-  if (contentType !== 'application/json' || body.length > MAX_TOLD_LENGTH) return { bytes }
+  if (contentType !== 'application/json' || body.length > MOST_INLINE_LENGTH) return { bytes }
   return { bytes, result: JSON.parse(body) }
 }
 

@@ -26,7 +26,7 @@ export interface Drill {
 
 /** How long a process uses the drills that it knows before it reads them again, in milliseconds. */
 export const DRILLS_FRESH_MS = 1_000
-/** A drill that has touched so many requests touches no more: its report looks each of them up. */
+/** A drill ends after this many requests, because its report looks up each of them. */
 export const MOST_DRILLED = 1_000
 const MILLION = 1_000_000
 

@@ -13,7 +13,7 @@ import type { RequestWorld } from '../world'
 /** Longest time that an answer waits for copies, in milliseconds. */
 const COPY_TIMEOUT_MS = 60_000
 
-/** Copies the results of an answer. `replies` are the vendor's, `body` is the answer made of them. */
+/** Copies the results of an answer. `replies` are the vendor's, `body` is the answer made from them. */
 export async function keepResults(
   world: RequestWorld,
   reservation: Reservation,

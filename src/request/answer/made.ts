@@ -139,7 +139,7 @@ async function answerStreams(
   }
 }
 
-/** The family's own answer, made of the vendor's replies to so many calls and their measured usage. */
+/** The family's own answer, made from the vendor's replies to several calls and their measured usage. */
 async function made(
   { world }: Line,
   reservation: Reservation,

@@ -223,7 +223,7 @@ export class SpeechStream {
 
 /**
  * The outcome of speech. What is paid by the character is paid in full once audio has been sent; tokens as the vendor counts
- * them, else by an estimate of what has come.
+ * them, else by an estimate of what has arrived.
  */
 export function outcomeOfSpeech(
   { request: { parsed, model, family } }: Reservation,

@@ -158,7 +158,7 @@ async function sendOnce(
   const id = family.task.id(reply.json)
   if (id !== undefined) return id
   if (!hasFailed(family.read(reply.json, parsed, model))) throw garbage(model, 'without the id of a task')
-  // An error in a successful answer is a refusal all the same.
+  // An error in a successful answer is still a refusal.
   const refusal = model.upstream.errorOf(400, reply.json)
   refusal.notTaken = true
   throw refusal

@@ -56,7 +56,7 @@ export async function* readAudio(
   notes: AudioNotes,
   after: After,
 ): AsyncGenerator<AudioPiece, void, void> {
-  let isHeard = false
+  let hasSound = false
   let url: string | undefined
   const reader = createPcmReader(audio.plain)
   for await (const json of readJson(response, audio, source, notes, after)) {
@@ -64,10 +64,10 @@ export async function* readAudio(
     url = part.url ?? url
     const piece = part.piece && take(reader, part.piece, source)
     if (!piece) continue
-    isHeard = true
+    hasSound = true
     yield piece
   }
-  if (isHeard) return
+  if (hasSound) return
   if (url === undefined) throw garbage(source.model, 'without a sound')
   yield* readFile(url, source)
 }
@@ -135,15 +135,15 @@ async function* readFile(url: string, source: Source): AsyncGenerator<AudioPiece
   const { model, cancelToken } = source
   const response = await model.upstream.fetchFile(url, cancelToken.signal)
   const reader = createPcmReader()
-  let isHeard = false
+  let hasSound = false
   for await (const bytes of readBytes(response.body, source)) {
     const piece = take(reader, bytes, source)
     if (!piece) continue
-    isHeard = true
+    hasSound = true
     yield piece
   }
   if (!reader.isWhole()) throw garbage(model, 'cut off')
-  if (!isHeard) throw garbage(model, 'without a sound')
+  if (!hasSound) throw garbage(model, 'without a sound')
 }
 
 function take(reader: PcmReader, bytes: Uint8Array, { model }: Source): AudioPiece | undefined {

@@ -23,7 +23,7 @@ export type Bypass =
   /** The request is answered later, as a task. */
   | 'deferred'
 
-/** The wishes of a caller, as `cache-control` says them (RFC 9111, 5.2.1). */
+/** The options of a caller in `cache-control` (RFC 9111, 5.2.1). */
 export interface CacheControl {
   /** The answer is neither read from the cache nor kept. */
   isNotStored: boolean
@@ -70,7 +70,7 @@ export function cacheIdOf(request: CheckedRequest): { id: string } | { bypass: B
     const body = textBodyOf(request, adapted)
     if (body === undefined) return { bypass: 'form' }
     const { method, path, protocol, headers } = adapted
-    // A length before each text, so that no two lists of texts are one.
+    // A length before each text, so that two different lists never give the same bytes.
     hash.update(`\n${JSON.stringify([method, path, protocol, headers])}\n${body?.length ?? 0}\n`)
     if (body !== null) hash.update(body)
   }

@@ -25,7 +25,7 @@ interface RoutePaces {
 const LEAST_SAMPLES = 3
 /** Weight of the newest time in the mean. */
 const NEWEST_SHARE = 1 / 5
-/** One of so many conversations goes to the model whose figure is the oldest. */
+/** One in this many conversations goes to the model whose figure is the oldest. */
 const MEASURE_EVERY = 20
 /** The time that a failed call counts as, in milliseconds: its caller waited for it, and then for another model. */
 export const FAILED_MS = 5_000

@@ -1,4 +1,4 @@
-// Puts the models of a route in an order by a figure of each, of which the lowest is the best. Pure. A conversation must not move for a
+// Puts the models of a route in an order by a figure of each: the lowest is the best. Pure. A conversation must not move for a
 // small difference: its prompt cache at one vendor is worth more than that.
 
 import type { Preference } from '../../config/models/route-entry'

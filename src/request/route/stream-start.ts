@@ -63,7 +63,7 @@ class BrokenOff extends Error {}
 /** `begun` with the first output, `ended` with an end or a failure before any. */
 type Verdict = 'begun' | 'ended'
 
-/** Reads the events of a beginning, and keeps all bytes for who reads the stream after it. */
+/** Reads the events of a beginning, and keeps all bytes for the reader of the stream after it. */
 class StreamStart implements BodySink {
   readonly whole: HttpBody
   readonly decision: Promise<Verdict>

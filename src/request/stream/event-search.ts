@@ -2,7 +2,7 @@
 // miss one that may matter; it may find some that do not.
 
 /**
- * Words of which an error has one, whatever its form: `{error}`, `{code, message}`, `{detail}`, a state, or a reason for the
+ * Every error has one of these words, whatever its form: `{error}`, `{code, message}`, `{detail}`, a state, or a reason for the
  * end. Quotes within texts are escaped, so that what a model writes has none of them, except a text that ends in such a state.
  */
 const ERROR_WORDS = [

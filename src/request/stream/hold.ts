@@ -72,7 +72,7 @@ function isPaidByOutput({ priceList: { isFree, tables } }: Model): boolean {
   return !isFree && tables.some(({ listed }) => Boolean(listed.output_token))
 }
 
-/** A request that is quoted with at most so many output tokens of each candidate. */
+/** A request that is quoted with a maximum of output tokens per candidate. */
 export function withOutput(parsed: ParsedRequest, outputTokens: number | undefined): ParsedRequest {
   return outputTokens === undefined ? parsed : { ...parsed, outputTokens }
 }
@@ -289,7 +289,7 @@ export class StreamHold {
     }
   }
 
-  /** The most that the request can cost with so many output tokens of each candidate, be it more than its limit. */
+  /** The most that the request can cost with this many output tokens per candidate, even above its limit. */
   private quoteNano(each: number): number {
     const { parsed, model } = this.reservation.request
     const { most, candidates } = this.steps.output
@@ -317,7 +317,7 @@ export class StreamHold {
     const [said, next] = await Promise.all([tokenCounter.count(text), tokenCounter.count(meter.nextText())])
     // An estimate is enough for an answer within its own limit, and not where the money ends.
     if (!(said.exact && next.exact) && !this.isAtLimit()) return false
-    // What was not kept is as dense as what was.
+    // The part that was not kept is as dense as the kept part.
     meter.recount(Math.ceil(said.tokens * (1 + textOmitted / Math.max(1, text.length))))
     if (meter.countTokens() + next.tokens > mostTokens) return false
     this.heldTokens = Math.max(mostTokens, this.ownTokens(), meter.neededTokens())

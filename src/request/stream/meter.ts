@@ -342,7 +342,7 @@ class PassingMeter implements StreamMeter {
     const { usage } = reading
     const { hideUsage, follower } = this.options
     const figures = usage && this.tally.believed()
-    // Before any output a figure of none is right.
+    // Before any output a figure of zero is right.
     const isDoubtful = usage !== undefined && !figures && this.tally.hasOutput()
     const isCorrected = follower?.withUsage !== undefined && (figures !== undefined || isDoubtful)
     // An error is shown whatever figures come with it.

@@ -9,7 +9,7 @@ export type RelayState =
   | 'idle'
   /** The caller waits for the vendor. */
   | 'waiting'
-  /** The caller waits, and what comes next is not sent before more is held for it. */
+  /** The caller waits: the next output is not sent before more is held for it. */
   | 'short'
   /** The caller has left; the rest is read for the vendor's figures only. */
   | 'draining'
@@ -58,7 +58,7 @@ export type RelayEvent =
   | 'silent'
   /** The caller has taken nothing for too long. */
   | 'stalled'
-  /** Nothing was sent for so long that proxies may cut the stream. */
+  /** Nothing was sent for a time after which proxies may cut the stream. */
   | 'quiet'
   /** The time for reading on without a caller is over. */
   | 'drained'
@@ -123,7 +123,7 @@ export interface RelayStep {
 
 type Row = Partial<Record<RelayEvent, RelayStep>>
 
-/** A step of the table. An action that may be answered by the next event at once stands last. */
+/** A step of the table. An action that may cause the next event immediately is last. */
 const to = (state: RelayState, ...actions: RelayAction[]): RelayStep => ({ to: state, actions })
 
 /** Steps of states in which the caller is there and the answer is not complete. */

@@ -70,7 +70,7 @@ export class StreamTally {
 
   /**
    * Reads one event: its usage, and whether it is an error or the end. May be called more than once for an event.
-   * `json` is undefined if its data is none.
+   * `json` is undefined if the data is not JSON.
    */
   read(data: string, json: object | undefined): Reading {
     if (!json) {
@@ -251,7 +251,7 @@ class UsageTally {
     return this.usage !== undefined
   }
 
-  /** The figures of an answer with output; undefined if its output is to be counted. A side of none was not counted. */
+  /** The figures of an answer with output; undefined if its output has to be counted. A side without tokens was not counted. */
   believed(): Quantities | undefined {
     const { figures, usage, early } = this
     if (!figures || usage === undefined || usage === 'invalid' || early) return undefined

@@ -4,7 +4,7 @@
 /** Named by callers of all ages; these vendors have names of their own for it. */
 const FIRST_VERSION = '2023-06-01'
 
-/** The version that a caller named in a header; undefined for none and for the first one, which leave it to the vendor. */
+/** The version that a caller named in a header; undefined if there is none or it is the first one: both leave it to the vendor. */
 export function requestedVersion(headers: Readonly<Record<string, string>>): string | undefined {
   const version = headers['anthropic-version']
   return version === FIRST_VERSION ? undefined : version

@@ -24,7 +24,6 @@ export interface StreamSample {
 export interface AnswerSamples {
   /** Families whose recorded answers are of the protocol. */
   recorded: RegExp
-  replies: readonly Json[]
   streams: readonly StreamSample[]
   /** The data that closes each recorded stream. */
   closing: readonly Json[]

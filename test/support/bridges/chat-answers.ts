@@ -1,4 +1,4 @@
-// Answers of vendors of chat completions, whole and as chunks, in the manners of many servers.
+// Answers of vendors of chat completions as chunks, in the manners of many servers.
 
 import { chatStream } from '../answers/chat-streams'
 import type { Random } from '../random'
@@ -239,35 +239,8 @@ const streams: readonly StreamSample[] = [
   },
 ]
 
-/** The whole completion that says at once what the deltas say. */
-function replyOf([deltas, finish_reason]: readonly [readonly Json[], Json]): Json {
-  const message: Json = { role: 'assistant', content: null }
-  for (const delta of deltas) {
-    for (const [name, value] of Object.entries(delta as Record<string, Json>)) {
-      if (typeof value === 'string' && name !== 'role') message[name] = `${message[name] ?? ''}${value}`
-      else if (name === 'tool_calls')
-        message.tool_calls = [...(message.tool_calls ?? []), ...withArguments(value)]
-      else if (value !== null && name !== 'role') message[name] = value
-    }
-  }
-  return { id: 'chatcmpl-1', created: 1, choices: [{ index: 0, message, finish_reason }], usage }
-}
-
-const withArguments = (calls: Json[]): Json[] => calls.filter(({ id }) => id !== undefined)
-
-const whole = replyOf(scripts.text as never)
 export const chatAnswers: AnswerSamples = {
   recorded: /^(?:openai-chat|messages-on-chat|responses-on-chat)$/,
-  replies: [
-    ...Object.values(scripts).map(replyOf),
-    { ...whole, usage: undefined },
-    { ...whole, id: undefined, service_tier: 'flex' },
-    { ...whole, choices: [] },
-    { ...whole, choices: [{ ...whole.choices[0], logprobs }] },
-    { ...whole, choices: [...whole.choices, ...whole.choices] },
-    { error: { message: 'No.', code: 'x' } },
-    {},
-  ],
   streams,
   closing: ['[DONE]'],
   anywhere: [

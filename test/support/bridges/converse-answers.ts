@@ -1,4 +1,4 @@
-// Answers of Amazon Bedrock's Converse, whole and as events.
+// Answers of Amazon Bedrock's Converse as events.
 
 import type { Random } from '../random'
 import type { Json } from '../scenario'
@@ -16,40 +16,27 @@ const START = { messageStart: { role: 'assistant' } }
 const ended = (stopReason: Json): Json => ({ messageStop: { stopReason } })
 const FIGURES = { metadata: { usage, metrics: { latencyMs: 600 } } }
 
-/** A block: how it starts, if that is said, its pieces, and what it is as a whole. */
+/** A block: how it starts, if that is said, and its pieces. */
 interface Block {
   start?: Json
   pieces: readonly Json[]
-  whole: Json
 }
 const text = (...pieces: string[]): Block => ({
   pieces: pieces.map((each) => ({ text: each })),
-  whole: { text: pieces.join('') },
 })
 const thinking = (signature: string | undefined, ...pieces: string[]): Block => ({
   pieces: [
     ...pieces.map((each) => ({ reasoningContent: { text: each } })),
     ...(signature === undefined ? [] : [{ reasoningContent: { signature } }]),
   ],
-  whole: { reasoningContent: { reasoningText: { text: pieces.join(''), signature } } },
 })
 const redacted: Block = {
   pieces: [{ reasoningContent: { redactedContent: 'c2VjcmV0' } }],
-  whole: { reasoningContent: { redactedContent: 'c2VjcmV0' } },
 }
 const use = (toolUseId: Json, name: Json, ...pieces: string[]): Block => ({
   start: { toolUse: { toolUseId, name } },
   pieces: pieces.map((input) => ({ toolUse: { input } })),
-  whole: { toolUse: { toolUseId, name, input: inputOf(pieces.join('')) } },
 })
-
-function inputOf(json: string): Json {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
-}
 
 const scripts: Readonly<Record<string, readonly [blocks: readonly Block[], reason: Json]>> = {
   text: [[text('Hi', ' you')], 'end_turn'],
@@ -105,10 +92,9 @@ const scripts: Readonly<Record<string, readonly [blocks: readonly Block[], reaso
       {
         start: { weather: {} },
         pieces: [{ weather: { millimetres: 3 } }],
-        whole: { weather: { millimetres: 3 } },
       },
-      { pieces: [], whole: { citationsContent: { content: [{ text: 'cited' }], citations: [] } } },
-      { pieces: [{ citation: { title: 'T' } }, { text: 'Hi' }], whole: { text: 'Hi' } },
+      { pieces: [] },
+      { pieces: [{ citation: { title: 'T' } }, { text: 'Hi' }] },
     ],
     'end_turn',
   ],
@@ -126,30 +112,9 @@ function eventsOf(blocks: readonly Block[], end: readonly Json[]): Json[] {
   return [START, ...blocks.flatMap(blockEvents), ...end]
 }
 
-function replyOf([blocks, stopReason]: readonly [readonly Block[], Json]): Json {
-  const content = blocks.map(({ whole }) => whole)
-  return {
-    output: { message: { role: 'assistant', content } },
-    stopReason,
-    usage,
-    metrics: { latencyMs: 600 },
-  }
-}
-
-const whole = replyOf(scripts['thinking before text'] as never)
 const reasons = ['end_turn', 'tool_use', 'max_tokens', 'stop_sequence', 'content_filtered', 'new_reason']
 export const converseAnswers: AnswerSamples = {
   recorded: /^(?:bedrock-converse|chat-on-converse|responses-on-converse)$/,
-  replies: [
-    ...Object.values(scripts).map(replyOf),
-    { ...whole, usage: undefined },
-    { ...whole, usage: { ...usage, cacheDetails: [{ ttl: '1h', inputTokens: 3 }] } },
-    { ...whole, output: undefined },
-    { ...whole, output: { message: { content: 'Hi' } } },
-    { type: 'error', message: 'No.' },
-    { message: 'No.' },
-    {},
-  ],
   streams: [
     ...Object.entries(scripts).map(([label, [blocks, reason]]) => ({
       label,

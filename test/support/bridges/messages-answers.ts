@@ -1,4 +1,4 @@
-// Answers of vendors of messages, whole and as events.
+// Answers of vendors of messages as events.
 
 import { messageStream } from '../answers/message-streams'
 import type { Random } from '../random'
@@ -192,43 +192,8 @@ const streams: readonly StreamSample[] = [
   { label: 'a ping', events: eventsOf([text('Hi')], [{ type: 'ping' }, ended('end_turn'), STOP]) },
 ]
 
-/** The message that says at once what the blocks say. */
-function replyOf([blocks, stop_reason]: readonly [readonly Block[], Json]): Json {
-  const content = blocks.map(([start, ...deltas]) => {
-    const block = { ...start }
-    const json: string[] = []
-    for (const { type, partial_json, ...piece } of deltas) {
-      if (type === 'input_json_delta') json.push(partial_json)
-      for (const [name, value] of Object.entries(piece)) {
-        block[name] = typeof value === 'string' ? `${block[name] ?? ''}${value}` : value
-      }
-    }
-    if (json.join('') !== '') block.input = inputOf(json.join(''))
-    return block
-  })
-  return { ...message, content, stop_reason, stop_sequence: null, usage }
-}
-
-function inputOf(text: string): Json {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return {}
-  }
-}
-
-const whole = replyOf(scripts['thinking before text'] as never)
 export const messagesAnswers: AnswerSamples = {
   recorded: /^(?:anthropic-messages|chat-on-messages|responses-on-messages)$/,
-  replies: [
-    ...Object.values(scripts).map(replyOf),
-    { ...whole, usage: undefined },
-    { ...whole, id: undefined, stop_sequence: 'END', stop_reason: 'stop_sequence' },
-    { ...whole, content: undefined },
-    { ...whole, content: 'Hi' },
-    { type: 'error', error: { type: 'overloaded_error', message: 'No.' } },
-    {},
-  ],
   streams,
   closing: [STOP],
   anywhere: [

@@ -1,4 +1,4 @@
-// Answers of vendors of responses, whole and as events.
+// Answers of vendors of responses as events.
 
 import type { Random } from '../random'
 import type { Json } from '../scenario'
@@ -241,25 +241,8 @@ const streams: readonly StreamSample[] = [
   },
 ]
 
-const whole: Json = ended([reasoning('enc', 'Hm.').item, text('Hi').item]).response
 export const responsesAnswers: AnswerSamples = {
   recorded: /^(?:openai-responses|chat-on-responses|messages-on-responses)$/,
-  replies: [
-    ...Object.values(scripts).map(
-      ([items, end]) =>
-        ended(
-          items.map(({ item }) => item),
-          end,
-        ).response,
-    ),
-    { ...whole, usage: undefined },
-    { ...whole, id: undefined },
-    { ...whole, status: undefined },
-    { ...whole, status: 'failed', error: { code: 'server_error', message: 'No.' } },
-    { ...whole, output: undefined },
-    { error: { message: 'No.' } },
-    {},
-  ],
   streams,
   closing: [],
   anywhere: [

@@ -13,7 +13,7 @@ export interface Visit {
   page: Page
   /** Errors of the page, and addresses that are not the gateway's. */
   faults: string[]
-  /** Opens a page of the console by what stands behind the `#`, also from an unsaved secret, and waits until all of it is there. */
+  /** Opens a page of the console by what is behind the `#`, also from an unsaved secret, and waits until all of it is there. */
   open(address: string): Promise<void>
   /** Waits until nothing is loading or being sent. */
   settled(): Promise<void>

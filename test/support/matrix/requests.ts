@@ -4,7 +4,7 @@
 import type { Model } from '../../../src/contract/family'
 import { GatewayError } from '../../../src/lib/errors'
 import { stepsOf } from '../../../src/lib/field-names'
-import { isPlain, valuesAt } from '../bridges/covered-fields'
+import { isPlain, valuesAt } from '../bridges/field-values'
 import type { RequestCase } from '../bridges/request-cases'
 import { attempt, checked } from '../bridges/request-outcome'
 import { withSeals } from '../bridges/sealed'

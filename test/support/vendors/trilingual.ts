@@ -22,10 +22,10 @@ export interface Said {
  * Figures of zero; absurd ones; ones that have less output at last in a stream; or thinking that is only in the total,
  * where the dialect has one.
  */
-export type OddFigures = 'zero' | 'absurd' | 'less' | 'beside'
+export type OddFigures = 'zero' | 'absurd' | 'less' | 'separate'
 
 /** Tokens of thinking that is counted next to the output. */
-export const BESIDE = 16
+export const THINKING = 16
 
 interface TrilingualVendor {
   /** The address without a version, for every kind of upstream. */
@@ -96,7 +96,7 @@ function odd({ whole, events }: Form, figures: OddFigures): Form {
     if (figures === 'absurd') return { ...usage, [output]: 1e12, total_tokens: 2e12 }
     return figures === 'less' || usage.total_tokens === undefined
       ? usage
-      : { ...usage, total_tokens: usage.total_tokens + BESIDE }
+      : { ...usage, total_tokens: usage.total_tokens + THINKING }
   }
   const changed = (json: Json): Json => {
     const changes: Json = json.usage ? { usage: usageOf(json.usage) } : {}

@@ -39,8 +39,8 @@ export interface VideoRow {
 
 const VIDEO = 'https://files.example.com/video.mp4'
 
-function flat(status: string, more: object = {}, beside: object = {}) {
-  return { request_id: 'r', output: { task_id: 'ID', task_status: status, ...more }, ...beside }
+function flat(status: string, more: object = {}, others: object = {}) {
+  return { request_id: 'r', output: { task_id: 'ID', task_status: status, ...more }, ...others }
 }
 
 const flatUsage = { duration: 5, input_video_duration: 0, output_video_duration: 5, video_count: 1, SR: 720 }
@@ -411,7 +411,7 @@ export const videoVendors: Record<VideoVendor, VideoVendorForm> = {
           shows: { progress: 40 },
         },
       ],
-      ['202 that is no JSON', { status: 202, reply: 'queued', becomes: 'submitted' }],
+      ['202 that is not JSON', { status: 202, reply: 'queued', becomes: 'submitted' }],
       ['pending', { reply: { status: 'pending' }, becomes: 'submitted' }],
       ['a status that nobody knows', { reply: { status: 'dreaming' }, becomes: 'submitted' }],
       [

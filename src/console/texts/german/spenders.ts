@@ -1,4 +1,4 @@
-// German words of who spends below a key.
+// German words for spenders below a key.
 
 import type { Translated } from '../../language'
 import type { spenders } from '../spenders'

@@ -15,7 +15,7 @@ export const chatDialect: ConversationDialect<ChatBody> = {
   fields: chatDialectFields,
   fieldRules: chatRulesOn,
   ignoredFor: ignoredInChat,
-  wishes: ({ tools, reasoning_effort: effort }) => ({ tools, effort }),
+  deciding: ({ tools, reasoning_effort: effort }) => ({ tools, effort }),
   read: readChat,
   whole: wholeCompletion,
   stream: streamedCompletion,

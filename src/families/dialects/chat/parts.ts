@@ -8,7 +8,7 @@ import type { CacheMark, Part, TextPart } from '../../conversation/conversation'
 type Fields = Record<string, unknown>
 
 /** A text of the assistant, or of instructions. */
-export interface SaidText extends TextPart {
+export interface AssistantText extends TextPart {
   isRefusal?: true
 }
 
@@ -19,7 +19,7 @@ export function partsOfMessage(content: unknown, at: string): Part[] {
 }
 
 /** The texts of a content that may have no other parts. `whose` begins the sentence of the error. */
-export function chatTexts(content: unknown, at: string, whose: string): SaidText[] {
+export function chatTexts(content: unknown, at: string, whose: string): AssistantText[] {
   if (!Array.isArray(content)) return plainText(content, at)
   return content.flatMap((each, index) => {
     const part = asObject(each)
@@ -34,7 +34,7 @@ function plainText(content: unknown, at: string): TextPart[] {
   return typeof content === 'string' && content !== '' ? [{ type: 'text', text: content, at }] : []
 }
 
-function textOf(part: Fields, type: 'text' | 'refusal', at: string): SaidText[] {
+function textOf(part: Fields, type: 'text' | 'refusal', at: string): AssistantText[] {
   const text = requiredString(part[type], `${at}.${type}`)
   const said = { type: 'text', text, at, ...cacheMarkIn(part) } as const
   return text === '' ? [] : [type === 'refusal' ? { ...said, isRefusal: true } : said]

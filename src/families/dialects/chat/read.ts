@@ -7,7 +7,7 @@ import { type ChatBody, checkChat } from '../../chat/caller-side'
 import type {
   AnswerFormat,
   Conversation,
-  ReasoningWish,
+  ReasoningOptions,
   Settings,
   Tool,
   ToolChoice,
@@ -154,7 +154,7 @@ function formatOf({ response_format: format }: ChatBody): AnswerFormat | undefin
 }
 
 /** How long to think. An effort says it for every vendor, and `thinking`, the field of messages, wherever there is none. */
-function reasoningOf(body: ChatBody): ReasoningWish {
+function reasoningOf(body: ChatBody): ReasoningOptions {
   const { reasoning_effort: effort } = body
   const { thinking, include_reasoning: isShown } = body as Extras
   if (isGiven(thinking) && !isObject(thinking)) throw wrongType('thinking', 'an object')

@@ -13,7 +13,7 @@ export interface DeltaRow {
   delta(delta: Fields, logprobs?: readonly Fields[]): void
 }
 
-/** A call of a tool: its place among the calls, and what has come of it before its name. */
+/** A call of a tool: its place among the calls, and what has arrived of it before its name. */
 interface Call {
   place: number
   hasBegun: boolean

@@ -65,7 +65,7 @@ export function wholeCompletion(parsed: ParsedRequest<ChatBody>, model: Model): 
   }
 }
 
-/** The message of a candidate, made of its deltas. */
+/** The message of a candidate, made from its deltas. */
 class Message implements DeltaRow {
   readonly logprobs: Fields[] = []
   private readonly texts = { content: '', refusal: '', reasoning_content: '' }

@@ -15,7 +15,7 @@ export const geminiDialect: ConversationDialect<GeminiBody> = {
   fields: geminiDialectFields,
   fieldRules: ({ can }) => ('as' in can.service_tier ? [...tierRules, ...geminiRules] : geminiRules),
   seals: true,
-  wishes: (body) => ({
+  deciding: (body) => ({
     tools: toolsOf(body as GeminiBody),
     effort: effortIn(memberOf(memberOf(body, 'generationConfig'), 'thinkingConfig')),
   }),

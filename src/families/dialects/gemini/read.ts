@@ -7,7 +7,7 @@ import { asObject, isObject } from '../../../lib/objects'
 import type {
   AnswerFormat,
   Conversation,
-  ReasoningWish,
+  ReasoningOptions,
   Settings,
   Tool,
   ToolChoice,
@@ -160,7 +160,7 @@ function formatOf(config: Fields): AnswerFormat | undefined {
 }
 
 /** How long to think: a level is an effort, and a budget of 0 tokens is none. One of -1 leaves it to the model. */
-function reasoningOf(config: Fields): ReasoningWish {
+function reasoningOf(config: Fields): ReasoningOptions {
   const thinking = memberOf(config, 'thinkingConfig')
   const level = memberOf(thinking, 'thinkingLevel')
   const budget = memberOf(thinking, 'thinkingBudget')

@@ -17,7 +17,7 @@ export const messagesDialect: ConversationDialect<MessagesBody> = {
   fieldRules: messagesRulesOn,
   ignoredFor: ignoredInMessages,
   seals: true,
-  wishes: (body) => {
+  deciding: (body) => {
     const budget = budgetIn(body)
     return {
       tools: body.tools,

@@ -56,7 +56,7 @@ const translated = bridgedFields(
 
 const ignored = bridgedFields(
   'ignored',
-  ['messages[].content[] fallback', 'a mark of which model has answered'],
+  ['messages[].content[] fallback', 'it marks which model has answered'],
   ['tools[].defer_loading', 'all tools are sent at once'],
   ['tools[].eager_input_streaming', 'how the input of a tool is cut into events'],
   ['messages[].content[].caller', 'who called a tool is always the model'],
@@ -81,7 +81,7 @@ const refused: BridgedField[] = [
     ['compaction', 'summaries are made by the vendor of another model'],
     [
       'context_management.edits[].type',
-      'summaries are made by the vendor of another model; to clear is of no need, for nothing is kept',
+      'summaries are made by the vendor of another model; clearing is unnecessary: nothing is stored',
       /^clear_/,
     ],
     ['output_config.format.type', 'formats are JSON schemas', ['json_schema']],

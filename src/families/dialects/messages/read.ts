@@ -7,7 +7,7 @@ import { asObject, isObject } from '../../../lib/objects'
 import type {
   AnswerFormat,
   Conversation,
-  ReasoningWish,
+  ReasoningOptions,
   Tool,
   ToolChoice,
 } from '../../conversation/conversation'
@@ -112,7 +112,7 @@ function formatOf(body: Readonly<Fields>): AnswerFormat | undefined {
  * How long to think. Without `display` current models of messages show nothing of it:
  * https://platform.claude.com/docs/en/build-with-claude/extended-thinking.
  */
-function reasoningOf(body: MessagesBody, { traits }: Model): ReasoningWish {
+function reasoningOf(body: MessagesBody, { traits }: Model): ReasoningOptions {
   const { type, display } = asObject(body.thinking)
   const effort = effortIn(body)
   const isWritten = effort !== undefined && type !== 'disabled'

@@ -21,7 +21,7 @@ export const responsesDialect: ConversationDialect<ResponsesBody> = {
   ignoredFor: ignoredInResponses,
   ignoresUnknown: true,
   ignored: unsentTools,
-  wishes: (body) => ({
+  deciding: (body) => ({
     tools: allTools(body as ResponsesBody),
     effort: asObject(body.reasoning).effort,
   }),

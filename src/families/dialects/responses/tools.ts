@@ -40,7 +40,7 @@ export interface FlatTools {
   byFlatName(flatName: string): FlatTool | undefined
   /** The tool that a caller knows by its own name. */
   find(origin: ToolOrigin): FlatTool | undefined
-  /** The tools of a namespace; undefined if there is none of this name. */
+  /** The tools of a namespace; undefined if none has this name. */
   ofNamespace(name: string): readonly FlatTool[] | undefined
   /** Whether a namespace has a tool of this name. */
   isInNamespace(name: string): boolean

@@ -28,7 +28,7 @@ export class ResponseWriter implements AnswerWriter {
   private readonly doubtful: OpenCall[] = []
   /** The thoughts in the item of reasoning that is open. */
   private run: ThinkingItem[] = []
-  /** Thoughts of which a part was sealed. */
+  /** Thoughts that are partly sealed. */
   private readonly sealed = new WeakSet<ThinkingItem>()
   private hasRefused = false
   private last: AnswerItem['kind'] | undefined
@@ -137,7 +137,7 @@ export class ResponseWriter implements AnswerWriter {
     if (item.name !== '') this.openCall(item)
   }
 
-  /** Begins the item of a call, with what has come of it. */
+  /** Begins the item of a call, with what has arrived of it. */
   private openCall(item: CallItem): OpenCall {
     this.nameCall(item)
     const call = this.events.openCall(this.originOf(item.name), item.id)

@@ -98,7 +98,7 @@ export function asReported(
 }
 
 /**
- * Usage in the terms of messages. In both, tokens of the cache are no part of the input:
+ * Usage in the terms of messages. In both, the input does not include tokens of the cache:
  * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html.
  */
 export function reportedUsage(usage: unknown): Fields | undefined {

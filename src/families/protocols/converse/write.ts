@@ -62,7 +62,7 @@ function isStop(text: string, model: Model): boolean {
   return nameOf(model).startsWith('claude') ? text.trim() !== '' : text !== ''
 }
 
-/** The tools that may be called; calls cannot be sent without any, and there is no word for a choice of none. */
+/** The tools that may be called; calls cannot be sent without any, and no value means that none may be called. */
 function toolsSent(conversation: Conversation): readonly Tool[] {
   return conversation.choice?.mode === 'none' ? [] : callableTools(conversation)
 }
@@ -97,8 +97,8 @@ function toolChoiceOf(choice: Conversation['choice']): Fields | undefined {
 
 /** How hard the model thinks, and the schema of the answer. */
 function outputOf({ settings, extra }: Conversation, model: Model): Fields {
-  const wished = effortOf(settings, model)
-  const { effort = wished === 'minimal' ? 'low' : wished } = asObject(extra?.converse?.outputConfig)
+  const requested = effortOf(settings, model)
+  const { effort = requested === 'minimal' ? 'low' : requested } = asObject(extra?.converse?.outputConfig)
   const jsonSchema = schemaOf(settings)
   return {
     ...(effort !== undefined && { effort }),

@@ -173,23 +173,23 @@ export function geminiFigures(usage: unknown): Quantities | 'invalid' | undefine
   const made = reportedCount(candidatesTokenCount) + reportedCount(thoughtsTokenCount)
   // Thinking may be counted only in the total.
   const output = Math.max(made, reportedCount(totalTokenCount) - prompt - forTools)
-  const heard = tokensOf('AUDIO', usage.promptTokensDetails)
+  const audio = tokensOf('AUDIO', usage.promptTokensDetails)
   const spoken = tokensOf('AUDIO', usage.candidatesTokensDetails)
   const drawn = tokensOf('IMAGE', usage.candidatesTokensDetails)
-  const cachedHeard = Array.isArray(usage.cacheTokensDetails)
+  const cachedAudio = Array.isArray(usage.cacheTokensDetails)
     ? tokensOf('AUDIO', usage.cacheTokensDetails)
-    : Math.max(0, heard - (prompt - cached))
+    : Math.max(0, audio - (prompt - cached))
   // NaN, for what is not a count, fails these comparisons.
   const isSane =
-    Math.max(prompt, cached, forTools, output, heard, spoken, drawn, cachedHeard) <= ABSURD_FIGURE
-  const freshText = prompt - cached - (heard - cachedHeard)
-  const isWithin = cachedHeard <= Math.min(heard, cached) && spoken + drawn <= output && freshText >= 0
+    Math.max(prompt, cached, forTools, output, audio, spoken, drawn, cachedAudio) <= ABSURD_FIGURE
+  const freshText = prompt - cached - (audio - cachedAudio)
+  const isWithin = cachedAudio <= Math.min(audio, cached) && spoken + drawn <= output && freshText >= 0
   if (!isSane || !isWithin || cached > prompt || (promptTokenCount ?? null) === null) return 'invalid'
   const quantities: Quantities = { input_token: freshText + forTools, output_token: output - spoken - drawn }
   const rare = {
-    cached_input_token: cached - cachedHeard,
-    input_audio_token: heard - cachedHeard,
-    cached_input_audio_token: cachedHeard,
+    cached_input_token: cached - cachedAudio,
+    input_audio_token: audio - cachedAudio,
+    cached_input_audio_token: cachedAudio,
     output_audio_token: spoken,
     output_image_token: drawn,
   }

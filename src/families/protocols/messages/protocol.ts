@@ -15,7 +15,7 @@ export const messagesProtocol: Protocol = {
   requiresLimit: true,
   write: writeMessages,
   thinkingTokens: thinkingTokensOf,
-  // A request that cannot ask for no output at all is judged by what came of it.
+  // A request that cannot ask for an empty output is judged by its result.
   read: (reply) => readMessage(reply, { body: {} } as never),
   readEvent: readMessageEvent,
   end: '{"type":"message_stop"}',

@@ -101,11 +101,11 @@ function thinkingOf({ reasoning, format }: Settings, model: Model): Fields {
     ...(format?.type === 'json_schema' && { format: { type: 'json_schema', schema: format.schema } }),
   }
   // A caller who cannot carry thinking to the next request is shown what there is.
-  const isWished = isCarried && (sent !== undefined || (isShown && model.traits.thinksByDefault))
-  const wish = { type: 'adaptive', display: isShown ? 'summarized' : 'omitted' }
+  const isSent = isCarried && (sent !== undefined || (isShown && model.traits.thinksByDefault))
+  const thinking = { type: 'adaptive', display: isShown ? 'summarized' : 'omitted' }
   return {
     ...(effort === 'none' && { thinking: { type: 'disabled' } }),
-    ...(effort !== 'none' && isWished && { thinking: wish }),
+    ...(effort !== 'none' && isSent && { thinking }),
     ...(Object.keys(config).length > 0 && { output_config: config }),
   }
 }

@@ -4,8 +4,8 @@ import type { Expressions } from '../../conversation/concepts'
 
 const NOT_SENT = 'omitted if a trait of the model forbids it'
 const SHOWN_ANYWAY = { ignored: 'the reasoning that a model returns is always shown' }
-const VERBOSITY = { as: "`verbosity`, for OpenAI's own models; others are not sent it" }
-const CACHE_KEY = { as: "`prompt_cache_key`, for OpenAI's own models; others are not sent it" }
+const VERBOSITY = { as: "`verbosity`, for OpenAI's own models; omitted for others" }
+const CACHE_KEY = { as: "`prompt_cache_key`, for OpenAI's own models; omitted for others" }
 
 export const openaiChatCan: Expressions = {
   model: { as: "the vendor's name of the model" },

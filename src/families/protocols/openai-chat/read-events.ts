@@ -181,7 +181,7 @@ export class ChatReader implements AnswerReader {
     return call
   }
 
-  /** Sends what has come of a call. Only white space can follow complete arguments. */
+  /** Sends what has arrived of a call. Only white space can follow complete arguments. */
   private send(call: StreamedCall): void {
     if (call.state === 'closed') return
     const { item, unsent } = call

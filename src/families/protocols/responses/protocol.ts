@@ -2,7 +2,7 @@
 
 import type { Protocol } from '../../conversation/bridge'
 import { readResponse, readResponseEvent } from '../../responses/reading'
-import { needsResponses, needsResponsesForSome } from '../../responses/tools-beside-effort'
+import { needsResponses, needsResponsesForSome } from '../../responses/tools-with-effort'
 import { responsesCan } from './can'
 import { ResponseReader, readResponseAnswer } from './read-events'
 import { LEAST_LIMIT, writeAfterRefusal, writeResponses } from './write'

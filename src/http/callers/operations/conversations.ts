@@ -167,7 +167,7 @@ const append = callerOperation(InputItemList)({
     await makeRoomForResponse(world, account, bytes, id)
     const statements = insertItems(db, head, items, endOfKeeping(world), true)
     const isThere = await tryApply(db, statements, { mayBeLate: true }).catch((error) => {
-      // A repeat of what was added after all would add it twice, unless the caller's own ids tell.
+      // A repeat of what was added after all would add it twice, unless the caller's own ids show that.
       const itemIds = items.map((item) => item.id)
       if (itemIds.every((itemId, place) => itemId !== sent[place]?.id)) lateAppends.takeBack(head, itemIds)
       throw error
@@ -271,7 +271,7 @@ function itemsRefused(items: unknown): GatewayError {
   return invalidRequest('items', `Invalid 'items': ${why}`)
 }
 
-/** Throws 400 for an item that is none, and for one whose id another one has. */
+/** Throws 400 for an invalid item, and for one whose id is already used. */
 function checkItems(items: readonly unknown[]): asserts items is readonly Item[] {
   const ids = new Set<string>()
   for (const [place, item] of items.entries()) {

@@ -114,7 +114,7 @@ const keyView = viewOf<SeenKey>()({
   creator_user_id: [Type.Null(), () => null],
   expires_at: [maybeText, ({ key }) => isoTime(key.expiresAt)],
   disabled: [flag, ({ key, now }) => keyStatusOf(key, now) !== 'active'],
-  // Deprecated in this form, and expected by clients all the same.
+  // Deprecated in this form, but still expected by clients.
   rate_limit: [
     Type.Object({ requests: Type.Integer({ description: '-1: no limit.' }), interval: text, note: text }),
     ({ key }) => ({ requests: key.requestsPerMinute ?? -1, interval: '1m', note: 'Requests a minute.' }),

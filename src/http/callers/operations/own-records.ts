@@ -1,4 +1,4 @@
-// What a key has done, for who holds it: GET /v1/requests and /v1/tasks, /v1/holds, and /v1/artifacts for
+// What a key has done, for its holder: GET /v1/requests and /v1/tasks, /v1/holds, and /v1/artifacts for
 // the results that are kept. It must never write, nor show another key, an upstream, or what the operator pays.
 
 import { Type } from '@sinclair/typebox'

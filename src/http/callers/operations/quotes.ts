@@ -81,7 +81,7 @@ const quote = callerOperation(
   entrance: 'chat',
   body: QuoteBody,
   answers:
-    'What would be held for it, at most. Nothing is. For a route: by the models that it would go to, of which `model` is the first. Conditions by header read the headers of this request.',
+    'The most that would be held for it. Nothing is held. For a route: by the models that it would go to; `model` is the first. Conditions by header read the headers of this request.',
   async run({ world, key, request, gateway }, _query, { path, body, plain = false }) {
     const operation = operations.find((each) => each.path === path)
     if (!operation) throw otherPath()

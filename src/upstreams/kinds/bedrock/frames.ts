@@ -9,7 +9,7 @@ export interface Frame {
   payload: Buffer
 }
 
-/** Thrown for bytes that are no event stream. */
+/** Thrown for bytes that are not an event stream. */
 export class BadFrame extends Error {}
 
 const PRELUDE_BYTES = 12

@@ -24,7 +24,7 @@ const BUSIEST = 40
 const SIZE = { width: 1280, height: 800 }
 /** Accounts with their balance in dollars. */
 const ACCOUNTS = { search: 400, support: 250, research: 120 } as const
-/** What is left to an account at the end, so that the overview reports it. */
+/** The balance that an account has at the end, so that the overview reports it. */
 const LOW = { account: 'support', leftNano: 840_000_000 } as const
 
 interface Kind {

@@ -10,6 +10,12 @@ import type { UpstreamKind } from '../contract/upstream'
 
 const introduction = `# Configuration
 
+\`\`\`console
+$ gateway config check
+/etc/gateway/gateway.config.ts has no faults.
+…
+\`\`\`
+
 Made by \`bun run docs\` from the schema that configurations are checked by; change that.
 
 The executable has the catalogue of \`gateway.config.ts\` built in: every model of it whose upstream has a key is served. A

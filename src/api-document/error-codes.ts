@@ -13,11 +13,15 @@ export function errorCodesPage(): string {
     })
   return `# Error codes
 
+\`\`\`sh
+gateway requests show ID   # the text of an error by the id of its request, its attempts and its times
+\`\`\`
+
 Made by \`bun run docs\` from the table of error codes; change that.
 
-An error is looked up by its id: \`gateway requests show ID\` has its text, its attempts and its times, and the log has its
-causes. Where another command shows more, it is in the row. Codes without a status are those of videos and responses that
-were begun before. Other codes are of vendors, as they spelled them: ask their documentation.
+An error is looked up by its id, which is \`x-request-id\` of the answer. The log has its causes. Where another command shows more, the
+row names it. Codes without a status are those of videos and responses that were begun before. Other codes are vendors' own: see their
+documentation.
 
 | Code | Status | Meaning | What helps | See why | A repeat helps |
 | --- | --- | --- | --- | --- | --- |

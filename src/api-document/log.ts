@@ -8,10 +8,15 @@ export function logPage(): string {
     .map(([event, { level, meaning, cure = '' }]) => `| \`${event}\` | ${level} | ${meaning} | ${cure} |`)
   return `# Lines of the log
 
+\`\`\`console elsewhere
+$ journalctl -u gateway -o cat -n 1
+{"at":"2026-11-28T12:15:51.656Z","level":"info","event":"route_next","request":"req_01a2…","from":"small","to":"large","reason":"…"}
+\`\`\`
+
 Made by \`bun run docs\` from the table of lines (\`src/lib/log-events.ts\`); change that.
 
-Each line has the time, a level, its name as \`event\` and its fields. Notifications of operators are [events](events.md). \`log.level\` says which are written. A metric counts
-them, written or not, except those of requests (\`gateway_log_lines_total\`).
+Each line has the time, a level, its name as \`event\` and its fields. Notifications of operators are [events](events.md). \`log.level\`
+decides which are written. The metric \`gateway_log_lines_total\` counts them, written or not, except those of requests.
 
 | Line | Level | Meaning | What helps |
 | --- | --- | --- | --- |

@@ -49,16 +49,27 @@ const effects: readonly (readonly [setting: string, trait: string, effect: strin
     '`toolsBesideEffort`: `false`, while it thinks',
     'sent to `responses`, where the model has this family too',
   ],
-  ['an effort that is not in `efforts`', '`efforts`', 'refused with 400, which lists those that are'],
+  [
+    'an effort that is not in `efforts`',
+    '`efforts`',
+    'refused with 400, which lists those that are; `minimal` is sent as `low` where thinking is adaptive',
+  ],
 ]
 
 export function modelsPage(): string {
   return `# Known models
 
+\`\`\`console elsewhere
+$ curl https://ai.example.com/v1/chat/completions -H "Authorization: Bearer $API_KEY" \\
+    --json '{"model":"claude-opus-4-6","reasoning_effort":"xhigh","messages":[{"role":"user","content":"Hi"}]}'
+{"error":{"message":"Unsupported value: 'reasoning_effort' does not support 'xhigh' with claude-opus-4-6. Supported values are: 'none',
+'low', 'medium', 'high', and 'max'.","type":"invalid_request_error","param":"reasoning_effort","code":"unsupported_value",…}}
+\`\`\`
+
 Made by \`bun run docs\` from the table of known models (\`src/families/traits/known-models/\`); change that.
 
 A model has traits: the rules of its own that its vendor enforces. They are known by the vendor's name (\`upstreamModel\`), with or
-without a vendor in front (\`anthropic/\`, \`us.anthropic.\`), a date or a version behind. Nothing needs to be configured. Where a
+without a prefix of a vendor (\`anthropic/\`, \`us.anthropic.\`) and a suffix with a date or a version. Nothing needs to be configured. Where a
 model has no row, or a vendor has changed a rule, the configuration says it, trait by trait:
 
 \`\`\`ts

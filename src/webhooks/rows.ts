@@ -10,7 +10,7 @@ import type { EncodedTable } from '../db/encryption/reencryption'
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const
 
 export interface Webhook {
-  /** The same in all attempts, so that receivers can drop repeats. */
+  /** Equal in all attempts, so that receivers can drop repeats. */
   id: string
   /** The task that has ended; empty for an event, as are account, key and address. */
   task: string

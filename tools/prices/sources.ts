@@ -43,7 +43,7 @@ export async function readFirst(): Promise<ReadonlyMap<string, Entry>> {
   return entriesIn(await Bun.file(join(folder, FIRST.file)).text())
 }
 
-/** What the second list says of models, by `provider/model`. */
+/** Facts of the second list about models, by `provider/model`. */
 export async function readSecond(
   asked: readonly { provider: string; model: string }[],
 ): Promise<ReadonlyMap<string, Opinion>> {

@@ -58,7 +58,7 @@ const repeated: Readonly<Record<string, string>> = {
   cache_read_input_image_token_cost: 'cache_read_input_token_cost',
 }
 
-/** Fields of what cannot be asked for here, or of what is never dearer than the price that is read. */
+/** Fields of features that cannot be requested here, or never cost more than the price that is read. */
 const unused: Readonly<Record<string, string>> = {
   cache_creation_input_token_cost_above_12hr: 'a request that keeps a cache that long is refused',
   google_maps_grounding_cost_per_query: 'a request for maps is refused',

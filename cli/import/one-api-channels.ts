@@ -1,6 +1,6 @@
 // Reads the channels of One API and New API: each is an upstream with its keys, and offers models to groups at the prices that the
-// options say. Facts of model/channel.go of both, of relay/billing/ratio/model.go of One API, and of setting/ratio_setting and
-// setting/billing_setting of New API.
+// options say. Facts from model/channel.go of both, from relay/billing/ratio/model.go of One API, and from setting/ratio_setting
+// and setting/billing_setting of New API.
 
 import type { PriceConfig } from '../../src/config/models/prices'
 import { asObject } from '../../src/lib/objects'

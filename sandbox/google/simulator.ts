@@ -167,7 +167,7 @@ interface Embedded {
   values: number[]
 }
 
-/** The vector for one embed request, alone or from a batch; or a reply that refuses it. */
+/** The vector for one embed request, alone or from a batch, or a reply that refuses it. */
 function embed(
   request: VendorRequest,
   item: JsonObject,

@@ -1,5 +1,5 @@
-// Operators of the admin API and their tokens. Only the SHA-256 of a token is stored, and the token is shown once, when it
-// is made. A token must never be looked up or compared by a part of it.
+// Operators of the admin API and their tokens. Only the SHA-256 of a token is stored. The token is shown only once.
+// A token must never be looked up or compared by a part of it.
 
 import { timingSafeEqual } from 'node:crypto'
 import { assertAllowed, sessionEnded } from '../accounts/authenticator'

@@ -71,7 +71,7 @@ export async function ownerOf(
   throw new Error(`no name is free for ${person.name}`)
 }
 
-/** Notes what a provider says of a person now: groups that are gone end what they gave, and its sessions. */
+/** Stores what a provider now says about a person. A group that is gone ends what it gave, and the person's sessions. */
 export async function noteGroups(
   world: PeopleWorld,
   issuer: Issuer,

@@ -26,7 +26,7 @@ const DEFAULT_HOST = '127.0.0.1'
 const IDLE_SECONDS = 30
 const MOST_BODY_BYTES = 1024 * 1024
 
-/** Answers requests of the admin API that come to the port of the API. */
+/** Answers requests of the admin API that arrive at the port of the API. */
 export type AdminAtPort = (request: Request, listener: Listener | null) => Promise<Response>
 
 /** Answers at the port of the API: this machine only, unless the configuration allows others. */

@@ -13,8 +13,8 @@
 // gateway continues from the note. A fresh note means that other nodes run, whose time counts; if the reference was set
 // back meanwhile, planned work would otherwise wait for the time to come again. Only a node that starts in the seconds
 // between a jump of the database's clock and the next note differs from the others. Nodes that started at different times
-// remember different jumps and approach the reference at different speeds; none of them falls behind the latest note, so
-// that they stay within seconds of each other, as leases want it.
+// remember different jumps and approach the reference at different speeds; none of them falls behind the latest note, so that
+// they stay within seconds of each other, as leases require.
 
 import { apply, type Db } from '../db/db'
 

@@ -12,7 +12,7 @@ import type { SignedIn, SignIn } from './sign-in'
 
 const MOST_WATCHERS = 100
 const MOST_OF_SESSION = 6
-/** Bytes that wait for a reader, at most. What does not fit is left out, and the reader is asked to load again. */
+/** Bytes that wait for a reader, at most. Events that do not fit are dropped, and the reader is asked to reload. */
 const MOST_WAITING_BYTES = 256 * 1024
 /** A reader that takes nothing for this long is let go, in milliseconds. */
 const SLOW_MS = 60_000

@@ -308,7 +308,7 @@ export async function leaveFor({ name }: IdentityProvider): Promise<void> {
   location.assign(next)
 }
 
-/** Comes back from an identity provider, with the kind of who has signed in, or the code of what went wrong. */
+/** Returns from an identity provider, with the kind of the signed-in user, or the code of an error. */
 export async function comeBack(result: string): Promise<void> {
   const left = sessionStorage.getItem(LEFT) ?? ''
   sessionStorage.removeItem(LEFT)

@@ -1,5 +1,5 @@
 // A server's answer: its head, and its body as it arrives. The body is pushed to a receiver, because a promise for each
-// piece of a stream costs more than the piece. It must never hold more than a little that nobody has taken.
+// piece of a stream costs more than the piece. It must never buffer more than a little that nobody has read.
 
 /** The source of a body. */
 export interface Flow {

@@ -42,7 +42,7 @@ export interface Origin {
 }
 
 export interface HttpRequest {
-  /** HEAD is missing, because the length in its answer is that of a body which does not come. */
+  /** HEAD is not handled, because its answer has the length of a body that is not sent. */
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** The path with its query, as it is sent: `/v1/chat/completions`. */
   path: string

@@ -1,5 +1,5 @@
 // Limits what anybody may try, such as wrong tokens, by the address of the client. A right token is never refused for what others
-// do at other addresses; it must never be possible to fill the memory by trying.
+// do at other addresses; attempts must never fill the memory.
 
 import { GatewayError } from '../lib/errors'
 

@@ -103,7 +103,7 @@ function innermost(fault: ValueError): ValueError {
   let furthest = fault
   for (const form of fault.errors) {
     const [first, second] = form
-    // All items fit and only their number is wrong: this is the form that was meant.
+    // All items are valid and only their number is wrong, so this form was meant.
     const isLength = first?.path === fault.path && first.schema.type === 'array' && Array.isArray(fault.value)
     if (isLength && !second) return first
     const inner = first && innermost(first)

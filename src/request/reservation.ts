@@ -319,7 +319,7 @@ export class Reservations {
   private async make(reservation: Reservation, end: ChargeEnd, now?: number): Promise<number> {
     const { log } = this.world
     const ended = await endCharge(this.world.db, end, now)
-    // A later attempt ends it at another time than is known here.
+    // A later attempt ends it at a time that is not known here.
     if (ended.made && now === undefined) reservation.charged = chargeOfEnd(ended.made, ended)
     if (ended.isLate) log('charge_late', lateFields(end.charge, ended))
     if (reservation.request.background) this.endInBackground(reservation, end, ended)

@@ -371,7 +371,7 @@ function sharesOf(keys: readonly Buffer[]): Shares {
   }
 }
 
-/** Words of which bytes have one if they have a key, or a string that ends in the beginning of one. */
+/** Bytes with a key, or with a string that ends in the beginning of one, have at least one of these words. */
 function wordsOf(keys: readonly Buffer[]): Buffer[] {
   const words = keys.flatMap((key) => {
     const rare = key.toString('latin1', 0, RARE_BYTES)

@@ -211,7 +211,7 @@ export function isSpender(value: string): boolean {
   return value !== '' && !value.startsWith('(')
 }
 
-/** The positions between which all charges of an hour lie, as far as the totals have them. */
+/** The range of positions that has all charges of an hour, as far as they are in the totals. */
 async function positionsOfHour(db: Db, at: number): Promise<[first: number, last: number]> {
   const [row] = await db.query({
     sql: `select min(first_position) as first, max(last_position) as last from usage_totals

@@ -1,5 +1,5 @@
-// What was spent in the range of time: a chart by hour or day, and a table by model. Used for a key by its holder, and for a
-// customer by an operator.
+// What was spent in the range of time: a chart by hour or day, and a table by model. Used by holders for a key, and by operators
+// for a customer.
 
 import { period, periodQuery } from '../address'
 import { useLive } from '../live'

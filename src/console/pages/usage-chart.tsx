@@ -67,7 +67,7 @@ function namesByAmount(rows: readonly UsageRow[], nameOf: (row: UsageRow) => str
   return [...sums].toSorted(([, one], [, two]) => two - one).map(([name]) => name)
 }
 
-/** Shares of what has no time: a bar for each row, the most expensive first. */
+/** Shares without a time axis: a bar for each row, the most expensive first. */
 function Shares({ rows, by, and }: { rows: readonly UsageRow[]; by: Dimension; and: Dimension | undefined }) {
   const most = Math.max(0, ...rows.map((row) => dollarsOf(row.amount_usd)))
   if (most === 0) return null

@@ -38,7 +38,7 @@ export async function choosePayer(account: string, budgetUsd: string): Promise<v
   const { status } = await call('getCustomer', { params: { account } })
   if (status !== 'open') throw new ApiError(keyTexts.playground.payer.notOpen(account), 0, null, 'account')
   const now = new Date()
-  // The budget is of a month, and must not begin again while the key is good.
+  // The budget is per month, and must not be renewed while the key is valid.
   const nextMonth = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)
   const until = new Date(Math.min(now.getTime() + LONGEST_MS, nextMonth)).toISOString()
   const { name, key } = await call('createKey', {

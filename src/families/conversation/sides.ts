@@ -1,5 +1,5 @@
-// The turns of a conversation as vendors take them who know two sides only: what one side says in a row is one, with the results of
-// calls first, and later instructions are texts of the user. Nothing here must know a dialect or a protocol.
+// The turns of a conversation for vendors that know only two sides: consecutive parts of one side are one turn, with the results
+// of calls first, and later instructions are texts of the user. Nothing here must know a dialect or a protocol.
 
 import type { Model } from '../../contract/family'
 import { nothingToAnswer } from '../traits/refusals'

@@ -289,8 +289,8 @@ function checkTexts({ content }: Body): void {
 }
 
 /**
- * How long a task may take, in seconds: the vendor must give it up no later than the gateway, or would make it for
- * nobody.
+ * How long a task may take, in seconds: the vendor must give up no later than the gateway, or it would make a result that nobody
+ * gets.
  */
 function expirySeconds({ upstream }: Model): number {
   return Math.max(LEAST_EXPIRY_SECONDS, Math.floor(upstream.taskDeadlineMs / 1000))

@@ -16,7 +16,7 @@ export type Bypass =
   | 'no-store'
   /** The answer is kept under an id of its own. */
   | 'kept'
-  /** The vendor does more than to answer: it searches, or runs code. */
+  /** The vendor does more than answer: it searches, or runs code. */
   | 'tools'
   /** The request has files. */
   | 'form'

@@ -45,7 +45,7 @@ export interface CacheHit {
 /** Usage that an answer was charged for, as it is stored. */
 type Measured = Measure & Pick<Outcome, 'usageJson' | 'serviceTier' | 'longestPrompt'>
 
-/** An answer that would do, as it is kept: that of one model, under one name. */
+/** A kept answer that can be used: that of one model, under one name. */
 interface Place {
   model: Model
   caching: ResponseCaching

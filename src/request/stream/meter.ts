@@ -34,7 +34,7 @@ export interface Metered {
   bytes: Uint8Array
   /** True if the closing event is among them. */
   end: boolean
-  /** True if more events are there, which have more output than is held. The next piece, even an empty one, brings them. */
+  /** True if further events have arrived, with more output than is held. The next piece, even an empty one, brings them. */
   short: boolean
   /** True if bytes came after the closing event. */
   excess: boolean

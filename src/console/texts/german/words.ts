@@ -78,7 +78,7 @@ export function priceUnit(key: string): string {
   return (prices as Readonly<Record<string, string>>)[key] ?? key.replaceAll('_', ' ')
 }
 
-/** A unit as it is counted, by its English words: `input tokens` or `input_token`. */
+/** A unit by its name: `input tokens` or `input_token`. */
 export function countedUnit(unit: string): string {
   const name = unit.replaceAll(' ', '_')
   for (const [each, [one, several]] of Object.entries(counts)) {

@@ -34,7 +34,7 @@ export function isTakenInResults({ url }: File): boolean {
   return /^data:(?:image\/(?:png|jpeg|webp)|application\/pdf|text\/plain)[;,]/i.test(url)
 }
 
-/** The type by the ending of the address, if it is one of the part's kind. */
+/** The type by the ending of the address, if it fits the kind of the part. */
 function typeOf(kind: File['type'], url: string): string {
   const [path = ''] = url.split(/[?#]/)
   const [named = ''] = Bun.file(path.slice(path.lastIndexOf('/') + 1)).type.split(';')

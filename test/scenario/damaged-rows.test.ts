@@ -102,7 +102,7 @@ async function openAdmin(database: (typeof databaseKinds)[number]) {
     return { status: response.status, body: (await response.json()) as Json }
   }
   const write = (sql: string, ...parameters: string[]) => db.batch([{ sql, parameters }])
-  // Beside SQLite the log of requests is a file of its own.
+  // With SQLite the log of requests is a separate file.
   const pages = database === 'sqlite' ? openSqlite(join(gateway.dataDir, 'requests.sqlite')) : db
   const close = async () => {
     if (pages !== db) await pages.close()

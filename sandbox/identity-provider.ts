@@ -1,5 +1,5 @@
-// A simulated identity provider (OpenID Connect): a page with people to choose from, who have no passwords. It must never be taken
-// for a real one: it signs in whoever asks, and forgets everything when it stops.
+// A simulated identity provider (OpenID Connect): a page with people to choose from, who have no passwords. It must never be
+// mistaken for a real one: it signs in anybody, and forgets everything when it stops.
 
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 

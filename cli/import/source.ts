@@ -69,8 +69,8 @@ const SERVERS = {
 } as const
 
 /**
- * The connection that an address asks for. TLS is taken where the server offers it, as the programs of MySQL and PostgreSQL
- * do, unless the address says otherwise.
+ * The connection that an address asks for. TLS is used if the server offers it, as the programs of MySQL and PostgreSQL do,
+ * unless the address says otherwise.
  */
 function connectTo(address: string): SQL {
   const url = URL.parse(address)

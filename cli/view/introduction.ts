@@ -1,5 +1,5 @@
 // The text that a starting gateway prints for people: first what they can do at once, then where it listens and what it
-// serves. No line must be wider than a terminal of 80 columns, except long addresses, paths and command lines.
+// serves. Lines must not be wider than a terminal of 80 columns, except long addresses, paths and command lines.
 
 import type { UpstreamModels } from '../configuration/catalogue'
 import type { Demonstration } from '../lib/demonstration'

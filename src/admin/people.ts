@@ -252,7 +252,7 @@ async function makeHolder(
   const details = { account, displayName: null, note: null, plan, frozenAt: null }
   const made = await createKey(db, { ...key, ...unlimited }, [
     insertIdentity(person, { kind: 'key', account: shared ?? '', owner: key.id }, world.now()),
-    // An account of their own must not have been there: whose money would it be?
+    // An account of their own must be new: an existing one may hold somebody else's money.
     ...(shared === null ? [{ ...openAccount(account, world.now()), guard: true }] : []),
     ...(hasAccount ? [] : [introduceAccount(details)]),
   ])

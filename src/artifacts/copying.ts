@@ -1,5 +1,5 @@
-// Copies vendors' results into the store: a limited number at a time, each within its own time. It must never store a
-// file that is not whole, or larger than all artifacts together may be.
+// Copies vendors' results into the store: a limited number at a time, each within its own time. It must never store a file that
+// is incomplete, or larger than the limit of all artifacts together.
 
 import type { HttpResponse } from '../http-client/response'
 import { safeTypeOf } from '../lib/file-formats/media-types'

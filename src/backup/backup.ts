@@ -74,7 +74,7 @@ export async function makeBackup(
   })
 }
 
-/** Thrown where there is no right copy; the message says why, and what to do. */
+/** Thrown if no correct copy was made; the message says why, and what to do. */
 export class BackupDamaged extends Error {
   override readonly name = 'BackupDamaged'
 }

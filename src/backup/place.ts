@@ -1,5 +1,5 @@
-// Where backups and archives are kept: a folder of this machine, or a bucket of an S3-compatible store. It must never overwrite one,
-// nor show one under its name that is not whole.
+// Where backups and archives are kept: a folder of this machine, or a bucket of an S3-compatible store. It must never overwrite
+// one, nor give its name to an incomplete one.
 
 import { access, chmod, copyFile, link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

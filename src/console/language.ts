@@ -10,7 +10,7 @@ const KEPT_AS = 'gateway-console-language'
 
 export const language: Language = kept() ?? ownLanguage()
 
-/** The language of a code such as `de-AT`; undefined without texts in it. */
+/** The language of a code such as `de-AT`; undefined if there are no texts in it. */
 function languageOf(code: string): Language | undefined {
   const [name = ''] = code.toLowerCase().split('-')
   return Object.hasOwn(LANGUAGES, name) ? (name as Language) : undefined
@@ -34,7 +34,7 @@ export function keepLanguage(chosen: Language): void {
   try {
     localStorage.setItem(KEPT_AS, chosen)
   } catch {
-    // A browser that keeps nothing has its own language the next time.
+    // A browser that stores nothing uses its own language the next time.
   }
 }
 

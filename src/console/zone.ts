@@ -1,4 +1,4 @@
-// The zone that times are shown in: that of the browser, or UTC, as chosen in this browser. Every format of a time
+// The time zone of the console: that of the browser, or UTC, as chosen in this browser. Every format of a time
 // with a clock or a day is made here, so that no two times of a page are in different zones. What the server sums by day is by
 // days in UTC, which pages say next to the figures.
 
@@ -16,7 +16,7 @@ effect(() => {
   try {
     localStorage.setItem(KEPT_AS, zone.value)
   } catch {
-    // A browser that keeps nothing shows its own zone the next time.
+    // A browser that stores nothing uses its own zone the next time.
   }
 })
 
@@ -81,7 +81,7 @@ export function shortZoneName(at: Date): string {
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? 'UTC'
 }
 
-/** A date whose local fields are those of a time in the zone in force. */
+/** A date whose local fields show a time in the chosen zone. */
 export function inZone(at: Date): Date {
   return zone.value === 'utc' ? new Date(at.getTime() + at.getTimezoneOffset() * 60_000) : at
 }

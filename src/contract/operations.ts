@@ -11,7 +11,7 @@ interface OperationRow {
   inAddress?: true
   /** Form of a request: a JSON object, or a form with files. */
   body: 'json' | 'form'
-  /** The operation whose JSON a request may have instead of a form, for models that take it so. */
+  /** The operation whose JSON body a request may have instead of a form, for models that accept it. */
   asJson?: 'image'
   /** Form of errors that are raised before the model is known. */
   dialect: Dialect

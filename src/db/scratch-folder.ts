@@ -1,5 +1,5 @@
-// Folders for temporary files in the data directory. Each has a lock of the process that works in it, which
-// distinguishes what a killed process has left from what a live one needs. It must never remove a folder that is in
+// Folders for temporary files in the data directory. Each has a lock of the process that works in it, which distinguishes files
+// left by a killed process from those that a live one needs. It must never remove a folder that is in
 // use.
 
 import { statSync } from 'node:fs'

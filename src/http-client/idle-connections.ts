@@ -26,7 +26,7 @@ export class IdleConnections implements ConnectionOwner {
       connection.close()
       return
     }
-    // The connection that has waited longest is needed least.
+    // The connection that has been idle longest is needed least.
     if (this.connections.length >= IDLE_MOST) this.connections.shift()?.close()
     connection.idleSince = performance.now()
     this.connections.push(connection)

@@ -72,7 +72,7 @@ export function insertEvents(
   { first, last, text }: EventPiece,
 ): Statement {
   return {
-    // Who deletes it meanwhile waits, and then finds them.
+    // A concurrent deletion waits, and then finds them.
     sql: `insert into background_events (response, first, last, events)
       select id, cast($2 as bigint), cast($3 as bigint), cast($4 as text) from background_responses
       where id = $1 and has_ended = 0 ${kind === 'postgres' ? 'for key share' : ''}

@@ -157,7 +157,7 @@ export async function sweepCachedAnswers(db: Db, now: number): Promise<void> {
 /** Deletes an answer, unless another has taken its place. False if it was gone. */
 function deleteCachedAnswer(db: Db, { id, account, bytes, createdAt }: CachedHead): Promise<boolean> {
   return tryApply(db, [
-    // First, so that of two who delete it one finds nothing, and the bytes are subtracted once.
+    // This comes first, so that one of two concurrent deletions finds nothing, and the bytes are subtracted once.
     {
       sql: 'delete from cached_answers where id = $1 and account = $2 and created_at = $3 and bytes = $4',
       parameters: [id, account, createdAt, bytes],

@@ -150,7 +150,7 @@ export async function findItems(
 /** Deletes a response. False if it was gone. */
 export function deleteResponse(db: Db, { id, account, bytes }: KeptHead): Promise<boolean> {
   return tryApply(db, [
-    // First, so that of two who delete it one finds nothing, and the bytes are subtracted once.
+    // This comes first, so that one of two concurrent deletions finds nothing, and the bytes are subtracted once.
     {
       sql: 'delete from responses where id = $1 and account = $2',
       parameters: [id, account],

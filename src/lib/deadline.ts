@@ -1,4 +1,4 @@
-// A moment by which work must be over, and waits that end with it. Late work continues unobserved: it must never be
+// A deadline for work, and waits that end with it. Late work continues unobserved: it must never be
 // waited for beyond the deadline, nor be cancelled here.
 
 import type { System } from './system'

@@ -125,7 +125,7 @@ async function readPages(db: Db, numbers: readonly number[], needsRows: boolean)
 }
 
 /**
- * A row by its id: where its time says, then where the clock of a node that is wrong would have put it. An id that says no
+ * A row by its id: near the time in the id, then where a node with a wrong clock would have put it. An id that says no
  * time is not a gateway's own: it is looked for in the newest pages.
  */
 export async function findInPages(db: Db, id: string): Promise<LoggedRequest | undefined> {

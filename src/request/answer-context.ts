@@ -49,7 +49,7 @@ export async function beginAnswer(
   if (!isKept && conversationIn(given.body) !== undefined) throw notAppended()
   const { conversation } = await completeInput(world, read)
   if (isInBackground) checkBackground(isKept, idempotencyKey)
-  // What continues a conversation is written twice: to be read by the id of the response, too.
+  // A response of a conversation is written twice, so that it can be read by its own id, too.
   const bytes = conversation ? 2 * given.byteLength : given.byteLength
   if (isKept) await makeRoomForResponse(world, account, bytes, conversation?.id)
   const id = newAnswerId(world)

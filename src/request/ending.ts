@@ -251,7 +251,7 @@ export async function endFailed(
 function writeRow({ requestLog, monotonic }: RequestWorld, logRow: RequestLogRow, status: number): void {
   logRow.status = status
   logRow.durationMs = monotonic() - logRow.startedAt
-  // An answer that comes as a whole begins when it is there.
+  // A whole answer begins when it is complete.
   if (status < 400) logRow.firstByteMs ??= logRow.durationMs
   requestLog.write(logRow)
 }

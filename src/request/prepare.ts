@@ -106,7 +106,7 @@ function checkCallers({ sealer }: RequestWorld, { key, operation, given }: ReadR
   checkSealed({ sealer, account: key.account }, operation, given.body)
 }
 
-/** Checks the fields of a task besides its own: earlier tasks, and the address of its webhook. */
+/** Checks the fields that only tasks have: earlier tasks, and the address of the webhook. */
 async function checkTask(world: RequestWorld, request: CheckedRequest, logRow: RequestLogRow): Promise<void> {
   try {
     await findEarlierTasks(world, request)

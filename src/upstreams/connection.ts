@@ -206,7 +206,7 @@ export class UpstreamConnection {
       headers = {
         'content-type': 'application/json',
         accept: stream ? 'text/event-stream' : 'application/json',
-        // We relay bytes: compressed ones would only have to be unpacked here.
+        // The gateway relays bytes: compressed ones would have to be unpacked here.
         'accept-encoding': 'identity',
         // Without a name some vendors' firewalls refuse a request.
         'user-agent': 'unified-model-gateway',

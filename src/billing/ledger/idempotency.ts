@@ -32,7 +32,7 @@ export interface EarlierAnswer extends SavedAnswer {
   charge: string
 }
 
-/** The key of a request, apart from those of other owners by their prefixes. */
+/** The key of a request; prefixes separate those of different owners. */
 export function idempotencyKeyOf(
   { account, prefix }: { account: string; prefix: string },
   value: string | null,

@@ -274,8 +274,7 @@ export function calendarPeriod(period: BudgetPeriod | null, now: number): Calend
 function countRequest(key: MinuteLimits, charge: Pick<Charge, 'windowMinute' | 'windowTokens'>): Condition {
   const [mostRequests, mostTokens] = [key.requestsPerMinute ?? NO_LIMIT, key.tokensPerMinute ?? NO_LIMIT]
   return {
-    // Tokens are accepted while the minute has any left, so that a request larger than the limit is not refused for
-    // ever.
+    // Tokens are accepted while the minute has any left, so that a request larger than the limit is not refused permanently.
     sql: `insert into rate_windows (key_id, minute, requests, tokens) values ($1, $2, 1, $3)
       on conflict (key_id, minute) do update set requests = rate_windows.requests + 1, tokens = rate_windows.tokens + $3
       where rate_windows.requests < $4 and rate_windows.tokens < $5`,

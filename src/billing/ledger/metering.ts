@@ -149,7 +149,7 @@ function withoutZeros(outcome: Outcome): Outcome {
     : outcome
 }
 
-/** Whether the caller has any output that is worth something by itself. */
+/** Whether the caller has any output that is useful alone. */
 function hasOutput({ output, endedBy }: Outcome): boolean {
   return output === 'shown' || output === 'words' || (output === 'partial' && endedBy === 'client')
 }

@@ -5,7 +5,7 @@ import type { Columns, Movement, Statement } from '../../db/db'
 import type { EndedRow } from './ended-charges'
 import type { Charge, Condition, Settlement } from './ledger'
 
-/** Columns of a charge that the server reads of holds and of ends. Those that are missing are null there. */
+/** Columns of a charge that the server reads for holds and for ends. Those that are missing are null there. */
 function columnsOf(charge: Charge): Columns {
   const columns: Columns = {
     id: charge.id,

@@ -81,7 +81,7 @@ export class ChartPlot {
     this.#plot.setSize({ width, height: this.#drawing.height })
   }
 
-  /** Points at a span as the pointer does; null points at none. */
+  /** Points at a span like the pointer; null points at none. */
   pointAt(at: number | null): void {
     const time = at === null ? undefined : this.#drawing.times[at]
     const left = time === undefined ? -10 : this.#plot.valToPos((time + this.#drawing.spanMs / 2) / 1000, 'x')
@@ -189,7 +189,7 @@ export class ChartPlot {
   }
 }
 
-/** The kind and the number of series: others need other series of the plot. */
+/** The kind and the number of series: if they change, the plot needs new series. */
 function linesOf({ kind, series, before }: Drawing): string {
   return `${kind} ${series.length} ${before !== undefined}`
 }

@@ -1,5 +1,5 @@
-// Who spends below a key: end users and tags that its requests name, tokens of web pages, and programs that have connected. For
-// operators with limits and what each has spent, for the holder of the key its tokens.
+// Who spends below a key: end users and tags that its requests name, tokens of web pages, and programs that have connected. Operators
+// see limits and what each has spent; the holder of the key sees its tokens.
 
 import { hrefOf } from '../address'
 import { call, hasRole, type RowOf } from '../api'

@@ -1,4 +1,4 @@
-// All German texts, of the form of the English ones. They are loaded only for those who read German.
+// All German texts, of the form of the English ones. They are loaded only for readers of German.
 
 import type { Texts } from '../texts'
 import accounts from './german/accounts'

@@ -166,7 +166,7 @@ function sumOf<Each>(list: readonly Each[], figure: (each: Each) => number): num
 const TILE_PIXELS = 512
 
 /**
- * Tokens of a picture that was sent, as OpenAI's guide to vision says of GPT image models: 65 and 129 for each tile, and at
+ * Tokens of an input picture, by OpenAI's guide to vision for GPT image models: 65 and 129 for each tile, and at
  * high fidelity 4160 more for a square and 6240 for other shapes. The package openai-image-token-counter (PyPI) has the same
  * 65 and 129.
  */

@@ -1,5 +1,5 @@
 // What families with uploaded images share: which pictures they take, and in which order these are sent to the vendor.
-// It must never read a file's bytes: what a file is was found when it came in.
+// It must never read a file's bytes: its type was determined when it arrived.
 
 import type { FormPart, Model, Upload } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'

@@ -56,7 +56,7 @@ const ASPECT_RATIOS = [
   '20:9',
   '9:20',
 ]
-/** Half way, in doublings, from the 1 megapixel of `1k` to the 4 of `2k`. */
+/** Halfway, in doublings, from the 1 megapixel of `1k` to the 4 of `2k`. */
 const MAX_PIXELS_OF_1K = 2 * 1024 * 1024
 const MAX_PIXELS = 2048 * 2048
 const MAX_REFERENCES = 3

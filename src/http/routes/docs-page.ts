@@ -21,7 +21,7 @@ export interface DocsPage {
 /** Addresses relative to the page, so that it works below a path of a proxy too. */
 const RELATIVE = { json: 'docs/json', viewer: 'docs/viewer.js', gateway: '.' }
 
-/** Clients that are hidden: the document has samples of its own, and one of the viewer's is enough. */
+/** Clients that are hidden: the document has its own samples, and one of the viewer's is enough. */
 const OTHER_CLIENTS =
   'c clojure csharp dart fsharp go http java js kotlin node objc ocaml php powershell python r ruby rust swift'
 

@@ -211,7 +211,7 @@ function given(tokens: object): Response {
   return Response.json(tokens, { headers: NOT_KEPT })
 }
 
-/** The page for a person whom a program has sent with a request that is not served: it leads nowhere. */
+/** The page for a person whose program sent a request that is not served: it leads nowhere. */
 function refusal({ message, status }: OAuthError): Response {
   return new Response(`This program cannot connect to the gateway.\n\n${message}\n`, {
     status,

@@ -78,8 +78,8 @@ export function createPcmReader(plain?: PcmFormat): PcmReader {
 }
 
 /**
- * Whether the header of a WAV file states the size of a frame that its channels and samples have. Readers that believe a
- * larger one find a shorter sound than others. True for a file that is not a WAV, or whose samples are compressed.
+ * Whether the header of a WAV file states the size of a frame that its channels and samples have. Readers that trust a larger one
+ * find a shorter sound than others. True for a file that is not a WAV, or whose samples are compressed.
  */
 export function hasTrueFrames(head: Buffer): boolean {
   if (head.toString('latin1', 8, 12) !== 'WAVE') return true

@@ -44,7 +44,7 @@ export async function errorHeaders(
   return { ...(await receiptHeaders(world, reservation)), ...route }
 }
 
-/** Headers with the receipt of an earlier request, by its charge. */
+/** Headers with the receipt of an earlier request, found by its charge. */
 export async function earlierReceipt(world: ReceiptWorld, charge: string): Promise<Record<string, string>> {
   if (!world.config.receipts) return {}
   const receipt = await signed(

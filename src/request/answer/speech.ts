@@ -56,7 +56,7 @@ export async function answerSpeech(
     const isMetered = audio.kind === 'file' && audio.isMetered?.(model)
     const headers = {
       'content-type': contentType,
-      // A price of the caller's own characters is exact before the audio is there.
+      // A price per character is exact before the audio exists.
       ...(!isMetered && { 'x-gateway-cost-usd': formatUsd(quoteNano(parsed, model)) }),
       ...(await rateHeadersOf(world.db, key, world.now())),
     }

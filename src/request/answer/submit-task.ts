@@ -1,5 +1,5 @@
 // Submits a task to a vendor, once. The task's row and its hold exist before, and the row is marked as sent before the
-// first byte goes out. Whatever becomes of the answer, nothing here must send it again.
+// first byte goes out. Nothing here must send it again, whatever happens to the answer.
 
 import { saveAnswer } from '../../billing/ledger/idempotency'
 import { garbage } from '../../contract/failures'

@@ -109,7 +109,7 @@ export class ResponseCache {
     if (maxAgeMs > 0 && (await this.find(request, places, maxAgeMs))) use.finish?.()
   }
 
-  /** Makes equal requests wait for the answer of a use. */
+  /** Makes equal requests wait for the answer of the first one. */
   private announce(use: CacheUse, id: string): void {
     const made = Promise.withResolvers<void>()
     this.running.set(id, made.promise)

@@ -17,7 +17,7 @@ interface RerankQuestion {
   most: number | undefined
 }
 
-/** Undefined where the request has no query or no documents. */
+/** Undefined if the request has no query or no documents. */
 export function readRerank(body: JsonObject, limit: 'top_n' | 'top_k'): RerankQuestion | undefined {
   const query = asString(body.query)
   const documents = asArray(body.documents)?.map((document) =>

@@ -172,7 +172,7 @@ function readBudget({ budget, per }: { budget?: string | undefined; per?: string
   return { budget_usd: budget, budget_period: parseWord('per', per, BUDGET_PERIODS) }
 }
 
-/** The text of a flag; null for none, undefined where the flag is absent. */
+/** The text of a flag; null for none, undefined if the flag is absent. */
 function textOf(flag: string, text: string | undefined, maxLength: number): string | null | undefined {
   if (text === undefined) return undefined
   if (text.trim() === '' || text.length > maxLength)

@@ -136,7 +136,7 @@ async function tryHere(flags: SettingsFlags, recipient: string | undefined) {
 
 /** Has a remote gateway send, as it sends its notifications. */
 async function tryThere(gateway: Gateway, recipient: string | undefined) {
-  // Of a recipient it shows the name alone.
+  // It shows only the name of a recipient.
   const config = (await gateway.call('getConfiguration')) as Pick<Config, 'events'>
   const names = recipientsOf(config, recipient)
   return Promise.all(names.map((name) => followTest(gateway, name)))

@@ -54,7 +54,7 @@ const DRAIN_SECONDS_WHEN_REPLACED = 1_800
  * again.
  */
 const SAME_SIGNAL_MS = 1_000
-/** How long a process may live on after its stop, for what it has written to its output. */
+/** How long a process may continue after its stop, so that its output is written. */
 const LAST_MS = 1_000
 const SANDBOX_TOKEN_DELAY_MS = 15
 const SERVES_ALREADY = ', give this one another --data-dir, or take its place without a gap with --take-over'

@@ -93,7 +93,7 @@ function readDimension(flag: string, text: string): UsageDimension {
   )
 }
 
-/** A row of usage; the name of what it is for stands under the word that was asked by. */
+/** A row of usage; its name is under the dimension that was asked for. */
 type UsageReply = ReplyOf<'getUsage'>['total'] & Readonly<Record<string, unknown>>
 
 interface UsageColumn extends Column {

@@ -1,5 +1,5 @@
-// The text of a new configuration, with comments. What it says must pass `config check` as it is, and it must hold no key
-// of a vendor.
+// The text of a new configuration, with comments. Its text must pass `config check` unchanged, and must never contain a vendor's
+// key.
 
 import catalogue from '../../gateway.config'
 import { chatFamilyOf, upstreamKinds } from '../../src/upstreams/kinds'

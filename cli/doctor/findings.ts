@@ -5,7 +5,7 @@ export interface Finding {
   /** `broken`: requests fail, or will soon. `warning`: it works, and should be mended. */
   state: 'ok' | 'warning' | 'broken'
   found: string
-  /** The cure as a sentence; null where nothing is wrong. */
+  /** The cure as a sentence; null if nothing is wrong. */
   cure: string | null
 }
 

@@ -72,7 +72,7 @@ export function examineFiles(limit = descriptorLimit()): Finding {
   return limit < FEW_DESCRIPTORS ? warning('open files', found, cure) : ok('open files', found)
 }
 
-/** Who can read and write what must stay with the user that serves. */
+/** Who can read and write what must stay private to the serving user. */
 export function examinePermissions(
   dataDir: string,
   file: string | undefined,

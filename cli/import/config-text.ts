@@ -42,7 +42,7 @@ function configOf(
   }
 }
 
-/** Faults that the configuration would have; they are in the list of what must be done by hand. */
+/** Faults that the configuration would have; they are listed as work to do by hand. */
 export function faultsOfFound(found: Found): string[] {
   return faultsOf(configOf(found, ({ keys }) => (keys.length === 0 ? null : 'set')) as unknown as Config)
 }

@@ -94,7 +94,7 @@ export function nothingFound(): Found {
   }
 }
 
-/** The budget of a key here, and in what it is not the one that it had. */
+/** The budget of a key here, and how it differs from its former one. */
 export interface FoundBudget {
   settings: Partial<Pick<KeySettings, 'budgetNano' | 'budgetPeriod'>>
   /** Whether it may use nothing any more. */

@@ -90,7 +90,7 @@ export function entriesIn(text: string): ReadonlyMap<string, Entry> {
 /** Thrown for an entry by which this gateway could not bill; the message is the reason. */
 export class Unbillable extends Error {}
 
-/** An entry without the prices of what is never asked for here. Throws `Unbillable`. */
+/** An entry without the prices of features that are never requested here. Throws `Unbillable`. */
 export function servedEntry(entry: Entry): Entry {
   return entry.mode === 'embedding' ? ofText(entry) : withoutSound(withoutEstimate(entry))
 }

@@ -220,7 +220,7 @@ function priceOfEntry(entry: Entry, family: string): PriceConfig | 'free' {
   return isFree ? 'free' : price
 }
 
-/** Upstreams by what makes them different: kind, address, version and key. */
+/** Upstreams by what distinguishes them: kind, address, version and key. */
 class Upstreams {
   private readonly known = new Map<string, string>()
   private readonly names = new Names()

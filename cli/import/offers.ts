@@ -22,7 +22,7 @@ export interface Offer {
 type Group = Omit<FoundModel, 'id'>
 
 /**
- * Carries what is offered for each name that callers ask for, and then for names that are tried after it. Answers the ids
+ * Carries over what is offered for each name that callers ask for, and then for the names that are tried after it. Answers the ids
  * by these names.
  */
 export function carryOffers(

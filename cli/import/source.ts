@@ -124,7 +124,7 @@ function openServer(address: string): SourceDatabase {
   }
 }
 
-/** An error with what helps, and without the password of the address. */
+/** An error with advice, and without the password of the address. */
 function hidden(error: unknown, address: string): string {
   const password = URL.parse(address)?.password
   const text = ADVICE[(error as { code?: string }).code ?? ''] ?? lineOf(error)

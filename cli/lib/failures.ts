@@ -37,7 +37,7 @@ export class OperationFailed extends CommandFailed {
   }
 }
 
-/** Errors for what was asked wrongly are wrong usage; all others are failures of the command. */
+/** Errors of a wrong request are wrong usage; all others are failures of the command. */
 export function failureOf(
   { status, code, message }: CallFailed,
   name: string,

@@ -103,7 +103,7 @@ function readBudget({ budget, per }: KeySettingFlags) {
   }
 }
 
-/** Ids of models. Those of the database of this machine are looked up here, where similar names are known. */
+/** Ids of models. With a database of this machine they are checked here, where similar names are known. */
 function parseModels(text: string, config: Config | undefined): string[] {
   const ids = [...new Set(text.split(',').map((id) => id.trim()))].filter((id) => id !== '')
   if (ids.length === 0) throw new WrongUsage('--models takes the ids of models, separated by commas.')

@@ -32,7 +32,7 @@ export interface PriceAnswer {
   /** The table of the model's prices that applies. */
   table: BilledTable
   amountNano: number
-  /** The vendor's price of the same; null where it is not known. */
+  /** The vendor's price of the same; null if it is not known. */
   costNano: number | null
   /** True for a quote: the most that the request can cost, held until the true price is known. */
   isMost: boolean
@@ -197,7 +197,7 @@ function optionsOf({ family }: Model): (keyof Options)[] {
   return [...new Set(fields.map((field) => (field === 'uploads' ? 'images' : field)))]
 }
 
-/** Reference images: `count`, or as many as the model needs at least. */
+/** Reference images: `count`, or the minimum of the model. */
 function references(model: Model, count: number | undefined): { images?: string[]; uploads?: Upload[] } {
   const fields = model.family.plain.fields
   const least = model.referenceImages?.min ?? 0

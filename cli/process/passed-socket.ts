@@ -17,7 +17,7 @@ const [FD_CLOEXEC, O_NONBLOCK, O_CLOEXEC] = [1, 0o4000, 0o2000000]
 const [SOL_SOCKET, SO_ACCEPTCONN] = [1, 30]
 const EPOLL_CTL_ADD = 1
 
-/** The socket that the environment names; undefined if none was passed to this process. Fails for what is not a port of TCP. */
+/** The socket that the environment names; undefined if none was passed to this process. Fails if the text is not a TCP port. */
 export function takePassedSocket(environment: Record<string, string | undefined>): PassedSocket | undefined {
   const { LISTEN_FDS: count, LISTEN_PID: pid } = environment
   // What this process starts has none of it.

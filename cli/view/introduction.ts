@@ -8,7 +8,7 @@ import { type Entry, renderBlock, wrap } from './table'
 
 interface Introduction {
   url: string
-  /** Addresses of pages by what they are; none on a unix socket, which no browser reaches. */
+  /** Addresses of pages by their kind; none on a unix socket, which no browser reaches. */
   pages: Readonly<Record<string, string>> | undefined
   configuration: string
   data: string

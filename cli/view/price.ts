@@ -63,7 +63,7 @@ export function answerJson({ model }: ListedModel, answer: PriceAnswer) {
     model: model.id,
     operation,
     amount_usd: formatUsd(amountNano),
-    /** The vendor's price; null where it is not known. */
+    /** The vendor's price; null if it is not known. */
     cost_usd: costNano === null ? null : formatUsd(costNano),
     /** True: the most that the request can cost, not what it will cost. */
     at_most: isMost,

@@ -18,7 +18,7 @@ export function parseDurationMs(flag: string, text: string): number {
   return durationMs
 }
 
-/** The time that a flag gives as a duration before now, as operations take it; undefined where the flag is absent. */
+/** The time that a flag gives as a duration before now, as operations take it; undefined if the flag is absent. */
 export function timeAgo(flag: string, text: string | undefined, now: number): string | undefined {
   return text === undefined ? undefined : new Date(now - parseDurationMs(flag, text)).toISOString()
 }
@@ -59,7 +59,7 @@ interface PeriodFlags {
   month?: string | undefined
 }
 
-/** The period of these flags; `all` has no beginning. Undefined where a flag is absent. */
+/** The period of these flags; `all` has no beginning. Undefined if a flag is absent. */
 export function parsePeriod(
   { since, until, month }: PeriodFlags,
   now: number,

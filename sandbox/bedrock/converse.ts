@@ -136,7 +136,7 @@ function contentOf(block: JsonObject): JsonObject[] {
 
 const stopReasonFor = (reason: unknown) => (reason === 'refusal' ? 'guardrail_intervened' : reason)
 
-/** The figures; none where the simulated vendor is to report none. */
+/** The figures; none if the simulated vendor is to report none. */
 function usageIn(value: unknown): JsonObject {
   const usage = asObject(value)
   if (!usage) return {}

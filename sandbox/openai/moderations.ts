@@ -1,4 +1,4 @@
-// The moderation endpoint: what is flagged are words that name what they are about, such as "violence". It must never
+// The moderation endpoint: it flags words that name a category, such as "violence". It must never
 // look at a picture: of two inputs only the text decides.
 
 import { asObject, asString, isGiven, type JsonObject } from '../json'

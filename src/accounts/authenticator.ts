@@ -28,7 +28,7 @@ export type Authorization = string | SessionToken | null
 
 /** Kinds of tokens that may act for their keys in a request. */
 export type TokenKinds = readonly SpenderKind[]
-/** Tokens for the paths of the API. One of a program that has connected to the tools is good for these only. */
+/** Tokens for the paths of the API. One of a program that has connected to the tools is valid only for these. */
 export const API_TOKENS: TokenKinds = ['browser']
 export const TOOL_TOKENS: TokenKinds = ['mcp']
 const NO_TOKENS: TokenKinds = []

@@ -27,7 +27,7 @@ export interface Key extends KeyLimits {
   addresses: string[] | null
   /** How its requests name their spenders; null if they name none. */
   spenders: SpenderRule | null
-  /** How its answers are cached, whatever its plan and the model say; false for not at all, null where they decide. */
+  /** How its answers are cached, whatever its plan and the model say; false for not at all, null if they decide. */
   cache: CacheRule | null
   expiresAt: number | null
   revokedAt: number | null
@@ -36,7 +36,7 @@ export interface Key extends KeyLimits {
   accountState: AccountState
   /** The name of the account's plan; null without one. */
   planName: string | null
-  /** The plan as it is in force: only of a key that makes a request. Null without one, undefined where it is not configured. */
+  /** The plan as it is in force: only of a key that makes a request. Null without one, undefined if it is not configured. */
   plan?: Plan | null | undefined
   createdAt: number
   /** The token that acts for it, or whom a request names; absent for its holder. */

@@ -178,7 +178,7 @@ async function noteUse(db: Db, { id, idleMs, endsAt }: Session, now: number): Pr
   ])
 }
 
-/** Ends all sessions of an owner. To be done with what ends them. */
+/** Ends all sessions of an owner. To be done in the transaction that ends them. */
 export function endSessionsOf({ kind, subject }: SessionOwner, now: number): Statement {
   return {
     sql: `update console_sessions set revoked_at = $3
@@ -291,7 +291,7 @@ export async function createLink(
   ])
 }
 
-/** Whom a link signs in, if it was not used and has not expired. */
+/** The owner that a link signs in, if it was not used and has not expired. */
 export async function ownerOfLink(db: Db, token: string, now: number): Promise<SessionOwner | undefined> {
   const [row] = await db.query({
     sql: 'select kind, subject from console_links where hash = $1 and used_at is null and expires_at > $2',

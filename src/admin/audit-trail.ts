@@ -6,7 +6,7 @@ import type { Db, Row, Statement, Value } from '../db/db'
 import { isoTime } from '../db/iso-time'
 import { jsonOfColumn } from '../db/json-column'
 
-/** Who changes something, and in which request. */
+/** The author of a change, and its request. */
 export interface Actor {
   /** The name of an admin, or `cli:USER@HOST` for a command on the database. */
   name: string

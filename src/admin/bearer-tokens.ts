@@ -39,8 +39,8 @@ export class BearerTokens {
   constructor(private readonly world: BearerWorld) {}
 
   /**
-   * The id of the admin or the key of a token, which is made at the first one. Undefined for what has not the form of
-   * a token of a provider, or where none is taken. Rejects with 401, 403, and 503 while the provider does not answer.
+   * The id of the admin or the key of a token, which is made at the first one. Undefined for text without the form of a
+   * provider's token, or where none is taken. Rejects with 401, 403, and 503 while the provider does not answer.
    */
   async ownerOf(token: string, use: TokenUse, sender?: Omit<Actor, 'name'>): Promise<string | undefined> {
     const takers = [...this.world.issuers.all().values()].filter(({ entry }) => entry.tokens?.[use] === true)

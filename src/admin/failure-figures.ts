@@ -25,7 +25,7 @@ export async function failuresBetween(db: Db, since: number, until: number) {
   const figures = await figuresBetween(db, since, until)
   return {
     total: sumOf(figures),
-    /** Failures by the names of a dimension as usage has them; undefined where they are not known by it. */
+    /** Failures by the names of a dimension as usage has them; undefined if they are not known by it. */
     by(dimension: UsageDimension): ReadonlyMap<string, FailedBy> | undefined {
       const nameOf = NAMES[dimension]
       if (!nameOf) return undefined

@@ -72,7 +72,7 @@ export interface OperationContext {
   control: ProcessControl
   admin: Admin
   actor: Actor
-  /** For operations that answer a file; null where no request over HTTP asks. */
+  /** For operations that answer a file; null if no request over HTTP asks. */
   request: Request | null
   params: Readonly<Record<string, string>>
   /** The Idempotency-Key of the request. */
@@ -137,7 +137,7 @@ export const pageQuery = {
   after: optionalText('The page after another one, by its `next`.'),
 }
 
-/** The query of what has times. */
+/** The query of operations with a period. */
 export const periodQuery = {
   since: optionalText('From this time in UTC, such as `2026-10-01` or `2026-10-01T14:00Z`.'),
   until: optionalText('Before this time.'),

@@ -148,7 +148,7 @@ export async function openNow(
 interface LowBalance {
   account: string
   availableNano: number
-  /** How long it lasts at the rate of the last hour, in hours; null where nothing was spent in it. */
+  /** How long it lasts at the rate of the last hour, in hours; null if nothing was spent in it. */
   hoursLeft: number | null
 }
 
@@ -191,7 +191,7 @@ async function spentSince(db: Db, since: number, until: number): Promise<Readonl
 /** A budget that is full, of a key or of an account, with the key's or the account's name. */
 export interface FullBudget {
   name: string
-  /** The plan that the budget is of; null where it is the account's or the key's own. */
+  /** The plan that the budget is of; null if it is the account's or the key's own. */
   plan: string | null
   period: string
   committedNano: number

@@ -110,7 +110,7 @@ function isOf({ kind, account }: Identity, { membership }: Person, wanted: Sessi
   return membership.holder !== null && account === (membership.holder.account ?? '')
 }
 
-/** Brings what is stored of a person to what the newest token says. An older token changes nothing. */
+/** Updates what is stored about a person to the newest token. An older token changes nothing. */
 async function followGroups(world: PeopleWorld, person: Person, actor: Actor): Promise<void> {
   const known = await identitiesOf(world.db, person)
   if (known.some(({ assertedAt }) => assertedAt > person.assertedAt)) return

@@ -1,5 +1,5 @@
 // Sessions of the console that were begun by an identity provider: while one is open, the provider is asked at least once a minute
-// whether it is still valid, by the refresh token that it gave. Of several nodes one asks: providers end a session whose refresh token is
+// whether it is still valid, by the refresh token that it gave. Only one of several nodes asks: providers end a session whose refresh token is
 // used twice. A refresh token must never be logged.
 
 import { revokeSession } from '../accounts/sessions'
@@ -28,7 +28,7 @@ const AT_A_TIME = 10
 interface OpenCheck {
   session: string
   issuer: string
-  /** As it is stored; null where the provider gave none. */
+  /** As it is stored; null if the provider gave none. */
   stored: string | null
   checkedAt: number
   answeredAt: number

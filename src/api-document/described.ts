@@ -69,7 +69,7 @@ export function fileAnswers(type: string): Record<string, DescribedAnswer> {
   }
 }
 
-/** The error for what is not there. */
+/** The error for missing things. */
 export const missing = (code: ErrorCode, message: string) => ({
   code,
   message,

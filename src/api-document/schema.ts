@@ -86,7 +86,7 @@ export function withTypes(schemas: Readonly<Record<string, Schema>>): Record<str
   return mapped(schemas, typed) as Record<string, Schema>
 }
 
-/** The types of what a schema takes. */
+/** The types that a schema accepts. */
 function typesOf(schema: Schema, named: Readonly<Record<string, Schema>>): Set<unknown> {
   if (schema.type !== undefined) return new Set([schema.type].flat())
   const target = Object.entries(named).find(([name]) => schema.$ref === schemaOf(name).$ref)?.[1]

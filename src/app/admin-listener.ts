@@ -17,7 +17,7 @@ import type { World } from './world'
 
 export interface AdminListener {
   url: string
-  /** Accepts nothing new; what was begun comes to its end. */
+  /** Accepts nothing new; running requests are finished. */
   leave(): Promise<void>
   stop(): Promise<void>
 }

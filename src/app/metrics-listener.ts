@@ -19,7 +19,7 @@ import type { World } from './world'
 
 export interface MetricsListener {
   url: string
-  /** Accepts nothing new; what is being read comes to its end. */
+  /** Accepts nothing new; requests that are being read are finished. */
   leave(): Promise<void>
   stop(): Promise<void>
 }

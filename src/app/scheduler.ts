@@ -37,7 +37,7 @@ interface Job {
 }
 
 export interface Scheduler {
-  /** Leaves tasks, webhooks and sweeps to another process. What runs here, such as a backup, still comes to its end. */
+  /** Leaves tasks, webhooks and sweeps to another process. What runs here, such as a backup, is still finished. */
   leave(): Promise<void>
   stop(): Promise<void>
 }

@@ -172,8 +172,8 @@ export async function openDatabase(config: Config, dataDir: string, options: Ope
 }
 
 /**
- * Opens the database of a configuration for a command, only to be read until the command changes something. None is made
- * before, and one of an older schema is read as it is.
+ * Opens the database of a configuration for a command, only to be read until the command changes something. None is created
+ * before that, and one with an older schema is read as it is.
  */
 export async function openForCommand(config: Config, dataDir: string): Promise<Db> {
   const openToWrite = () => openDatabase(config, dataDir, { role: 'change', patient: true })
@@ -339,7 +339,7 @@ function openPendingEnds(dataDir: string, processes: Processes | undefined, log:
 export interface Processes {
   /** The name of this one. */
   own: string
-  /** The names of the others that live. */
+  /** The names of the other live processes. */
   others(): string[]
 }
 

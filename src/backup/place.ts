@@ -28,7 +28,7 @@ const ON_ITS_WAY = '.part'
 const ABANDONED_MS = 86_400_000
 const ABANDONED = /^(gateway-\d{8}T\d{6}Z\.sqlite|charges-\d{4}-\d\d-[0-9a-f]{64}\.ndjson)\.zst\.part$/
 
-/** The name of a backup that is made at a moment, in milliseconds since 1970. Names sort by time. */
+/** The name of a backup that was begun at this time, in milliseconds since 1970. Names sort by time. */
 export function nameOfBackup(at: number): string {
   return `gateway-${new Date(at)
     .toISOString()

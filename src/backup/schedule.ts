@@ -99,7 +99,7 @@ function claim(db: Db, { triedAt }: LastBackup, now: number): Promise<boolean> {
   ])
 }
 
-/** Notes that a backup is in place that was begun at a moment. */
+/** Notes that a backup that was begun at this time is in place. */
 async function noteMade(db: Db, at: number): Promise<void> {
   await apply(db, [
     {

@@ -197,7 +197,7 @@ function fieldsOf({ family, traits }: Model): Set<string> {
     ...(family.ignoredFor?.(traits) ?? []),
     ...(traits.parallelCalls ? [] : ['parallel_tool_calls']),
     ...(bridge || takesEffort(traits) ? [] : ['reasoning_effort']),
-    // Of a model that takes the older limit, it is unknown whether it takes this newer field.
+    // It is unknown whether a model that takes the older limit takes this newer field.
     ...(bridge || !traits.maxTokens ? [] : ['verbosity']),
   ]
   return new Set(named.filter((name) => !ignored.includes(name)))

@@ -12,7 +12,7 @@ export interface ListedUpstream {
   kind: string
   /** Whether it has a key; `none`: it needs none. */
   key: 'set' | 'none' | 'missing'
-  /** The variable of the environment that sets the key; null where none is missing. */
+  /** The variable of the environment that sets the key; null if none is missing. */
   variable: string | null
   /** How many models it serves. */
   models: number

@@ -29,7 +29,7 @@ export interface LiveEvent {
   own?: object
 }
 
-/** Who watches: the keys whose holders do, and whether an admin does. */
+/** Who is watching: the keys whose holders are, and whether an admin is. */
 interface Watched {
   keys: ReadonlySet<string>
   hasAdmin: boolean

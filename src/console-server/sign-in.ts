@@ -202,7 +202,7 @@ export class SignIn {
     return response
   }
 
-  /** Where the browser signs out of the identity provider that began the session; undefined where there is none, or it is away. */
+  /** Where the browser signs out of the identity provider that began the session; undefined if there is none, or it is away. */
   private async signOutAddress(
     request: Request,
     sessionId: string,
@@ -231,7 +231,7 @@ function answerOf({ session, token, name, role, account }: SignedIn, expiresAt: 
 }
 
 interface SignInRequest {
-  /** A token or a key; empty where a link is given. */
+  /** A token or a key; empty if a link is given. */
   token: string
   link: string | undefined
   base: string

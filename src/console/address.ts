@@ -36,7 +36,7 @@ function show(): void {
 type LeaveGuard = (goOn: () => void) => boolean
 let leaveGuard: LeaveGuard | null = null
 
-/** Sets what is asked before the page is left: it returns whether it holds that back, and then calls the function that continues. */
+/** Sets the question before the page is left: it returns whether the page stays, and later calls the function that continues. */
 export function guardLeaving(guard: LeaveGuard | null): void {
   leaveGuard = guard
 }

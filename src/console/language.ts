@@ -95,8 +95,8 @@ export function named<Name extends string>(words: Readonly<Record<Name, string>>
 }
 
 /**
- * The form of texts in another language: all of the same names, with functions of the same figures. Of a value with its word,
- * as a choice has it, the value stays.
+ * The form of texts in another language: all of the same names, with functions of the same figures. A value with its word, as in
+ * a choice, keeps the value.
  */
 export type Translated<Text> = Text extends string
   ? string

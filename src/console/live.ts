@@ -1,5 +1,5 @@
-// News from the gateway by one stream of events, open only while a page that wants it is seen. An event says that
-// something has happened; what is shown is asked of the API again, so that every row on the screen is one that it answered.
+// News from the gateway by one stream of events, open only while a page that wants it is seen. An event says that something has
+// happened; the page then reads the API again, so that every row on the screen is one that it returned.
 
 import { effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'

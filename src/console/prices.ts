@@ -37,7 +37,7 @@ const TOKENS_OF_WORDS = 1_333
 const TOKENS_OF_PAGES = 66_700
 const CHARACTERS_OF_PAGE = 3_000
 
-/** A sentence on the cost of something usual; undefined where nothing usual can be said. */
+/** A sentence on the cost of something usual; undefined if nothing usual can be said. */
 export function exampleOf({ operations, prices }: PricedModel): string | undefined {
   if (!prices) return undefined
   const { examples } = words

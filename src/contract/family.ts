@@ -377,7 +377,7 @@ export interface Model {
   /** Absent: the vendor has not said that it ends the model. */
   retirement?: Retirement
   priceList: PriceList
-  /** The vendor's prices at this upstream; absent where they are not known. Callers must never see them. */
+  /** The vendor's prices at this upstream; absent if they are not known. Callers must never see them. */
   costList?: PriceList | undefined
   /** True if the price is the vendor's list price, because it names the vendor's page. */
   isListPrice?: boolean

@@ -46,7 +46,7 @@ export interface BilledTable extends PriceTable {
 /** The prices of one request, also as they are stored with its charge until its table is known. */
 export interface Tariff {
   tables: readonly [BilledTable, ...BilledTable[]]
-  /** The vendor's prices of the same requests; absent where they are not known. */
+  /** The vendor's prices of the same requests; absent if they are not known. */
   cost?: Tariff
   json: string
 }
@@ -54,7 +54,7 @@ export interface Tariff {
 /** The tables that a request is billed by. */
 export interface Bill {
   table: BilledTable
-  /** The vendor's table; absent where its prices are not known. */
+  /** The vendor's table; absent if its prices are not known. */
   cost: BilledTable | undefined
   /** Both as they are stored with the charge. */
   json: string

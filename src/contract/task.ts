@@ -36,7 +36,7 @@ export interface TaskContract<Body = unknown> {
   /** The call that stops a task. Absent: the vendor cannot. */
   cancel?(upstreamId: string, task: KeptFacts): Call
   /**
-   * Whether the vendor's answer to that call says that the task has stopped. False where the vendor only tries to: the task goes
+   * Whether the vendor's answer to that call says that the task has stopped. False if the vendor only tries to: the task goes
    * on until its state says more. Absent: every answer of success does.
    */
   hasStopped?(reply: object): boolean

@@ -91,7 +91,7 @@ export interface ListedModels {
 }
 
 export interface ListedSettings {
-  /** Families of the model; absent where the configuration names them. */
+  /** Families of the model; absent if the configuration names them. */
   family?: string[]
   free?: true
   /** A price list in the form of the configuration. */

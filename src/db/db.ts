@@ -88,12 +88,12 @@ export interface Db {
   compact?(): Promise<void>
   /**
    * How often the server was lost. What answers since may be a copy that never had the last changes, so what was remembered
-   * of the rows must be read again. Absent where rows cannot go: in a file.
+   * of the rows must be read again. Absent if rows cannot go: in a file.
    */
   losses?(): number
   /**
    * Whether the only servers that answer are older than one that this process has used. It never uses them: a new process
-   * does, which has not seen the newer one. Absent where there are no servers.
+   * does, which has not seen the newer one. Absent if there are no servers.
    */
   isReplaced?(): boolean
   /** Called with the milliseconds of each commit; absent if nobody measures. */

@@ -4,7 +4,7 @@ import { isObject } from '../lib/objects'
 import type { Value } from './db'
 
 /**
- * The JSON of a column; null where the column is null, or is not there yet in an older database. `unreadable` replaces a text that
+ * The JSON of a column; null if the column is null, or is not there yet in an older database. `unreadable` replaces a text that
  * is not JSON, or whose content is not of the kind that `isRight` wants.
  */
 export function jsonOfColumn<Content>(

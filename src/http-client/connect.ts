@@ -72,7 +72,7 @@ export async function connect(
   }
 }
 
-/** Opens a connection, or answers false where no descriptor is left for it, which the runtime reports as a refusal. */
+/** Opens a connection, or answers false if no descriptor is left for it, which the runtime reports as a refusal. */
 async function opensOrIsFull(open: () => Promise<unknown>): Promise<boolean> {
   try {
     await open()

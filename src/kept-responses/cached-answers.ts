@@ -93,7 +93,7 @@ export async function keepCachedAnswer(db: Db, answer: CachedAnswer, maxBytes: n
   if ((await makeRoomAmongCached(db, account, bytes, maxBytes)) > 0) return false
   return tryApply(db, [
     {
-      // Of two that are made at once the first is kept.
+      // If two are made at once, the first is kept.
       sql: `insert into cached_answers
           (id, account, model, operation, request, content_type, body, measured, bytes, created_at, expires_at)
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (id) do nothing`,

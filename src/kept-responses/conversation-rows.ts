@@ -237,7 +237,7 @@ export async function itemsOnPage(
   const isForward = order === 'asc'
   let from = isForward ? -1 : Number.MAX_SAFE_INTEGER
   if (after !== null) {
-    // Of equal ids the last one, so that pages always advance.
+    // The last of equal ids, so that pages always advance.
     const [row] = await db.query({
       sql: `select ${isForward ? 'max' : 'min'}(position) as position from conversation_items
         where conversation = $1 and id = $2`,

@@ -1,5 +1,5 @@
-// Completes the input of a request by what is kept: the responses that it continues, and items that it names by their
-// ids. A model must never be asked less than the caller believes: what is missing is an error. The vendor keeps nothing,
+// Completes the input of a request with kept content: the responses that it continues, and items that it names by their ids.
+// A model must never be asked less than the caller believes: what is missing is an error. The vendor keeps nothing,
 // so it always gets the whole.
 
 import { GatewayError, invalidRequest } from '../lib/errors'

@@ -61,7 +61,7 @@ function storedOf(result: KeptResult): StoredResult {
   return { content_type, base64: Buffer.from(body).toString('base64') }
 }
 
-/** The result of a task; undefined if it is kept no more. */
+/** The result of a task; undefined if it is no longer kept. */
 export async function findResult(
   db: Db,
   { id, account }: ResultOwner,

@@ -1,4 +1,4 @@
-// The codes of errors in one table: the statuses that they come with, what each means, and what helps. The page of error
+// The codes of errors in one table: their statuses, what each means, and what helps. The page of error
 // codes is made from it, and the compiler finds an error whose code is not listed here. Vendors' own codes are relayed as
 // they are and are not listed.
 

@@ -101,8 +101,8 @@ export function isErrorShape(body: unknown): boolean {
 }
 
 /**
- * Whether an event reports an error and names no type, in a stream whose events name theirs. Those of unknown types pass,
- * but an event without a type is not of such a stream: it is what the vendor says of a failure.
+ * Whether an event reports an error and names no type, in a stream whose events name theirs. Events of unknown types pass, but an
+ * event without a type does not belong to such a stream: it reports a failure of the vendor.
  */
 export function isUntypedError(event: unknown): boolean {
   return typeof asObject(event).type !== 'string' && isErrorShape(event)

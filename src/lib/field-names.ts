@@ -91,7 +91,7 @@ export interface Variant {
 }
 
 /**
- * The names known to a schema; undefined where it has none. `paths` are fields that the schema leaves open:
+ * The names known to a schema; undefined if it has none. `paths` are fields that the schema leaves open:
  * `messages[].audio`.
  */
 export function knownNamesOf(schema: TSchema, paths: readonly string[] = []): KnownNames | undefined {

@@ -7,7 +7,7 @@ export interface TraceContext {
   /** The span of the request here, and of its call to a vendor: 16 hex digits each. */
   spanId: string
   callSpanId: string
-  /** The caller's span; null where the trace begins here. */
+  /** The caller's span; null if the trace begins here. */
   parentId: string | null
   isSampled: boolean
   /** The caller's `tracestate`, which goes along unchanged. */

@@ -69,7 +69,7 @@ interface ListenOptions {
   name: string
   /** Where another process listens, whose place this one takes. */
   predecessor?: string | undefined
-  /** Absent where the system does not say who is connected. */
+  /** Absent if the system does not say who is connected. */
   sockets?: Pick<Sockets, 'listeners' | 'stopListening' | 'hasCallers'> | undefined
   /** Sends all new connections of a port to the socket that came last. */
   steer?(port: number): void

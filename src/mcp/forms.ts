@@ -20,7 +20,7 @@ export async function formOfEdit(args: Record<string, unknown>, model: Model): P
   return formInMemory(Object.fromEntries(texts), Object.fromEntries([...files, ...masks]), [images, mask])
 }
 
-/** A form in memory for the time of the call. `sources` is what its files were made from. */
+/** A form in memory during the call. `sources` is what its files were made from. */
 export function formInMemory(
   members: Readonly<Record<string, unknown>>,
   files: Readonly<Record<string, readonly Upload[]>>,

@@ -15,7 +15,7 @@ export const ENDPOINTS = {
   revoke: '/oauth/revoke',
 } as const
 
-/** The address of the gateway for programs that connect by OAuth; undefined where they may not. */
+/** The address of the gateway for programs that connect by OAuth; undefined if they may not. */
 export function issuerOf({ server }: Pick<Config, 'server'>): string | undefined {
   if (server?.mcpSignIn !== true || server.publicUrl === undefined) return undefined
   return new URL(server.publicUrl).origin

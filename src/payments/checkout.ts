@@ -1,5 +1,5 @@
 // Reads events of Stripe's Checkout: which account is to be credited with what. Pure. Nothing but a paid session of real
-// money must come to a credit, and no amount must be guessed.
+// money must become a credit, and no amount must be guessed.
 
 import { MAX_NANO, parseUsd } from '../lib/money'
 import { asObject } from '../lib/objects'

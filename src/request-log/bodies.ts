@@ -9,7 +9,7 @@ import { nextTurn } from './page-search'
 import { type RedactionRules, redactionRules } from './redaction'
 import type { RequestLogRow } from './row'
 
-/** Bodies of a request and its answer. Null where there was nothing, or nothing that was kept. */
+/** Bodies of a request and its answer. Null if there was nothing, or nothing that was kept. */
 export interface KeptBodies {
   request: string | null
   answer: string | null

@@ -26,13 +26,13 @@ interface SummingWorld {
 
 /** Everything about one request. */
 export interface RequestDetails {
-  /** Undefined where the row has been dropped, or is not written yet. */
+  /** Undefined if the row has been dropped, or is not written yet. */
   row: LoggedRequest | undefined
   /** Models of a route that failed before the one of the row. */
   attempts: readonly FailedAttempt[]
   /** Usually one; a video that succeeded late has a second. None where nothing was held. */
   charges: readonly ChargeView[]
-  /** The closed month whose archive has its charge, if it had one; undefined where charges are in the database. */
+  /** The closed month whose archive has its charge, if it had one; undefined if charges are in the database. */
   closing: Closing | undefined
   task: Task | undefined
   webhook: { webhook: Webhook; attempts: WebhookAttempt[] } | undefined

@@ -1,5 +1,5 @@
-// Requests that vendors refused for what is in them, counted by model and field with the vendor's words, so that a rule which nobody
-// here knows is seen on its first day. Lost with a crash is a minute at most. Nothing else of a caller may be kept.
+// Requests that vendors refused for their content, counted by model and field with the vendor's words, so that an unknown rule is
+// noticed on its first day. Lost with a crash is a minute at most. Nothing else of a caller may be kept.
 
 import type { Db, Statement } from '../db/db'
 import type { EncodedTable } from '../db/encryption/reencryption'

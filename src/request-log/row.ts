@@ -47,7 +47,7 @@ export interface RequestLogRow {
   durationMs: number
   inputTokens: number | null
   outputTokens: number | null
-  /** All quantities that were paid, as JSON; null where the tokens above say everything. */
+  /** All quantities that were paid, as JSON; null if the tokens above say everything. */
   quantities: string | null
   /** The most that was held for it, in nano-dollars. */
   heldNano: number | null
@@ -65,9 +65,9 @@ export interface RequestLogRow {
   upstreamMs: number
   /** The vendor's id of its answer. */
   upstreamRequestId: string | null
-  /** The number of the upstream's key, counted from 1; null where it has one or none. */
+  /** The number of the upstream's key, counted from 1; null if it has one or none. */
   upstreamKey: number | null
-  /** The session that chose the key or the upstream, as `x-session-id 5f3a9c21`: its sign and its hash. Null where nothing was chosen by it. */
+  /** The session that chose the key or the upstream, as `x-session-id 5f3a9c21`: its sign and its hash. Null if nothing was chosen by it. */
   session: string | null
   /** Keys that the session prefers and that rested, by their numbers, the most preferred first; null for none. */
   restingKeys: readonly number[] | null
@@ -156,7 +156,7 @@ export interface FailedAttempt {
   vendorStatus?: number | null
   /** The vendor's id of its refusal. */
   requestId: string | null
-  /** The number of the upstream's key, counted from 1; null where it has one or none. */
+  /** The number of the upstream's key, counted from 1; null if it has one or none. */
   keyNumber: number | null
   durationMs: number
   /** The vendor's charge for an answer that was not taken, in dollars; absent without one, or where it is not known. */
@@ -214,7 +214,7 @@ export function newLogRow(
   }
 }
 
-/** Notes that a call is sent to a vendor. Of calls side by side the first counts. */
+/** Notes that a call is sent to a vendor. Of parallel calls, the first counts. */
 export function noteSent(logRow: RequestLogRow, at: number): void {
   logRow.isSent = true
   logRow.sentAt ??= at
@@ -289,7 +289,7 @@ export function noteQuantities(logRow: RequestLogRow, quantities: Quantities): v
   }
 }
 
-/** The quantities that were paid for a request; undefined where none were, or its row does not say. */
+/** The quantities that were paid for a request; undefined if none were, or its row does not say. */
 export function quantitiesOfRow({
   quantities,
   input_tokens: input,

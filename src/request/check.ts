@@ -137,8 +137,8 @@ export function checkRequest(read: ReadRequest, from: RequestSource, now: number
 }
 
 /**
- * The candidates with one family each, for models that serve the operation by two: that which takes the request, else that
- * which takes any. A request that is reworded, which has no body here, is in the form of the latter.
+ * The candidates with one family each, for models that serve the operation with two: the one that takes the request, else the one
+ * that takes any. A request that is reworded, which has no body here, is in the form of the latter.
  */
 function inOneFamily(
   candidates: readonly [Model, ...Model[]],

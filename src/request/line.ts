@@ -226,7 +226,7 @@ async function handle(
     if ('contentType' in reserved) return await replayed(line, reserved, logRow, request)
     counted = undefined
     reservation = reserved
-    // Of a deferred request the answer to its caller is noted, which is the task.
+    // For a deferred request the answer to its caller is noted, which is the task.
     reservation.record = request.deferral ? undefined : record
     reservations.add(reservation)
     if (request.deferral) {

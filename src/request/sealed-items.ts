@@ -8,7 +8,7 @@ import { isObject } from '../lib/objects'
 import { SEALED_PREFIX, type Sealer, sealedInBase64 } from '../lib/sealing'
 
 /**
- * The owner is in what is sealed, so that a text of another account is not taken for one that was altered. No account has
+ * The owner is part of the sealed text, so that a text of another account is not reported as altered. No account has
  * this name, under which texts of earlier versions were sealed.
  */
 const OWNED = ' owned'

@@ -26,7 +26,7 @@ export interface Expected {
 /** Who has signed in, as the identity provider says it. */
 export interface SignedInPerson {
   claims: Claims
-  /** Asks again whether the session continues; undefined where the provider gives none. */
+  /** Asks again whether the session continues; undefined if the provider gives none. */
   refreshToken: string | undefined
 }
 
@@ -131,7 +131,7 @@ export class Issuer {
     }
   }
 
-  /** Where a browser signs out of the provider too; undefined where it has no such address. */
+  /** Where a browser signs out of the provider too; undefined if it has no such address. */
   async signOutAddress(backTo: string): Promise<string | undefined> {
     const [config, { buildEndSessionUrl }] = await this.parts()
     if (config.serverMetadata().end_session_endpoint === undefined) return undefined

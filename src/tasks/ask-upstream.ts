@@ -80,7 +80,7 @@ export async function stopAtUpstream(
   if (!model || !call) return { stopped: false, reason: 'Tasks of this model cannot be stopped.' }
   try {
     if (!contract?.hasStopped) {
-      // The status is enough; the rest of the answer is of no use.
+      // The status is enough; the rest of the answer is not needed.
       await send(after, task, model, call, async ({ body }) => body.cancel())
       return { stopped: true }
     }

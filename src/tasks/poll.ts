@@ -27,7 +27,7 @@ import { isDeferred, lastDocumentOf, type Task } from './task'
 export interface PollWorld extends KeepVideoWorld, Pick<System, 'after' | 'newId' | 'log'> {
   readonly config: Pick<Config, 'receipts'>
   catalogue: Pick<Catalogue, 'models' | 'upstreams'>
-  /** Counts what videos cost; absent or null where nobody reads metrics. */
+  /** Counts what videos cost; absent or null if nobody reads metrics. */
   metrics?: { addVideo(task: Task, paidNano: number): void } | null
 }
 

@@ -24,7 +24,7 @@ export interface Poller {
 
 export function createPoller(world: PollWorld): Poller {
   const polls = new TaskPolls(world)
-  /** The pace of each upstream of the catalogue; another catalogue comes with a reload. */
+  /** The pace of each upstream of the catalogue; a reload brings another catalogue. */
   let paces = new Map<Upstream, UpstreamPace>()
   /** Paces of upstreams that are in the catalogue no more, until their last polls have ended. */
   const ending = new Set<Promise<void>>()

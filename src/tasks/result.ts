@@ -10,7 +10,7 @@ interface ResultWorld {
   now(): number
 }
 
-/** The result of a deferred task that has succeeded; undefined for others, and once it is kept no more. */
+/** The result of a deferred task that has succeeded; undefined for others, and once it is no longer kept. */
 export async function resultOf({ db, now }: ResultWorld, task: Task): Promise<KeptResult | undefined> {
   if (!isDeferred(task) || task.state !== 'succeeded') return undefined
   return findResult(db, task, now())

@@ -19,7 +19,7 @@ const STRANDED_MS = 15 * 60_000
 const MAX_REASON_LENGTH = 500
 
 /**
- * Sweeps. `alone` means that no other process can be sending tasks but those that live, so none is too young.
+ * Sweeps. `alone` means that only live processes can be sending tasks, so none is too young.
  */
 export async function sweepTasks(
   world: SweepWorld,
@@ -35,7 +35,7 @@ export async function sweepTasks(
   } while ((await Promise.all(stranded.map((task) => tryRecover(world, task)))).includes(true))
   for (const task of await findOverdue(db, now(), [...catalogue.upstreams.keys()])) {
     const stage = stageOf(task)
-    // A short deadline may come before its process counts as dead: its Idempotency-Key has no answer then.
+    // A short deadline may pass before its process counts as dead: its Idempotency-Key then has no answer.
     const isStranded = stage === 'held' || stage === 'sent'
     const isRecovered = isStranded && (await tryRecover(world, task))
     if (stage !== 'held' || !isRecovered) await polls.giveUpOn(task, TIMED_OUT)

@@ -30,7 +30,7 @@ interface RowSeries {
   requests: Tally
   duration: Distribution
   firstToken: Distribution | undefined
-  /** Those of rows that were sent to an upstream. */
+  /** The series of rows that were sent to an upstream. */
   sent: SentSeries | undefined
 }
 

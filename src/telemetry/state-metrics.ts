@@ -27,9 +27,9 @@ export interface StateWorld {
   lostRows(): number
   /** Free room on the disk of the data directory, in bytes. Rejects where the disk cannot be looked at. */
   freeBytes(): Promise<number>
-  /** When the certificate of the gateway ends, in milliseconds since 1970; undefined without one that can be read. */
+  /** When the certificate of the gateway ends, in milliseconds since 1970; undefined if none can be read. */
   certificateEndsAt(): number | undefined
-  /** How often backups are made; undefined if they are not made by themselves. */
+  /** How often backups are made; undefined if they are not made automatically. */
   backupEveryMs(): number | undefined
   processFigures?: (() => ProcessFigures) | undefined
 }

@@ -1,5 +1,5 @@
 // An upstream for the request line, and the only way to a vendor: a limit on running requests and a breaker in front of
-// the connection. It must never let a request through that it does not count, nor count one that has ended.
+// the connection. It must never let an uncounted request through, nor count one that has ended.
 
 import type { Call } from '../contract/family'
 import type {

@@ -156,7 +156,7 @@ const update = operation({
   },
 })
 
-/** An operation that takes an account from one state to another, and changes nothing where it is there already. */
+/** An operation that takes an account from one state to another, and changes nothing if it is there already. */
 function transition<const Name extends 'freeze' | 'unfreeze' | 'close'>(
   name: Name,
   summary: string,

@@ -203,7 +203,7 @@ const update = operation({
   },
 })
 
-/** An operation that takes a key from one state to another, and changes nothing where it is there already. */
+/** An operation that takes a key from one state to another, and changes nothing if it is there already. */
 function transition<const Name extends 'pause' | 'resume' | 'revoke'>(
   name: Name,
   summary: string,

@@ -153,7 +153,7 @@ function earlierOf(
   return { since, until }
 }
 
-/** The cost of requests whose vendor's price is known, and what they brought in beyond it; null where none is. */
+/** The cost of requests whose vendor's price is known, and what they brought in beyond it; null if none is. */
 function marginJson({ costNano, costedNano }: Usage) {
   const isKnown = costNano !== 0 || costedNano !== 0
   return {
@@ -182,7 +182,7 @@ async function attentionOf({ db, config, catalogue }: OperationContext['world'],
     low_balances: balances.map(({ account, availableNano, hoursLeft }) => ({
       account,
       available_usd: formatUsd(availableNano),
-      /** At the rate of the last hour; null where nothing was spent in it. */
+      /** At the rate of the last hour; null if nothing was spent in it. */
       hours_left: hoursLeft === null ? null : Math.max(0, Math.floor(hoursLeft * 100) / 100),
     })),
     keys_at_limit: keys.map((each) => ({ key: each.name, ...fullBudgetJson(each) })),

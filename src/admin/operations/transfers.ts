@@ -1,4 +1,4 @@
-// Money that came to all accounts and left them, over the admin API: payments, codes, credits, corrections and allowances. It must
+// Money that went into and out of all accounts, over the admin API: payments, codes, credits, corrections and allowances. It must
 // never write.
 
 import { Type } from '@sinclair/typebox'

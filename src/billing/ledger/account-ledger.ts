@@ -340,7 +340,7 @@ async function* chargesOf(db: Db, account: string, stretch: Stretch): AsyncGener
   }
 }
 
-/** Parts ranges in those that have the last charges, and what precedes as one movement, which is never shown. */
+/** Splits ranges into those with the last charges, and all before them as one movement, which is never shown. */
 async function parted(
   db: Db,
   account: string,
@@ -432,7 +432,7 @@ async function rangesOf(
   })
   const ranges: [number, number][] = []
   for (const { first, last } of hours) {
-    // Charges that were added meanwhile are read behind the mark.
+    // Charges that were added meanwhile are read after the mark.
     const [after, to] = [(first as number) - 1, Math.min(last as number, mark)]
     const before = ranges.at(-1)
     if (before && after <= before[1] + LEAST_GAP) before[1] = Math.max(before[1], to)

@@ -23,7 +23,7 @@ export interface ChargeEnd {
   charge: Charge
   /** The price; absent if nothing is paid. */
   settlement?: Settlement
-  /** Quantities that were used; absent where nobody wants receipts. */
+  /** Quantities that were used; absent if nobody wants receipts. */
   quantities?: Quantities
   /** The reason why nothing is paid. */
   released?: Released

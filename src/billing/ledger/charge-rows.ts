@@ -60,7 +60,7 @@ export interface ArchivedCharge {
   held: number
   amount: number
   shortfall: number
-  /** The cost at the vendor; null where it is not known. */
+  /** The cost at the vendor; null if it is not known. */
   cost: number | null
   /** The vendor's usage object and the price list, as texts. */
   usage: string | null

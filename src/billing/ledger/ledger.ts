@@ -82,7 +82,7 @@ export type UsageSource = 'upstream' | 'counted' | 'estimated'
 
 export interface Settlement {
   priceNano: number
-  /** The vendor's price of the same usage; absent or null where it is not known. What was held does not limit it. */
+  /** The vendor's price of the same usage; absent or null if it is not known. What was held does not limit it. */
   costNano?: number | null
   usageSource: UsageSource
   /** The vendor's usage object as it came, for a later audit. */
@@ -253,7 +253,7 @@ export async function settleLate(
   also: readonly Statement[] = [],
 ): Promise<Settled | undefined> {
   const late = { ...charge, id: lateId(charge), heldNano: 0, windowTokens: 0 }
-  // Of two attempts at once the second waits for the row of the first, and then finds the answer paid.
+  // If two attempts run at once, the second waits for the row of the first, and then finds the answer paid.
   const first = [await openUnheld(db, late), await unlessPaid(db, charge)]
   return settle(db, late, settlement, also, first)
 }
@@ -318,7 +318,7 @@ export async function findEndedCharge(db: Db, id: string, since: number): Promis
 interface ExpiryOptions {
   /** Releases whatever no live process works on, however new it is. */
   all?: boolean
-  /** The processes that live; with `all` only. */
+  /** The live processes; with `all` only. */
   liveProcesses?: readonly string[]
   /** Whether this process works on a charge. */
   runs?(charge: string): boolean
@@ -332,8 +332,8 @@ const EXPIRED_MOST = 1_000
 
 /**
  * Releases charges that nothing ended in time, such as those of a process that died, and returns how many. Charges of tasks are
- * left alone: a task outlives processes, and its end ends its charge. Charges that this process works on are prolonged, also
- * those that have expired by the clock of another process: a clock that is wrong must not release what runs.
+ * left alone: a task outlives processes, and its end ends its charge. Charges of this process are prolonged, also if they have
+ * expired by the clock of another process: a wrong clock must not release running requests.
  */
 export async function releaseExpired(db: Db, now: number, options: ExpiryOptions = {}): Promise<number> {
   const { all = false, liveProcesses = [], runs, isSilent } = options

@@ -79,7 +79,7 @@ export function spenderPeriodOf(
 
 /**
  * The periods whose budgets a charge of the past counted in: their counters are still there, whatever the limits of the key, of
- * its account and of its plan are by now. Of several the longest, which is in force for the longest time.
+ * its account and of its plan are by now. The longest if there are several, because it applies for the longest time.
  */
 export async function countedPeriods(
   db: Db,

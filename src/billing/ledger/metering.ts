@@ -183,7 +183,7 @@ async function count(
   const outputTokens = Math.max(reported.output_token ?? 0, Math.round(output.tokens * scale))
   const quote = model.family.quote(parsed, model)
   const quantities: Quantities = {
-    // Of input that is not text the quote is the only figure, unless the family has counted it.
+    // For input other than text the quote is the only figure, unless the family has counted it.
     ...(outcome.made && { ...inputOf(quote), ...atMost(outcome.made, quote) }),
     ...(reported.input_token === undefined && counted),
     ...reported,
@@ -458,8 +458,8 @@ function withRequest(quantities: Quantities, model: Model): Quantities {
 }
 
 /**
- * Quantities without calls of tools that have no price. Requests that could make such calls were refused, so these are
- * no fault of the caller.
+ * Quantities without calls of tools that have no price. Requests that could make such calls were refused, so the caller is not at
+ * fault.
  */
 function priced(quantities: Quantities, model: Model): Quantities {
   for (const unit of callUnits) {

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { apply, type Db, type Value } from '../../db/db'
 import { figuresIn, piecesOfShape, shortUsageOf } from '../reports/usage-form'
 
-/** Whom a charge belongs to, and what it was for. Reports sum by it. */
+/** The owner of a charge, and what it was for. Reports sum by it. */
 export interface Series {
   account: string
   keyId: string

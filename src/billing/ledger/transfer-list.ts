@@ -1,4 +1,4 @@
-// Money that came to all accounts and left them, except for charges: newest first, page by page, and its sums by kind. It must never
+// Money that went into and out of all accounts, except charges: newest first, page by page, and its sums by kind. It must never
 // write.
 
 import { Conditions } from '../../db/conditions'

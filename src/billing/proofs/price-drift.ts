@@ -13,7 +13,7 @@ import { vendorCostOfJson } from './vendor-cost'
 export interface ListedAmounts {
   /** The price of the usage, before a hold or a balance limits it. */
   priceNano: number
-  /** The cost of the same usage; null where the model has none. */
+  /** The cost of the same usage; null if the model has none. */
   costNano: number | null
   usageSource: string | null
   /** The table that made the price. */

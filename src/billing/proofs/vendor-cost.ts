@@ -14,7 +14,7 @@ const EXACT_USD = 1_000
 const MOST_PARTS = BigInt(MAX_NANO) * PARTS_PER_NANO
 
 /**
- * The price in nano-dollars, a begun one counts; undefined if the usage names none. Of several answers all must have one.
+ * The price in nano-dollars, a begun one counts; undefined if the usage names none. If there are several answers, all must have one.
  */
 export function vendorCostNano(usage: unknown): number | undefined {
   const parts = partsOf(usage)

@@ -70,7 +70,7 @@ function counted(quantities: Quantities): Quantities {
   )
 }
 
-/** The charge of an end that was made just now, as the ledger has it from now on. */
+/** The charge of an end that was just made, as the ledger now has it. */
 export function chargeOfEnd(
   { charge, settlement, released, quantities }: ChargeEnd,
   { paidNano, shortfallNano }: Settled,
@@ -115,7 +115,7 @@ export interface Receipt {
   keyId: string
   /** Null while the request runs. */
   text: string | null
-  /** The price list that the charge was paid by, as it is hashed in the text; null where there is none. */
+  /** The price list that the charge was paid by, as it is hashed in the text; null if there is none. */
   pricesJson: string | null
 }
 

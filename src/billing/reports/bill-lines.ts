@@ -42,7 +42,7 @@ export function quantityLines(quantities: Quantities, prices: Prices): QuantityL
   })
 }
 
-/** The lines of a charge as JSON; null where these quantities at its prices do not make its amount. */
+/** The lines of a charge as JSON; null if these quantities at its prices do not make its amount. */
 export function chargeLinesJson(charge: EndedCharge, quantities: Quantities) {
   const table = tableOf(charge, quantities)
   if (!table) return null

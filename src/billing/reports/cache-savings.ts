@@ -133,7 +133,7 @@ function nameOfSaving(
   }
 }
 
-/** The charges with cached input, each with what it saved; undefined where its quantities are not known. */
+/** The charges with cached input, each with what it saved; undefined if its quantities are not known. */
 async function savedBy(
   charges: readonly ArchivedCharge[],
   tariffs: Map<string, Tariff | undefined>,

@@ -41,7 +41,7 @@ export interface StatementContent {
   spenders?: { spender: string | null; requests: number; amount_usd: string }[]
   /** The sum of `usage`. */
   used_usd: string
-  /** The tax in or on what was used; null where none is configured. */
+  /** The tax in or on what was used; null if none is configured. */
   tax: {
     name: string
     percent: string
@@ -143,7 +143,7 @@ function linesOf(usage: readonly Usage[] = []): Line[] {
     }))
 }
 
-/** Usage by spender as statements have it; undefined where nobody was named. */
+/** Usage by spender as statements have it; undefined if nobody was named. */
 function spendersOf(lines: readonly Line[]): StatementContent['spenders'] {
   const named = lines.filter(({ name }) => isSpender(name))
   if (named.length === 0) return undefined
@@ -233,7 +233,7 @@ export function taxOf(
   }
 }
 
-/** The balances of accounts by the ledger before a time, except for those of nothing. */
+/** The balances of accounts by the ledger before a time, except zero balances. */
 async function balancesBefore(db: Db, at: number, only: string | undefined): Promise<Map<string, number>> {
   const rows = await db.query({
     sql: `select book, cast(sum(amount) as bigint) as booked from (

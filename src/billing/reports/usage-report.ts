@@ -28,7 +28,7 @@ export function usageDimensionOf(text: string): UsageDimension | undefined {
 export interface Usage {
   /** The key's name, the account, the spender's id, the model or the operation; the beginning of a day or an hour in milliseconds. */
   name: string
-  /** The name in a second dimension; absent where usage is summed by one. */
+  /** The name in a second dimension; absent if usage is summed by one. */
   second?: string
   requests: number
   /** Charges that have not ended. */
@@ -261,7 +261,7 @@ function marginNano({ costNano, costedNano }: Usage): number {
   return costedNano - costNano
 }
 
-/** Usage for operators: with what vendors ask, which is null where it is not known. */
+/** Usage for operators: with what vendors ask, which is null if it is not known. */
 export function usageWithCostJson(used: Usage) {
   const known = hasCost(used)
   return {
@@ -333,7 +333,7 @@ export interface ChargeView {
   heldNano: number
   amountNano: number
   shortfallNano: number
-  /** The vendor's price, for operators only; null where it is not known. */
+  /** The vendor's price, for operators only; null if it is not known. */
   costNano: number | null
   /** The metadata that it is counted by, as JSON; null for none. */
   metadata: string | null

@@ -20,7 +20,7 @@ export type CostConfig = PriceConfig | { upstreams: Record<string, PriceConfig> 
 /** A percentage: `20%`, `12.5%`. */
 const MARKUP = /^(\d{1,4}(?:\.\d{1,4})?)%$/
 
-/** The vendor's prices of a model at one of its upstreams; undefined where they are not known. */
+/** The vendor's prices of a model at one of its upstreams; undefined if they are not known. */
 export function costListOf({ cost }: { cost?: CostConfig }, upstream: string): PriceList | undefined {
   const price = costAt(cost, upstream)
   return price && priceListOf({ price })
@@ -38,7 +38,7 @@ export function isListPrice({ price }: { price?: PriceConfig }): boolean {
   return price?.source !== undefined
 }
 
-/** The vendor's prices of a model by its upstreams, for operators; null where they are not known. */
+/** The vendor's prices of a model by its upstreams, for operators; null if they are not known. */
 export function describeCosts(
   { cost }: { cost?: CostConfig },
   upstreams: readonly string[],

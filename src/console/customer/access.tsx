@@ -1,4 +1,4 @@
-// Who has signed in with keys of a customer, and what operators changed of it.
+// Who has signed in with keys of a customer, and what operators changed.
 
 import { periodQuery } from '../address'
 import { call, hasRole } from '../api'

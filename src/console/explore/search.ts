@@ -26,7 +26,7 @@ const AMOUNT = /^>\s*\$(\d+(?:\.\d{1,9})?)$/
 const NAMED = /^(\w+):(.+)$/
 const METADATA = /^[A-Za-z][\w-]*=.+$/
 
-/** The filters with what was typed, which is added to values that are chosen already. */
+/** The filters, with the typed text added to the values that are already chosen. */
 export function withTyped(filters: Filters, typed: string): Filters {
   const found: Filters = { ...filters }
   const rest: string[] = []

@@ -184,7 +184,7 @@ interface PricedUnit {
   usd: string
 }
 
-/** The cost of a model at each of its upstreams; null where none is configured. */
+/** The cost of a model at each of its upstreams; null if none is configured. */
 type Costs = Readonly<Record<string, PriceTree | null>>
 
 /** The price of each unit next to its cost at each upstream, and what is left of it as a share of the price. */

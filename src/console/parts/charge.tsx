@@ -63,7 +63,7 @@ export function Charge({ charge }: { charge: ChargeJson }) {
   )
 }
 
-/** An amount as a share of another, in brackets; empty where there is nothing to be a share of. */
+/** An amount as a share of another, in brackets; empty if there is nothing to be a share of. */
 function shareOf(part: string, all: string): string {
   const share = texts.share(Number(nanoOf(part)), Number(nanoOf(all)))
   return share && `(${share})`

@@ -150,7 +150,7 @@ export function Field({
 interface DialogProps {
   title: string
   close(): void
-  /** The word on the button that closes it; null where the content has one. */
+  /** The word on the button that closes it; null if the content has one. */
   closing?: string | null
   children: ComponentChildren
 }

@@ -46,7 +46,7 @@ export function Status({ state, children }: { state: string; children?: string }
   )
 }
 
-/** The status of an answer over HTTP. With the code of an error one that had begun well has failed, too. */
+/** The status of an answer over HTTP. A success that has the code of an error has failed, too. */
 export function HttpStatus({ status, error = null }: { status: number | null; error?: string | null }) {
   if (status === null) return <span class="quiet">–</span>
   const hasFailed = status >= 400 || error !== null

@@ -1,5 +1,6 @@
-// A list as a table: columns are data, rows open by a link. A head sorts where the whole list is there. Where the table has no
-// room, columns give way, and each row shows them when it is unfolded. On a narrow screen each row is a block of two lines with
+// A list as a table: columns are data, rows open by a link. A head sorts where the whole list is there. If the table has too
+// little room, columns are hidden, and each row shows them when it is unfolded.
+// On a narrow screen each row is a block of two lines with
 // the same cells. Arrow-like keys j and k go through the rows.
 
 import { type ComponentChildren, cloneElement, isValidElement, type VNode } from 'preact'
@@ -30,7 +31,7 @@ export interface TableProps<Row> {
   keyOf(row: Row): string
   /** Says to screen readers which row a link opens, where its first cell is not a name. */
   rowName?(row: Row): string
-  /** The address that a row opens; absent where there is none. */
+  /** The address that a row opens; absent if there is none. */
   hrefOf?(row: Row): string
   /** The row that is open. */
   openKey?: string | null
@@ -125,7 +126,7 @@ interface Field<Row> {
   column: Column<Row>
   place: number
   cells: readonly ComponentChildren[]
-  /** Values to sort by; undefined where it cannot. */
+  /** Values to sort by; undefined if the column cannot be sorted. */
   values: readonly SortValue[] | undefined
 }
 
@@ -225,7 +226,7 @@ function Cell<Row>({ field: { column }, children }: { field: Field<Row>; childre
   )
 }
 
-/** The values of a column to sort by, one for each row; undefined where it cannot. */
+/** The values of a column to sort by, one for each row; undefined if it cannot be sorted. */
 function valuesOf<Row>(column: Column<Row>, rows: readonly Row[]): SortValue[] | undefined {
   const values = rows.map((row) =>
     column.sort ? column.sort(row) : sortValueOf(column.cell(row), column.isNumber),

@@ -158,7 +158,7 @@ export function openCalls({ turns }: Conversation): readonly ToolCall[] {
   return replies.every(({ state }) => state === 'done') ? replies.flatMap(({ calls }) => calls) : []
 }
 
-/** Tokens that came per second after the first one; null where that is unknown. */
+/** Tokens that came per second after the first one; null if that is unknown. */
 export function tokensPerSecond({ outputTokens, firstMs, totalMs }: ModelReply): number | null {
   if (outputTokens === null || firstMs === null || totalMs === null || totalMs <= firstMs) return null
   return (outputTokens * 1_000) / (totalMs - firstMs)

@@ -14,7 +14,7 @@ export interface Payer {
   until: string
 }
 
-/** The longest that such a key is good for, in milliseconds. */
+/** How long such a key is valid at most, in milliseconds. */
 const LONGEST_MS = 8 * 3_600_000
 /** Requests that may run at a time: of one conversation with several models, and some more. */
 const CONCURRENCY = 8

@@ -46,7 +46,7 @@ interface Descent {
 /** A server that may be used. */
 interface Found {
   url: string
-  /** Undefined where the server knows no timelines, or takes no changes. */
+  /** Undefined if the server knows no timelines, or takes no changes. */
   descent: Descent | undefined
 }
 
@@ -226,7 +226,7 @@ export function hangs(): Error {
   return Object.assign(new Error('the server answers nothing'), { code: 'ERR_POSTGRES_SILENCE_TIMEOUT' })
 }
 
-/** Whether a promoted copy has taken the place of a server. False where it is not known. */
+/** Whether a promoted copy has taken the place of a server. False if it is not known. */
 function isOlder(one: Descent | undefined, other: Descent | undefined): boolean {
   return (
     one !== undefined && other !== undefined && one.system === other.system && one.timeline < other.timeline

@@ -103,7 +103,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
     }
   }
 
-  /** False where the function is missing or not allowed: then each movement is a transaction of its own. */
+  /** False if the function is missing or not allowed: then each movement is a transaction of its own. */
   let hasFunction = true
   const groups = new MovementGroups({
     async call({ names, ends, holds, singles }) {

@@ -179,8 +179,8 @@ begin
 end $$`
 
 /**
- * Settlements and releases. Returns for each what the account paid, or null where the charge is not open with that hold. Of
- * two ends of one charge the first is made.
+ * Settlements and releases. Returns for each what the account paid, or null if the charge is not open with that hold. If a charge
+ * has two ends, the first counts.
  */
 const END = `create function end_charges(list charge_end[]) returns bigint[] language plpgsql as $$
 declare

@@ -25,7 +25,7 @@ interface Waiting {
 
 /** Results of the function (functions.ts), in the order of its lists. */
 interface Answer {
-  /** Amounts that were paid; null where the charge was not open with that hold. */
+  /** Amounts that were paid; null if the charge was not open with that hold. */
   ends: (number | null)[] | null
   /** The name of the guard that missed; null for a hold that was made. */
   holds: (string | null)[] | null

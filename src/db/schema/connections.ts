@@ -5,7 +5,7 @@ import type { Step } from './step'
 export const CONNECTIONS: Step = [
   'create table oauth_clients (id text primary key, name text not null, redirect_uris text not null, created_at bigint not null)',
   'create index oauth_clients_by_age on oauth_clients (created_at)',
-  // Of codes and refresh tokens only hashes. `family_hash` stays while a refresh token is replaced, `refresh_hash` does not.
+  // Codes and refresh tokens are stored only as hashes. `family_hash` stays while a refresh token is replaced, `refresh_hash` does not.
   `create table oauth_grants (
     id text primary key,
     client_id text not null,

@@ -4,7 +4,7 @@
 import { version } from '../../../package.json'
 import { migrations } from './steps'
 
-/** Put in by the build; absent where the program runs from its source. */
+/** Put in by the build; absent if the program runs from its source. */
 declare const GATEWAY_COMMIT: string | undefined
 
 export interface Program {

@@ -1,6 +1,6 @@
 // A step of the schema: statements that run once, in one transaction.
 
-/** A statement that is not the same on all databases; absent where it has nothing to do. */
+/** A statement that is not the same on all databases; absent if it has nothing to do. */
 export interface Variants {
   sqlite?: string
   postgres?: string

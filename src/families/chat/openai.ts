@@ -1,5 +1,5 @@
-// Chat completions of OpenAI-compatible upstreams (POST /v1/chat/completions). The caller's text goes through with
-// single fields edited; the vendor's bytes must never be changed.
+// Chat completions of OpenAI-compatible upstreams (POST /v1/chat/completions). The caller's text passes through with single
+// fields edited; the vendor's bytes must never be changed.
 
 import type { JsonFamily } from '../../contract/family'
 import { completionEdit } from '../completion-edit'

@@ -5,8 +5,8 @@ import { isObject } from '../../lib/objects'
 import { partIn, usageIn } from './answer-parts'
 
 /**
- * Types of chunks in Mistral's lists (`ContentChunk` of @mistralai/mistralai 2.7.0) that become a text and its thinking. Those
- * of references only name documents that the texts are from.
+ * Types of chunks in Mistral's lists (`ContentChunk` of @mistralai/mistralai 2.7.0) that become a text and its thinking. Chunks
+ * of references only name the documents of the texts.
  */
 const AS_TEXT: ReadonlySet<unknown> = new Set(['text', 'thinking', 'reference', 'tool_reference'])
 

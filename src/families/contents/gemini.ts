@@ -1,4 +1,4 @@
-// Contents of Gemini models by their own API. The caller's text goes through with what the model refuses edited, and answers come back
+// Contents of Gemini models by their own API. The caller's text passes through, except what the model refuses, and answers come back
 // with the gateway's id and the figures that are paid. Those are in each event, so each is read and written again; its members are those
 // of the vendor. Unknown fields and parts must never be refused: clients and models know more of them than the gateway.
 

@@ -1,5 +1,5 @@
 // Images of Seedream on Ark: one image or a series, from a text and reference images, whole or as a stream. The
-// caller's text goes through with single fields edited. An image that failed must never be paid for.
+// caller's text passes through with single fields edited. An image that failed must never be paid for.
 
 import { type Static, Type } from '@sinclair/typebox'
 import {

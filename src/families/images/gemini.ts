@@ -1,4 +1,4 @@
-// Images of Gemini models through Google's Interactions API. The caller's text goes through with the model edited; the
+// Images of Gemini models through Google's Interactions API. The caller's text passes through with the model edited; the
 // vendor's bytes come back unchanged, whole or as a stream. It must never let through what would be paid for elsewhere
 // or later than in the answer.
 

@@ -1,5 +1,5 @@
-// Images of GPT image models, and of servers that speak their API (POST /v1/images/generations). The caller's text goes
-// through with single fields edited; the vendor's bytes must never be changed.
+// Images of GPT image models, and of servers that speak their API (POST /v1/images/generations). The caller's text passes through
+// with single fields edited; the vendor's bytes must never be changed.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Call, JsonFamily, Model } from '../../contract/family'

@@ -1,4 +1,4 @@
-// Messages of Anthropic-format upstreams (POST /v1/messages). The caller's text and beta headers go through; only the
+// Messages of Anthropic-format upstreams (POST /v1/messages). The caller's text and beta headers pass through; only the
 // model is replaced. Unknown fields, blocks and events must never be refused: clients and models know more of them than
 // the gateway.
 

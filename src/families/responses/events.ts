@@ -43,7 +43,7 @@ export interface OpenCall {
   place: number
   item: OutputItem
   origin: ToolOrigin
-  /** All that came of its arguments. */
+  /** The arguments that have arrived. */
   text: string
   beforeDelta: string
 }

@@ -1,5 +1,5 @@
-// The fields of a response that the schema does not name: those that vendors bill apart, those that name what a vendor
-// keeps, and others that they know. Data only: the families must decide what is done with a field.
+// The fields of a response that the schema does not name: those that vendors bill separately, those that refer to data kept by a
+// vendor, and others that they know. Data only: the families must decide what is done with a field.
 
 import type { FieldRule } from '../../contract/family'
 import {

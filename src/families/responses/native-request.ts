@@ -1,5 +1,5 @@
 // The request that a vendor of responses is sent: whole, never kept there, and without what only this gateway or
-// another vendor can read. Items must go through as they are, reasoning above all: a vendor refuses it after any change.
+// another vendor can read. Items must pass unchanged, reasoning above all: a vendor refuses it after any change.
 
 import { compatibleCall } from '../../contract/call'
 import type { Call, Model, ParsedRequest } from '../../contract/family'

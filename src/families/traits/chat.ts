@@ -65,7 +65,7 @@ function wordEffort(edit: OpenEdit, request: object, model: Model): void {
   const isOff = effort === 'none' && isForm && canBeOff(traits)
   if (family.operation === 'chat' && !isOff) {
     checkOwnEffort(model, effort, 'reasoning_effort')
-    // Of two that say the same, the one that is the model's.
+    // If two say the same, the model's wins.
     if (thinking !== 'never' && asObject(asked).type !== undefined) {
       if (forms[0] === 'effort') edit.drop.push('thinking')
       else if (efforts === undefined) edit.drop.push('reasoning_effort')

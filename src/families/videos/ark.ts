@@ -1,5 +1,5 @@
 // Videos of Seedance on Ark: first and last frame, reference images, videos and audio, drafts, seeds. The body and the
-// task have the vendor's own form and go through. A setting that is billed must never reach the vendor unread.
+// task have the vendor's own form and pass unchanged. A setting that is billed must never reach the vendor unread.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { nativeCall } from '../../contract/call'

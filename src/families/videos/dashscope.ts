@@ -1,5 +1,5 @@
 // Videos of Wan and related models on DashScope, `vidw*` in gateway.config.ts. `input` and `parameters` are the
-// vendor's own and go through byte for byte; the fields next to them say what is billed. Both must never disagree, and
+// vendor's own and pass byte for byte; the fields next to them say what is billed. Both must never disagree, and
 // billed settings missing in `parameters` are added. The vendor hardly checks a submit: most errors are reported with the failed
 // task.
 

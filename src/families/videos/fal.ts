@@ -219,7 +219,7 @@ function stateOf(reply: object): TaskOutcome | undefined {
   const { status, queue_position: position } = reply as Reply
   // A body without a status is an error about the poll, not about the task.
   if (textOf(status) === undefined) return undefined
-  // The addresses of the request, and logs of the vendor's machine, are of no use to a caller.
+  // The addresses of the request, and logs of the vendor's machine, are useless to a caller.
   return {
     status: 'submitted',
     document: { status, ...(position !== undefined && { queue_position: position }) },

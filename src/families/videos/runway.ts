@@ -282,7 +282,7 @@ function failureOf(task: Reply): TaskOutcome {
   }
 }
 
-/** Credits for a second of output, of input, and for a reference picture. Of one resolution: the empty name. */
+/** Credits for a second of output, of input, and for a reference picture. For a single resolution: the empty name. */
 interface Credits {
   output: Readonly<Record<string, number>>
   input?: Readonly<Record<string, number>>

@@ -40,7 +40,7 @@ export interface Spend {
   totalNano: number
 }
 
-/** Amounts that were paid since the beginnings of this day, week and month in UTC, and ever. */
+/** Amounts that were paid since the start of this day, week and month in UTC, and in total. */
 export async function spendTotals(
   db: Db,
   of: { keyId?: string; account?: string },

@@ -1,5 +1,5 @@
-// The form of an operation of the callers' API next to those that are paid: what a holder of a key reads, keeps and changes,
-// and what may be read without one.
+// The form of an unpaid operation of the callers' API: what a holder of a key reads, keeps and changes, and what may be read
+// without a key.
 // Its routes, its checks, its document and the types of the console are made from the list of them (operations/index.ts).
 //
 // To add one: write its rules where they belong, as a function that throws a GatewayError; describe it with

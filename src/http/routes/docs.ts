@@ -8,7 +8,7 @@ import { errorResponse } from '../errors'
 import type { DocsPage, DocsWorld } from './docs-page'
 
 export function docsRoutes(world: DocsWorld & Pick<System, 'newId' | 'log'>, version: string) {
-  /** The page of each catalogue: another one comes with a reload. */
+  /** The page of each catalogue: a reload brings another one. */
   let made = new WeakMap<Catalogue, Promise<DocsPage>>()
 
   function pageOf(catalogue: Catalogue): Promise<DocsPage> {

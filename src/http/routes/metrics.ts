@@ -1,5 +1,5 @@
-// GET /metrics: what a monitoring system reads. With a token nobody reads without it; without one the configuration has
-// made sure that only this machine can ask.
+// GET /metrics: what a monitoring system reads. If a token is set, metrics are read only with it; otherwise the configuration
+// allows only this machine to ask.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Elysia } from 'elysia'

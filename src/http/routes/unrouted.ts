@@ -74,7 +74,7 @@ function nearestOf(routes: readonly Route[], method: string, pathname: string): 
     if (route.method === 'OPTIONS' || NOT_SHOWN.test(route.path)) continue
     const words = wordsOf(route.path)
     const common = words.filter((word) => asked.some((other) => isAlike(word, other))).length
-    // Of equals the one of the same method, and then the one with fewest other words.
+    // Among equals, the one with the same method wins, and then the one with the fewest other words.
     const score = common === 0 ? 0 : common * 100 + (route.method === method ? 50 : 0) - words.length
     if (score > most) [nearest, most] = [route, score]
   }

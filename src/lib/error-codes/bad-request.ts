@@ -1,4 +1,4 @@
-// The codes of errors that come with 400: what each means, and what helps. ../error-codes.ts has all others.
+// The codes of errors with status 400: what each means, and what helps. ../error-codes.ts has all others.
 
 /** Whether a repeat helps, where the status of an error says otherwise. */
 export type Repeat = 'yes' | 'no' | 'as `x-should-retry` says'

@@ -71,7 +71,7 @@ async function callAll(
     if (made.length === 0) throw failures[0]
     return made
   } catch (error) {
-    // The rest is of no use: another model of a route makes calls of its own.
+    // The rest is useless: another model of a route makes its own calls.
     queue.length = 0
     throw error
   }
@@ -117,7 +117,7 @@ async function answerStreams(
     if (responses.every((each) => isEventStream(each) || each.header('content-type') === null)) {
       const [first, ...others] = responses.map(({ body }) => body)
       const source = first && others.length === 0 ? first : mergeStreams(responses.map(({ body }) => body))
-      // Of several candidates each has a beginning of its own.
+      // Each of several candidates has its own beginning.
       const body = calls.length > 1 ? source : await startOfStream(line, reservation, source, caller)
       return await answerStream(line, reservation, body, done, calls.length)
     }
@@ -132,7 +132,7 @@ async function answerStreams(
       calls.length,
     )
   } catch (error) {
-    // The other streams are of no use any more.
+    // The other streams are useless now.
     for (const each of sent) each.then(({ response }) => response.body.cancel()).catch(() => {})
     done()
     throw error

@@ -14,7 +14,7 @@ export interface WaitingCaller {
 }
 
 export class Backlog {
-  /** Bytes by caller. Who has waited longest, without taking anything, is first. */
+  /** Bytes by caller. The caller that has waited longest without taking anything is first. */
   private readonly waiting = new Map<WaitingCaller, number>()
   private bytes = 0
 

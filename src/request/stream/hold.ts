@@ -33,7 +33,7 @@ const LEAST_STEP_TOKENS = 64
  * counted: a count takes longer than relaying it.
  */
 const UNCOUNTED_BYTES = 4
-/** The share of what is held that may stay unused where the money ends, so that the last tokens are not counted one by one. */
+/** The share of a hold that may stay unused when the money ends, so that the last tokens are not counted one by one. */
 const UNUSED_SHARE = 1 / 64
 
 /** The output of a stream that can be cut, and how many tokens of each candidate are held at a time. */

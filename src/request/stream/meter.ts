@@ -345,7 +345,7 @@ class PassingMeter implements StreamMeter {
     // Before any output a figure of zero is right.
     const isDoubtful = usage !== undefined && !figures && this.tally.hasOutput()
     const isCorrected = follower?.withUsage !== undefined && (figures !== undefined || isDoubtful)
-    // An error is shown whatever figures come with it.
+    // An error is shown whatever figures it has.
     if (usage?.kind === 'separate' && (hideUsage || (isDoubtful && isCorrected)) && !isError) return ''
     if (reading.end !== 'failed-disguised') {
       const plainOf = isCorrected || hasList(event) ? this.plainAnswer : undefined

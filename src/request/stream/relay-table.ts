@@ -17,7 +17,7 @@ export type RelayState =
   | 'draining-short'
   /** The closing event has come and is held back until the answer is settled. */
   | 'closing'
-  /** The closing events are held back or still to be written, and nothing more comes of the vendor. */
+  /** The closing events are held back or still to be written, and the vendor sends nothing more. */
   | 'closing-ended'
   /** The answer is settled and the closing event sent; the vendor has not closed its stream yet. */
   | 'closed'

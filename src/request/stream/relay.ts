@@ -16,7 +16,7 @@ import { RelayTimes } from './relay-times'
 
 export interface RelayOptions {
   meter: StreamMeter
-  /** Absent where output is not paid for. */
+  /** Absent if output is not paid for. */
   hold?: StreamHold | undefined
   model: Model
   /** True if the stream is read on when the caller leaves, for the vendor's true usage. */

@@ -35,7 +35,7 @@ const BYTES_FOR_TOKEN = 8
 
 export interface TallyOptions {
   model: Model
-  /** Output tokens that are held. Absent where output is not paid for: then none are counted on their way. */
+  /** Output tokens that are held. Absent if output is not paid for: then none are counted on their way. */
   hold?: { readonly heldTokens: number } | undefined
   /** The vendor's figures, or `invalid` if this request cannot have used them. */
   judge(usage: ReportedUsage): ReportedUsage

@@ -37,7 +37,7 @@ export const google: UpstreamKind = {
       why: 'the vendor of this model refuses it',
       instead: "Use 'reasoning_effort' in its place.",
       always: true,
-      // Of a responses request it is translated.
+      // For a responses request it is translated.
       unless: ({ family }) => family.operation !== 'chat',
     },
   ],

@@ -41,7 +41,7 @@ export const groq: UpstreamKind = {
       why: 'the vendor of this model refuses it',
       instead: "Use 'reasoning_effort' in its place.",
       always: true,
-      // Of a responses request it is translated.
+      // For a responses request it is translated.
       unless: ({ family }) => family.operation !== 'chat',
     },
     { field: 'n', plain: [1], why: 'the vendor of this model gives one answer to a request', always: true },

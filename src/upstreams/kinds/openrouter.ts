@@ -170,7 +170,7 @@ function listOf(
   return { price: { ...usual, ...Object.fromEntries(above) } }
 }
 
-/** The amount of a key in a table, or of what it is counted as there. */
+/** The price under a key of a table, or under the key that it is counted as there. */
 function amountFor(table: Amounts, key: string): bigint {
   const other = FALLBACKS[key]
   return table[key] ?? (other === undefined ? 0n : amountFor(table, other))

@@ -12,7 +12,7 @@ interface GeneratedStream {
   /** Without an id where the server gives none. */
   calls: { id: string | undefined; name: string; arguments: string }[]
   stopReason: string
-  /** Undefined where the vendor sends no figures. */
+  /** Undefined if the vendor sends no figures. */
   usage: { input: number; cached: number; output: number; thinking: number } | undefined
 }
 

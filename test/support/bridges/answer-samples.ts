@@ -16,7 +16,7 @@ export interface StreamSample {
   label: string
   /** The data of each event: JSON, or a text that is none. */
   events: readonly Json[]
-  /** Absent where the stream is too odd to be measured. */
+  /** Absent if the stream is too odd to be measured. */
   reported?: AnswerWords
 }
 

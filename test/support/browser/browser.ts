@@ -54,7 +54,7 @@ export async function openBrowser(): Promise<Browser> {
   return browser
 }
 
-/** Why no browser starts on this machine; undefined where one does. Whoever runs all tests finds it out once for all. */
+/** Why no browser starts on this machine; undefined if one does. Whoever runs all tests finds it out once for all. */
 export async function browserFault(): Promise<string | undefined> {
   const known = process.env.TEST_BROWSER_FAULT
   if (known !== undefined) return known === '' ? undefined : known

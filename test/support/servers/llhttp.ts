@@ -5,7 +5,7 @@ const wasmBase64: string = require('undici/lib/llhttp/llhttp-wasm.js')
 
 /** Result of llhttp for the bytes of a connection, up to the end of the first final response. */
 export interface Reference {
-  /** The number of bytes up to the response's end; undefined where it did not end. */
+  /** The number of bytes up to the response's end; undefined if it did not end. */
   end: number | undefined
   /** The response is whole once the connection closes. */
   endsByClose: boolean

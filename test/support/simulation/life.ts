@@ -9,7 +9,7 @@ export interface Life {
   isPaused(): boolean
   wasPausedSince(moment: number): boolean
   crash(): void
-  /** False where its last pause is not long ago: holds and leases need not outlive several of them. */
+  /** False if its last pause is not long ago: holds and leases need not outlive several of them. */
   pause(milliseconds: number): boolean
   /** Resolves when the process is awake, and never after it has died. */
   alive<Result>(work: Promise<Result>): Promise<Result>

@@ -90,7 +90,7 @@ export class CompletionWriter implements AnswerWriter {
     Object.assign(this.ending, end)
   }
 
-  /** Why the answer ended. A call of a tool is to be made even if a vendor says that it ended by itself. */
+  /** Why the answer ended. A call of a tool has to be made even if the vendor reports a normal end. */
   get finishReason(): string {
     const { stop } = this.ending
     if (stop === 'refusal' || stop === 'filter') return 'content_filter'

@@ -25,7 +25,7 @@ export function readMessages(body: MessagesBody, model: Model): Conversation {
       'integer_below_min_value',
     )
   }
-  // Of several faults the one of the messages is named.
+  // If there are several faults, that of the messages is named.
   const turns = turnsOf(body)
   const tools = (body.tools ?? []).map((tool, index) => toolOf(tool as Fields, `tools[${index}]`))
   const { tool_choice: choice } = body
@@ -38,7 +38,7 @@ export function readMessages(body: MessagesBody, model: Model): Conversation {
     parallelCalls: tools.length > 0 && alone !== undefined && alone !== null ? !alone : undefined,
     settings: settingsOf(body, model),
     ...cacheMarkOf(body),
-    // Of other protocols Converse alone has the highest effort of this vendor.
+    // Converse is the only other protocol with the highest effort of this vendor.
     ...(effortIn(body) === 'max' && { extra: { converse: { outputConfig: { effort: 'max' } } } }),
   }
 }

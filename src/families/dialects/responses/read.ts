@@ -15,7 +15,7 @@ export function readResponses(given: ResponsesBody): Conversation {
   const input = readInput(body)
   const { list } = flatToolsOf(body)
   const choice = callersChoice(body)
-  // Of the tools that may be called, none is served.
+  // None of the tools that may be called is served.
   const lacksTools = choice?.allowed?.length === 0
   return {
     turns: [...instructionsOf(body), ...input.turns],

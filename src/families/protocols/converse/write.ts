@@ -47,7 +47,7 @@ function systemBlocks(conversation: Conversation, model: Model): Fields[] {
 
 /** Sampling, within the bounds of Converse: a temperature above 1 is refused (mnfst/modelparams.dev#305, 2026-08-19). */
 function samplingOf({ temperature, topP, stop }: Settings, model: Model): Fields {
-  // Of two that exclude each other, the one that changes nothing is left out.
+  // If two exclude each other, the one without effect is left out.
   const isPlain = !model.traits.bothSampling && (temperature ?? 0) >= 1 && topP !== undefined && topP < 1
   const texts = stop.filter((text) => isStop(text, model))
   return {

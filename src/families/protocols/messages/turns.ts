@@ -39,7 +39,7 @@ export function messagesOf(conversation: Conversation, model: Model, options: Wr
     said: ({ parts }) => parts.map(partBlock),
     instruction: (text) => [{ type: 'text', text }],
     assistant({ steps }) {
-      // Thinking that led to nothing is of no use.
+      // Thinking that led to nothing is useless.
       const speaks = steps.some(({ kind }) => kind !== 'reasoning')
       const think = (step: ReasoningStep) => thinkingOf(step, isCarried, model, options)
       return speaks ? steps.flatMap((step) => stepBlocks(step, think)) : []

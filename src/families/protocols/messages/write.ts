@@ -44,7 +44,7 @@ export function writeMessages(conversation: Conversation, model: Model, options:
   }
 }
 
-/** The request without thinking that cannot be opened. Earlier thinking is of no use to an answer without any. */
+/** The request without thinking that cannot be opened. Earlier thinking is useless to an answer without any. */
 function withReadThinking(request: MessagesBody, { settings }: Conversation): MessagesBody {
   const isOff = settings.reasoning.isCarried && request.thinking?.type === 'disabled'
   const isKept = (block: { type: string }) =>

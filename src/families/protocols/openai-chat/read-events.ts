@@ -93,7 +93,7 @@ export class ChatReader implements AnswerReader {
     const { thinking, text, refusal, calls } = part
     this.noteEnd(choice)
     const needsCarrier = this.kept.take(part)
-    // What comes with a call is kept before it, in the thinking that led to it.
+    // Text of an event with a call is kept before it, in the thinking that led to it.
     const pieced = new Set(calls.map((piece) => this.addPiece(piece)))
     this.say('thinking', thinking)
     if (needsCarrier) this.carry()

@@ -21,7 +21,7 @@ const mistralVectors = {
 }
 const VOYAGE_LENGTHS = [256, 512, 1024, 2048]
 
-/** Models that make vectors. Of a Voyage model without a row, the family takes the least limit of a call. */
+/** Models that make vectors. For a Voyage model without a row, the family uses the lowest limit per call. */
 export const embeddingModels: readonly KnownModel[] = [
   { names: ['text-embedding-3-small'], dimensions: { min: 1, max: 1536 }, ...openaiVectors },
   { names: ['text-embedding-3-large'], dimensions: { min: 1, max: 3072 }, ...openaiVectors },

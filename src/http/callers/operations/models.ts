@@ -246,7 +246,7 @@ function modelInAddress({ world: { catalogue }, key, params }: CallerContext): L
   return model
 }
 
-/** Cards that were made, by catalogue and plan: others come with a reload. */
+/** Cards that were made, by catalogue and plan: a reload brings others. */
 const made = new WeakMap<Catalogue, WeakMap<object, Map<string, ModelCard | undefined>>>()
 
 function cardsFor({ world: { catalogue }, key }: CallerContext) {

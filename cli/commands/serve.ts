@@ -169,7 +169,7 @@ async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeC
   return { stopped, closeControl }
 }
 
-/** Says where it serves, and what is to be known of it. */
+/** Prints its address, and what its operator should know. */
 function introduce(server: Server, setting: Setting, sockets: ReturnType<typeof openSockets>): void {
   for (const warning of [
     permissionWarning(setting.dataDir),

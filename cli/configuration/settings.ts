@@ -152,7 +152,7 @@ async function configWithoutFile(failure: NotLoaded, flags: SettingsFlags): Prom
   const dataDir = dataDirOf(flags)
   if (!config.database && !flags.sandbox && mayName(file, text, 'database'))
     throw new CommandFailed(
-      `${message} It may name a database: set GATEWAY_DATABASE_URL to work on that one, or mend the file.`,
+      `${message} It may name a database: set GATEWAY_DATABASE_URL to work on that one, or fix the file.`,
     )
   if (!config.database && !existsSync(databaseFile(dataDir))) throw failure
   const why = config.database ? 'GATEWAY_DATABASE_URL names it' : 'the file names no other database'

@@ -2,7 +2,7 @@
 
 export interface Finding {
   check: string
-  /** `broken`: requests fail, or will soon. `warning`: it works, and should be mended. */
+  /** `broken`: requests fail, or will soon. `warning`: it works, and should be fixed. */
   state: 'ok' | 'warning' | 'broken'
   found: string
   /** The cure as a sentence; null if nothing is wrong. */

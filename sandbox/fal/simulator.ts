@@ -7,7 +7,7 @@ import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { cancel, type JobState, jobId, newJob, stateOf, VIDEO_FILE } from '../video-jobs'
 
 interface Endpoint {
-  /** The values of `duration`; none for an endpoint that takes none. */
+  /** The values of `duration`; none for an endpoint without it. */
   durations: readonly unknown[]
   resolutions?: readonly string[]
   /** Fields that it cannot do without. */

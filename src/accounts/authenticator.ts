@@ -19,7 +19,7 @@ import {
 import { SessionToken, useSession } from './sessions'
 import { findSpenderByHash, type Spender } from './spenders'
 
-/** Longest age of a cached key, in milliseconds: every node refuses a revoked key within this time. */
+/** Maximum age of a cached key, in milliseconds: every node refuses a revoked key within this time. */
 const CACHE_MS = 500
 const CACHE_ENTRIES = 10_000
 
@@ -178,7 +178,7 @@ export function withSpender(key: Key, spender: Spender): Key {
 /** How often it is looked whether more keys have been imported, in milliseconds. */
 const IMPORTS_MS = 10_000
 
-/** Whether a hash is that of an imported key. However many are asked for, the database is asked rarely. */
+/** Whether a hash is that of an imported key. The database is queried rarely, however many are checked. */
 function importsOf(db: Db, monotonic: () => number): (hash: string) => Promise<boolean> {
   let hashes = new Set<string>()
   let lookedAt = Number.NEGATIVE_INFINITY

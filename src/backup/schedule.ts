@@ -181,7 +181,7 @@ export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
   }
 
   let running: Promise<BackupReport> | undefined
-  /** One at a time: whoever asks while one is made gets that. */
+  /** One at a time: further requests wait for the one that is being made. */
   function makeOne(config: Config, startedAt: number): Promise<BackupReport> {
     running ??= make(config, startedAt).finally(() => {
       running = undefined

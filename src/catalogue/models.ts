@@ -157,7 +157,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     upstream,
     upstreamModel,
     share,
-    // Not the name of the upstream, which is the operator's own affair.
+    // Not the name of the upstream, which is private to the operator.
     ownedBy: entry.ownedBy ?? upstream.kind,
     ...(retirement && { retirement }),
     isListPrice: isListPrice(entry),

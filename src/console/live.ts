@@ -9,7 +9,7 @@ type LiveEvent = 'overview' | 'request' | 'task'
 
 /** How many events of a kind have come: what depends on it asks again. */
 const counts = { overview: signal(0), request: signal(0), task: signal(0) }
-/** Events that come together are one, in milliseconds. */
+/** Events within this time are one, in milliseconds. */
 const GATHER_MS = 500
 
 const watchers = signal(0)

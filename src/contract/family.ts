@@ -251,9 +251,9 @@ export type Family<Body = unknown> =
   | SpeechFamily<Body>
   | TaskFamily<Body>
 
-/** The output tokens that a request can use, each candidate as many. */
+/** The output tokens that each candidate of a request can use. */
 export interface OutputTokens {
-  /** Most of each candidate, by the request or the model; Infinity without a limit. */
+  /** Most tokens per candidate, by the request or the model; Infinity without a limit. */
   most: number
   /** Fewest of each candidate that an answer of use has, such as those of its thinking. */
   least: number

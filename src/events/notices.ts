@@ -67,7 +67,7 @@ const noticed: Readonly<Record<string, Noticed>> = {
     lastsMs: DAY_MS,
     endedBy: 'payment_credited',
   },
-  // Lasts longer than the day in its subject, so that a node with a slow clock does not report it again.
+  // Kept for longer than the day in its subject, so that a node with a slow clock does not report it again.
   price_drift: {
     type: 'price.drift',
     subject: { fields: ['model', 'day'] },

@@ -58,8 +58,8 @@ export function userMessagesOf(items: readonly Item[]): Item[] {
 }
 
 /**
- * The answer to a request of a compaction, made from the response with the summary. A summary that was cut is not given: it
- * would replace content that it does not cover. Throws if there is no text.
+ * The answer to a request of a compaction, made from the response with the summary. A truncated summary is not returned: it would
+ * replace content that it does not cover. Throws if there is no text.
  */
 export function compactionOf(
   response: object,

@@ -74,7 +74,7 @@ export class ListeningSide {
     }
   }
 
-  /** Takes another certificate from the files of the configuration. */
+  /** Loads the certificate from the files of the configuration again. */
   async renew(): Promise<void> {
     const { config, log } = this.world
     if (!config.server?.tls || Bun.deepEquals(this.settings.tls, certificateOf(config.server.tls))) return

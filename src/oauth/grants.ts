@@ -108,7 +108,7 @@ export async function exchangeCode(
   end: EndGrant,
 ): Promise<IssuedTokens> {
   const grant = await findGrant(db, 'code_hash = $1', hashSecret(code))
-  // What another program shows is not its own, and must not end what the true one has.
+  // Another program may present the same secret, and must not end what the real one has.
   if (!grant || grant.clientId !== clientId) throw notValid('code')
   if (grant.codeUsedAt !== null) {
     await end(grant.spenderId, 'code_used_twice')

@@ -33,7 +33,7 @@ export function refuserOf(error: unknown): Refuser {
   return vendorStatus !== null || operatorRefusal !== null || VENDOR_FAULTS.has(code) ? 'vendor' : 'gateway'
 }
 
-/** Who caused a logged request to fail: a refusal by the gateway that the caller can mend is the caller's. */
+/** Who caused a logged request to fail: a refusal by the gateway that the caller can fix is the caller's. */
 export function refuserOfRow({ refusedBy, status }: Pick<RequestLogRow, 'refusedBy' | 'status'>): Refuser {
   if (refusedBy === null || refusedBy === 'gateway')
     return status >= 400 && status < 500 ? 'caller' : 'gateway'

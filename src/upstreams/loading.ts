@@ -1,6 +1,6 @@
 // Servers of models that are loading one, by what they answer: llama.cpp refuses every request until its model is there
 // (https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md, "Loading model"), and Hugging Face names the seconds
-// that it takes (huggingface/transformers#23793, `estimated_time`). Pure. It must never take a busy server for one that loads.
+// that it takes (huggingface/transformers#23793, `estimated_time`). Pure. It must never mistake a busy server for one that is loading.
 
 import { asObject } from '../lib/objects'
 

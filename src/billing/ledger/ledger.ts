@@ -277,7 +277,7 @@ async function paidParameters(db: Db, charge: Charge): Promise<Value[]> {
   return [await firstPositionSince(db, charge.createdAt), charge.id, lateId(charge)]
 }
 
-/** A guard that misses if an answer is paid. */
+/** A guard that fails if an answer is paid. */
 async function unlessPaid(db: Db, charge: Charge): Promise<Statement> {
   const parameters = await paidParameters(db, charge)
   return { sql: `select 1 as free where not exists (select 1 ${PAID})`, parameters, guard: true }

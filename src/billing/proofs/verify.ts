@@ -58,7 +58,7 @@ export async function verify(db: Db, options: VerifyOptions): Promise<Verificati
   const result = isWhole
     ? await verifyAll(db, closings, checkpoints, to, options)
     : await verifySince(db, last, to, options)
-  // What was closed while it was read is missing in what was read.
+  // Charges that were closed during the reading are missing from it.
   if ((await closedPart(db)).position !== (closings.at(-1)?.position ?? 0)) return verify(db, options)
   const { sums, hash, ...verification } = result
   verification.problems.unshift(...problems)

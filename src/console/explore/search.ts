@@ -51,7 +51,7 @@ export function valuesOf(filter: string | undefined): string[] {
   return (filter ?? '').split(',').filter((value) => value !== '')
 }
 
-/** A filter with a value more, or without it if it had it; undefined for none. */
+/** A filter with one more value, or without it if it had it; undefined for none. */
 export function toggled(filter: string | undefined, value: string): string | undefined {
   return [...new Set(valuesOf(filter)).symmetricDifference(new Set([value]))].join(',') || undefined
 }

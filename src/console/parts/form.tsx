@@ -200,7 +200,7 @@ export function Danger({ action, title, children, nameToType, act, onDone }: Dan
         <Dialog title={title} close={() => setOpen(false)} closing={null}>
           <div class="consequence">{children}</div>
           <Form
-            // The word that asked promised a question; this one acts.
+            // The first button promised a question; this one acts.
             action={action.replace(/…$/, '')}
             isDanger
             aside={

@@ -273,7 +273,7 @@ begin
 end $$`
 
 /**
- * A whole group. Its settings keep the plans as they were meant, whatever the tables held when they were made: rows are found by
+ * A whole group. Its settings enforce the intended plans, whatever the tables held when these were made: rows are found by
  * bitmaps of an index, which need a condition. With plain index scans the server reads the whole index of open charges once it has
  * seen the table nearly empty.
  */

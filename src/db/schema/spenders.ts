@@ -3,7 +3,7 @@
 import type { Step } from './step'
 
 export const SPENDERS: Step = [
-  // `hash` is that of a token's secret. A budget without a period is that of its whole life. `ended_at`: a token was revoked.
+  // `hash` is that of a token's secret. A budget without a period covers its whole life. `ended_at`: a token was revoked.
   `create table spenders (
     id text primary key,
     key_id text not null,

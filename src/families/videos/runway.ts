@@ -415,7 +415,7 @@ function plainBody(request: PlainRequest, model: Model): Record<string, unknown>
   const priced = asked && nearestResolution(asked, model)
   const takesResolution = TAKES_RESOLUTION.test(model.upstreamModel)
   const frame = frameOf(priced ?? asked).split(':')
-  // A frame that is higher than wide is the same one turned.
+  // A frame that is taller than wide is the same frame, rotated.
   const ratio = (size && size.height > size.width ? frame.reverse() : frame).join(':')
   return {
     promptText: text,

@@ -126,7 +126,7 @@ type Row = Partial<Record<RelayEvent, RelayStep>>
 /** A step of the table. An action that may cause the next event immediately is last. */
 const to = (state: RelayState, ...actions: RelayAction[]): RelayStep => ({ to: state, actions })
 
-/** Steps of states in which the caller is there and the answer is not complete. */
+/** Steps of states in which the caller is connected and the answer is incomplete. */
 const flowing = {
   left: to('failing', 'forgetCaller', 'abort', 'settleLeft'),
   broke: to('failing', 'abort', 'settleCut'),

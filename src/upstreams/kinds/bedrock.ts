@@ -20,7 +20,7 @@ const DEFAULT_REGION = 'us-east-1'
 const CREDENTIALS = /^((?:AKIA|ASIA)[A-Z0-9]{8,}):([^:]+)(?::(.+))?$/
 /** Statuses of Bedrock's own for a model that takes too long, and for one that fails. */
 const USUAL_STATUS: Readonly<Record<number, number>> = { 408: 504, 424: 502 }
-/** Refusals with the status of a caller's mistake that only the operator can mend. */
+/** Refusals with the status of a caller's mistake that only the operator can fix. */
 const OPERATORS = /model identifier is invalid|on-demand throughput|end of its life|security token|signature/i
 /**
  * The quota of the operator's account, with the status of a caller's mistake. It "can be resubmitted later", as

@@ -1,5 +1,5 @@
-// Settings of a response as bridges read them: how long to think, the format of the answer, and the user. What has
-// no meaning behind a bridge must be refused by its place, not guessed.
+// Settings of a response as bridges read them: how long to think, the format of the answer, and the user. A value without meaning
+// behind a bridge must be refused with its place, never guessed.
 
 import { invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'

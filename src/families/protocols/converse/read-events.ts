@@ -9,7 +9,7 @@ import { asReported, converseEnd, reportedUsage, stopOf } from './read'
 
 type Fields = Record<string, unknown>
 
-/** A block that is open: the vendor's number for it, and what is signed of it. */
+/** An open block: the vendor's number for it, and its signed part. */
 interface OpenBlock {
   place: unknown
   kind: AnswerItem['kind'] | 'redacted'

@@ -11,7 +11,14 @@ import type { Db, Statement } from '../../src/db/db'
 import { clearCodec } from '../../src/db/encryption/codec'
 import { migrate } from '../../src/db/migrations'
 import { databaseKinds, openAddress, openTestDatabase, postgresUrl } from '../support/databases/databases'
-import { countersOf, makeCharge, makeKey, makeSettlement, START } from '../support/databases/ledger-rows'
+import {
+  countersOf,
+  makeCharge,
+  makeKey,
+  makeSettlement,
+  makeSpender,
+  START,
+} from '../support/databases/ledger-rows'
 import { TABLES as WITH_TABLES } from '../support/databases/postgres'
 import { waitFor } from '../support/gateway'
 import { createRandom, type Random, seedOf } from '../support/random'
@@ -191,6 +198,13 @@ const COMMON = [
   ...['balance', 'rate', 'concurrency', 'budget', 'account budget', 'idempotency'].map(
     (name) => `hold: {"refusedBy":"${name}"}`,
   ),
+  'hold of a spender: {"held":true}',
+  ...['balance', 'spender rate', 'spender budget', 'account budget'].map(
+    (name) => `hold of a spender: {"refusedBy":"${name}"}`,
+  ),
+  'settle of a spender: {"paidNano":n,"shortfallNano":n}',
+  'release of a spender: true',
+  'extend: {"refusedBy":"spender budget"}',
   'hold with more: {"held":true}',
   'settle: {"paidNano":n,"shortfallNano":n}',
   'settle: undefined',
@@ -206,6 +220,13 @@ const LIMITS = [
   { requestsPerMinute: 9, concurrency: 3 },
   { tokensPerMinute: 2_000, budgetNano: 40_000, budgetPeriod: 'day' },
   { requestsPerMinute: 400, concurrency: 2, budgetNano: 1_500, budgetPeriod: 'month' },
+] as const
+
+/** Limits of those who spend with a key of each account, which has none itself. */
+const SPENDERS = [
+  { budgetNano: 2_500, budgetPeriod: 'day' },
+  { requestsPerMinute: 3, budgetNano: 40_000, budgetPeriod: null },
+  { budgetNano: 9_000, budgetPeriod: 'month' },
 ] as const
 
 /** Budgets of the accounts, which all keys of each share. */
@@ -224,7 +245,7 @@ async function prepare(db: Db): Promise<void> {
   const references = referencesOf(db)
   for (const account of ACCOUNTS) {
     // What is met for the first time is written before its movement, which then comes into a later group.
-    for (const keyId of [`${account} free`, `${account} limited`]) {
+    for (const keyId of [`${account} free`, `${account} limited`, `${account} shared`]) {
       const charge = makeCharge(0, { account, keyId })
       await references.priceListId(charge.pricesJson)
       await references.usage(await references.seriesId(charge), USAGE)
@@ -234,10 +255,15 @@ async function prepare(db: Db): Promise<void> {
 
 /** Random requests of few accounts and keys, so that they meet each other and their limits. */
 class Requests {
-  private readonly keys = ACCOUNTS.flatMap((account, index) => [
-    makeKey({ id: `${account} free`, account, accountBudget: BUDGETS[index] ?? null }),
-    makeKey({ id: `${account} limited`, account, accountBudget: BUDGETS[index] ?? null, ...LIMITS[index] }),
-  ])
+  private readonly keys = ACCOUNTS.flatMap((account, index) => {
+    const shared = { account, accountBudget: BUDGETS[index] ?? null }
+    const spender = makeSpender({ id: `${account} spender`, kind: 'user', ...SPENDERS[index] })
+    return [
+      makeKey({ id: `${account} free`, ...shared }),
+      makeKey({ id: `${account} limited`, ...shared, ...LIMITS[index] }),
+      makeKey({ id: `${account} shared`, ...shared, spender }),
+    ]
+  })
   private now = START
   private count = 0
   private open: Charge[] = []
@@ -279,12 +305,12 @@ class Requests {
       const value = `key ${random.below(30)}`
       conditions.push(claimKey({ account: key.account, value, requestHash: 'hash' }, charge.id, now))
     }
-    const { name, also } = this.more(false)
+    const { name, also } = charge.spender ? ofSpender() : this.more(false)
     this.open.push(charge)
     const minute = String(charge.windowMinute ?? '~')
     return {
       name: `hold${name}`,
-      order: also.length > 0 ? [2] : [1, charge.account, charge.keyId, minute],
+      order: name ? [2] : [1, charge.account, charge.keyId, minute],
       run: (db) => hold(db, charge, conditions, also),
     }
   }
@@ -293,7 +319,7 @@ class Requests {
     const { random, now } = this
     const known = random.pick(this.ended.length > 0 && random.chance(0.1) ? this.ended : this.open)
     const charge = random.chance(0.05) ? { ...known, heldNano: known.heldNano + 1 } : { ...known }
-    const { name, also } = this.more(true)
+    const { name, also } = charge.spender ? ofSpender() : this.more(true)
     const answer = { status: 200, contentType: 'text/plain', body: 'ünï' }
     if (random.chance(0.3))
       also.unshift(
@@ -305,7 +331,9 @@ class Requests {
       const end = { endedBy: 'upstream', endedAt: now, costNano } as const
       return { name: `release${name}`, order, run: (db) => release(db, charge, end, also) }
     }
-    const price = random.chance(0.3) ? charge.heldNano + random.below(500) : random.below(charge.heldNano + 1)
+    // A settlement above the hold of a spender is a transaction of its own, and so at no known place among the others.
+    const isBeyond = !charge.spender && random.chance(0.3)
+    const price = isBeyond ? charge.heldNano + random.below(500) : random.below(charge.heldNano + 1)
     const settlement = makeSettlement(price, {
       endedAt: now,
       tokens: random.below(300),
@@ -332,6 +360,11 @@ class Requests {
     const guard = { sql, parameters: [this.random.below(id + 20), null], guard: true }
     return { name: ' with more', also: guarded ? [insert, guard] : [insert] }
   }
+}
+
+/** Like statements that go along: the budget of a spender is counted by such, which the ledger makes itself. */
+function ofSpender(): { name: string; also: Statement[] } {
+  return { name: ' of a spender', also: [] }
 }
 
 function byOrder(one: Work, other: Work): number {

@@ -1,8 +1,10 @@
 // The callers of the simulation: what they ask for, how they read the answer, and what they know of it in the end.
 
+import type { SpenderRule } from '../../../src/accounts/spender-rule'
 import type { Form } from '../../../src/contract/form'
 import { type OperationName, operationOf } from '../../../src/contract/operations'
 import { GatewayError } from '../../../src/lib/errors'
+import { formatUsd } from '../../../src/lib/money'
 import type { Incoming } from '../../../src/request/line'
 import type { Random } from '../random'
 import { videoBody } from '../vendors/task'
@@ -125,7 +127,20 @@ export interface Customer {
   models: string[] | null
   concurrency: number | null
   revokedAt: number
+  /** Whether requests of the key name their spenders. */
+  hasSpenders: boolean
 }
+
+const SPENDER_HEADER = 'x-simulated-spender'
+/** Nano-dollars of each spender a day: enough for a video and little else, so that holds and their extensions meet it. */
+export const SPENDER_BUDGET_NANO = 60_000_000
+export const SPENDER_RULE: SpenderRule = {
+  from: [SPENDER_HEADER],
+  budget_usd: formatUsd(SPENDER_BUDGET_NANO),
+  budget_period: 'day',
+}
+/** Whom requests of keys with spenders name in turn; one in three names nobody. */
+const SPENDERS = ['ann', 'ben', null]
 
 /** A caller's request, and what became of it as far as the caller knows. */
 export interface Asked {
@@ -134,6 +149,8 @@ export interface Asked {
   mark: string
   account: string
   keyId: string
+  /** Who spends on behalf of the key, as the request says. */
+  spender: string | null
   idempotencyKey: string | null
   startedAt: number
   waits: boolean
@@ -177,6 +194,7 @@ export function ask(
     idempotencyKey: one.idempotencyKey,
     waitMs: one.waits ? random.pick([2_000, 20_000]) : 0,
     headers: {},
+    header: (name) => (name === SPENDER_HEADER ? one.spender : null),
     body: async () => bodyOf(one),
     signal: () => leaving.signal,
     gatewayUrl: () => 'https://gateway.example',
@@ -210,6 +228,7 @@ function draw(
     mark: known?.mark ?? `mark-${asked.length}`,
     account: owner.account,
     keyId: owner.keyId,
+    spender: (owner.hasSpenders && SPENDERS[asked.length % SPENDERS.length]) || null,
     idempotencyKey,
     startedAt: time.monotonic(),
     waits: kind === 'video' ? random.chance(0.3) : isLater(kind) && asked.length % 2 === 0,

@@ -97,8 +97,13 @@ function checkAnswer(simulation: Simulation, one: Asked, charges: Row[], late: R
 }
 
 /** A stream that the account could not pay to its end says so as every answer at its limit, and costs no more than is held. */
-function checkCut({ count }: Simulation, { id, kind, text }: Asked, { held, amount, shortfall }: Row): void {
+function checkCut(
+  { count }: Simulation,
+  { id, kind, text, spender }: Asked,
+  { held, amount, shortfall }: Row,
+): void {
   count('stream cut')
+  if (spender) count('stream of a spender cut')
   must(isStream(kind), `${kind} ${id} was cut, and is not a stream`)
   must(/"(length|max_tokens)"/.test(text), `${kind} ${id} was cut without a reason: ${text}`)
   must(/"word 0 "/.test(text), `${kind} ${id} was cut before it began: ${text}`)

@@ -3,7 +3,7 @@
 
 import { audit } from '../../../src/billing/proofs/audit'
 import type { Db, Row } from '../../../src/db/db'
-import { isLater } from './callers'
+import { isLater, SPENDER_BUDGET_NANO } from './callers'
 import type { Simulation } from './simulation'
 import type { VendorTask } from './vendor'
 
@@ -35,6 +35,7 @@ export async function checkNow(simulation: Simulation, isQuiet = false): Promise
   if (simulation.checkedChanges === database.changes && !isQuiet) return
   simulation.checkedChanges = database.changes
   await checkBooks(simulation, isQuiet)
+  await checkSpenders(simulation)
   await checkExpired(simulation)
 }
 
@@ -47,6 +48,40 @@ async function checkBooks({ database, nodes }: Simulation, isQuiet: boolean): Pr
   // A start after a long time, or an outage, finds holds that have expired, and needs a moment for them.
   const wrong = problems.filter((problem) => isQuiet || !problem.endsWith('still held though it expired'))
   must(wrong.length === 0, wrong.join('; '))
+}
+
+/**
+ * The budget of a spender has what its open charges hold and what the ended ones paid, and no more than it allows, except
+ * for answers that came after their hold was released.
+ */
+async function checkSpenders({ database: { db }, asked, count }: Simulation): Promise<void> {
+  const spenders = await db.query({ sql: 'select id, key_id, name from spenders' })
+  if (spenders.length === 0) return
+  const charges = new Map((await db.query({ sql: 'select * from charges' })).map((row) => [row.id, row]))
+  const budgets = await db.query({ sql: 'select key_id, committed from budgets' })
+  for (const { id, key_id: keyId, name } of spenders) {
+    const named = asked.filter((one) => one.keyId === keyId && one.spender === name)
+    const own = named.flatMap((one) => [charges.get(one.id), charges.get(`${one.id}:late`)])
+    const counted = sumOf(own, (row) => (row.state === 'held' ? row.held : row.amount))
+    const lateNano = sumOf(own, (row) => (String(row.id).endsWith(':late') ? row.amount : 0))
+    const committed = budgets.flatMap((row) => (row.key_id === id ? [row.committed as number] : []))
+    const sum = committed.reduce((total, each) => total + each, 0)
+    must(
+      sum === counted,
+      `${name} of ${keyId} has a budget of which ${sum} is used, and charges of ${counted}`,
+    )
+    const isWithin = committed.every((each) => each <= SPENDER_BUDGET_NANO + lateNano)
+    must(
+      isWithin,
+      `${name} of ${keyId} has used ${committed} of ${SPENDER_BUDGET_NANO}, ${lateNano} of it late`,
+    )
+    count('spender')
+    if (lateNano > 0) count('spender charged late')
+  }
+}
+
+function sumOf(rows: readonly (Row | undefined)[], figure: (row: Row) => unknown): number {
+  return rows.reduce((total, row) => total + (row ? (figure(row) as number) : 0), 0)
 }
 
 /** As long as a vendor works on a call that is paid for, and somebody waits for it, its price is held. */

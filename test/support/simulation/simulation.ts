@@ -19,7 +19,7 @@ import type { Task } from '../../../src/tasks/task'
 import { redeliver, webhookOf } from '../../../src/webhooks/rows'
 import { makeWebhookSecret } from '../../../src/webhooks/secrets'
 import { createRandom, type Random } from '../random'
-import { type Asked, ask, type Customer, isStream } from './callers'
+import { type Asked, ask, type Customer, isStream, SPENDER_RULE } from './callers'
 import { checkAtEnd } from './checks'
 import { config } from './config'
 import {
@@ -173,7 +173,7 @@ export async function simulate(seed: number, aim?: number, url?: string): Promis
 
 async function run(simulation: Simulation, seed: number, aim: number | undefined): Promise<void> {
   const { time, random, database, vendor, note, count, size } = simulation
-  await fund(simulation)
+  await fund(simulation, hasSpenders(seed))
   count(`${size} nodes`)
   const { supervise, calm } = superviseNodes(simulation, seed, aim)
   supervise()
@@ -199,6 +199,11 @@ async function run(simulation: Simulation, seed: number, aim: number | undefined
   countAtEnd(simulation)
 }
 
+/** Whether keys have spenders: in three of eight seeds, which are none of those that have failed before there were any. */
+function hasSpenders(seed: number): boolean {
+  return seed % 8 > 4
+}
+
 function countAtEnd({ asked, log, store, count }: Simulation): void {
   for (const line of log) {
     if (line.includes('"taken over"')) count('webhook taken over')
@@ -206,8 +211,9 @@ function countAtEnd({ asked, log, store, count }: Simulation): void {
     if (line.startsWith('{"event":"task_succeeded_late"')) count('late success')
   }
   if (store.size > 0) count('artifact kept')
-  for (const { kind, status, isReplay } of asked) {
+  for (const { kind, status, isReplay, spender, text } of asked) {
     count(`${kind} ${status ?? 'lost'}`)
+    if (spender && text.includes(`user \`${spender}\`'s budget`)) count('spender over budget')
     if (isReplay) count(isStream(kind) ? 'stream replayed' : 'replayed')
   }
 }
@@ -295,7 +301,10 @@ function drawCrash(random: Random, aim: number | undefined): CrashPlan {
   return { at: random.pick([1, 1, 1, 2, 3, 6]), class: aim ?? random.below(STATEMENT_CLASSES) }
 }
 
-async function fund({ random, customers, database: { db }, time, newId }: Simulation): Promise<void> {
+async function fund(
+  { random, customers, database: { db }, time, newId }: Simulation,
+  hasSpenders: boolean,
+): Promise<void> {
   const bytes = (length: number) => Uint8Array.from({ length }, () => random.below(256))
   const few = ['test-chat', 'text-embedding-v4', 'vidw2.6-t2v', 'test-image']
   for (const [account, dollars, models] of [
@@ -320,11 +329,13 @@ async function fund({ random, customers, database: { db }, time, newId }: Simula
       concurrency,
       budgetNano: random.pick([null, DOLLAR]),
       budgetPeriod: 'day',
+      spenders: hasSpenders ? SPENDER_RULE : null,
     })
     const amountNano = Math.round(dollars * DOLLAR)
     await addCredit(db, { id: newId('tr'), account, amountNano, now: time.wall(), note: null })
     const limits = { models: models && [...models], concurrency }
-    customers.push({ account, keyId, secret, ...limits, revokedAt: Number.POSITIVE_INFINITY })
+    const revokedAt = Number.POSITIVE_INFINITY
+    customers.push({ account, keyId, secret, ...limits, revokedAt, hasSpenders })
   }
 }
 

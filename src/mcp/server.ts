@@ -1,25 +1,21 @@
 // The MCP server: carries the tools over the protocol, one message at a time and without sessions. Only this file knows
 // the SDK. An error of a tool must reach the model that called it, with its status and code.
 
-import { Server } from '@modelcontextprotocol/sdk/server/index.js'
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import {
-  CallToolRequestSchema,
   type CallToolResult,
-  ErrorCode,
-  ListToolsRequestSchema,
-  McpError,
-  type ServerNotification,
-  SUPPORTED_PROTOCOL_VERSIONS,
-} from '@modelcontextprotocol/sdk/types.js'
+  createMcpHandler,
+  isLegacyRequest,
+  type JSONObject,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server'
 import { answerOfError } from '../contract/error-answer'
 import type { Gateway } from '../request/line'
 import { createProgress } from './progress'
 import type { McpCall, McpResult, McpTool, ToolWorld } from './tool'
 import { tools } from './tools'
-
-export const supportedVersions: readonly string[] = SUPPORTED_PROTOCOL_VERSIONS
 
 /** A message and its sender. */
 interface Message {
@@ -42,32 +38,43 @@ const instructions = [
 ].join(' ')
 
 export function createMcp(world: ToolWorld, gateway: Gateway, version: string): AnswerMessage {
-  const info = { name: 'unified-model-gateway', title: 'Unified Model Gateway', version }
   return async ({ request, value, caller }) => {
-    const server = new Server(info, { capabilities: { tools: {} }, instructions })
-    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listed }))
-    server.setRequestHandler(CallToolRequestSchema, async ({ params }, { sendNotification, _meta }) => {
-      const tool = tools.find(({ name }) => name === params.name)
-      if (!tool) throw new McpError(ErrorCode.InvalidParams, unknownTool(params.name))
-      const token = _meta?.progressToken
-      const send = (progress: number, message: string) => {
-        if (token === undefined) return
-        const params = { progressToken: token, progress, message }
-        const notification: ServerNotification = { method: 'notifications/progress', params }
-        // The caller may have left.
-        sendNotification(notification).catch(() => {})
-      }
-      return callTool(world, gateway, tool, send, { ...caller, arguments: params.arguments ?? {} })
-    })
+    const server = serverFor(world, gateway, version, caller)
     // Only tools take long enough for a stream.
     const isCall = (value as { method?: unknown }).method === 'tools/call'
+    if (!(await isLegacyRequest(request, value))) {
+      const responseMode = isCall ? 'sse' : 'auto'
+      // The tools never change while a gateway runs: nothing is there to subscribe to.
+      const limits = { legacy: 'reject', maxSubscriptions: 0, keepAliveMs: KEEP_ALIVE_MS } as const
+      return createMcpHandler(() => server, { ...limits, responseMode }).fetch(request, { parsedBody: value })
+    }
     const transport = new WebStandardStreamableHTTPServerTransport({
       enableJsonResponse: !isCall,
       keepAliveMs: KEEP_ALIVE_MS,
     })
-    await server.connect(transport as Transport)
+    await server.connect(transport)
     return transport.handleRequest(request, { parsedBody: value })
   }
+}
+
+/** A server for one message of a caller. */
+function serverFor(world: ToolWorld, gateway: Gateway, version: string, caller: Message['caller']): Server {
+  const info = { name: 'unified-model-gateway', title: 'Unified Model Gateway', version }
+  const server = new Server(info, { capabilities: { tools: {} }, instructions })
+  server.setRequestHandler('tools/list', () => ({ tools: listed }))
+  server.setRequestHandler('tools/call', ({ params }, { mcpReq: { _meta, notify } }) => {
+    const tool = tools.find(({ name }) => name === params.name)
+    if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, unknownTool(params.name))
+    const progressToken = _meta?.progressToken
+    const send = (progress: number, message: string) => {
+      if (progressToken === undefined) return
+      const params = { progressToken, progress, message }
+      // The caller may have left.
+      notify({ method: 'notifications/progress', params }).catch(() => {})
+    }
+    return callTool(world, gateway, tool, send, { ...caller, arguments: params.arguments ?? {} })
+  })
+  return server
 }
 
 const listed = tools.map(({ name, title, description, input, output, isPaid }) => ({
@@ -86,7 +93,7 @@ const listed = tools.map(({ name, title, description, input, output, isPaid }) =
   },
 }))
 
-function plain(schema: object): { properties?: { [name: string]: object } } {
+function plain(schema: object): { properties?: JSONObject } {
   return JSON.parse(JSON.stringify(schema))
 }
 

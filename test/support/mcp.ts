@@ -116,6 +116,23 @@ export function toolMessage(name: string, args: Record<string, unknown>, meta?: 
   }
 }
 
+export const NEWEST_REVISION = '2026-07-28'
+
+/** A message of the newest revision, in which each says all by itself; or of one after it. */
+export function newestMessage(method: string, params: object = {}, revision = NEWEST_REVISION): object {
+  const of = (name: string) => `io.modelcontextprotocol/${name}`
+  const meta = {
+    [of('protocolVersion')]: revision,
+    [of('clientInfo')]: { name: 'tests', version: '1' },
+    [of('clientCapabilities')]: {},
+  }
+  return { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } }
+}
+
+export function newestHeaders(method: string): Record<string, string> {
+  return { 'mcp-protocol-version': NEWEST_REVISION, 'mcp-method': method }
+}
+
 export function dataUrl(format: 'png' | 'jpeg', width = 64, height = 64): string {
   const { bytes, contentType } = picture(format, width, height)
   return `data:${contentType};base64,${Buffer.from(bytes).toString('base64')}`

@@ -14,6 +14,8 @@ export const REDIRECT = 'https://claude.example/callback'
 interface Place {
   url: string
   secret: string
+  /** The address at which it is known; absent for the one above, which no name server knows. */
+  publicUrl?: string
 }
 
 /** Fetches from the public address of a gateway, and follows nothing. */
@@ -77,9 +79,10 @@ export interface Holder {
 }
 
 export async function signInHolder(gateway: Place, secret = gateway.secret): Promise<Holder> {
-  const response = await fetch(`${gateway.url}/console/session`, {
+  const { url, publicUrl = PUBLIC_URL } = gateway
+  const response = await fetch(`${url}/console/session`, {
     method: 'POST',
-    headers: { origin: PUBLIC_URL, 'content-type': 'application/json' },
+    headers: { origin: publicUrl, 'content-type': 'application/json' },
     body: JSON.stringify({ token: secret }),
   })
   const set = response.headers.getSetCookie().find((each) => !each.includes('Max-Age=0')) ?? ''
@@ -94,10 +97,11 @@ export async function decide(
   body: object,
   headers: Record<string, string> = {},
 ): Promise<{ status: number; body: Json }> {
-  const response = await fetch(`${gateway.url}/console/consent`, {
+  const { url, publicUrl = PUBLIC_URL } = gateway
+  const response = await fetch(`${url}/console/consent`, {
     method: 'POST',
     headers: {
-      origin: PUBLIC_URL,
+      origin: publicUrl,
       'content-type': 'application/json',
       ...(holder && { cookie: holder.cookie, 'x-csrf-token': holder.csrf }),
       ...headers,
@@ -115,7 +119,7 @@ export async function allow(
 ): Promise<URL> {
   const led = await fetchBehind(gateway)(authorizationUrl)
   const page = led.headers.get('location') ?? ''
-  if (led.status !== 302 || !page.startsWith(`${PUBLIC_URL}/console#/allow?`))
+  if (led.status !== 302 || !page.startsWith(`${gateway.publicUrl ?? PUBLIC_URL}/console#/allow?`))
     throw new Error(`not led to the console: ${led.status} ${await led.text()}`)
   const holder = await signInHolder(gateway)
   const query = page.split('?').slice(1).join('?')

@@ -21,16 +21,9 @@ import { toleratedPaths } from '../paths'
 import { pathOf } from '../target'
 
 const VERSION_HEADER = 'mcp-protocol-version'
-const VERSION_FIELD = 'io.modelcontextprotocol/protocolVersion'
 const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]']
-/** The protocol's own code of an error. */
-const UNSUPPORTED_VERSION = -32022
 
-type McpServer = typeof import('../../mcp/server')
-interface Mcp {
-  answerMessage: ReturnType<McpServer['createMcp']>
-  supportedVersions: McpServer['supportedVersions']
-}
+type AnswerMessage = ReturnType<typeof import('../../mcp/server')['createMcp']>
 
 export function mcpRoutes(
   world: KeyedWorld & ToolWorld & { backlog: Backlog },
@@ -40,12 +33,9 @@ export function mcpRoutes(
 ) {
   const { log } = world
   // Loaded with the first message, because most gateways never see one and their start would be slower.
-  let loaded: Promise<Mcp> | undefined
+  let loaded: Promise<AnswerMessage> | undefined
   const load = () => {
-    loaded ??= import('../../mcp/server').then(({ createMcp, supportedVersions }) => ({
-      answerMessage: createMcp(world, gateway, version),
-      supportedVersions,
-    }))
+    loaded ??= import('../../mcp/server').then(({ createMcp }) => createMcp(world, gateway, version))
     return loaded
   }
 
@@ -82,9 +72,7 @@ export function mcpRoutes(
     const key = await world.authenticator.authenticate(authorization, caller.clientAddress, TOOL_TOKENS)
     const bytes = await bodies.read(request, 'mcp', () => disableTimeout(listener, request))
     const value = parse(bytes)
-    const { answerMessage, supportedVersions } = await load()
-    const refused = unsupportedVersion(request, value, supportedVersions)
-    if (refused) return refused
+    const answerMessage = await load()
     const asked = { request, value, caller: { ...caller, key, authorization, requestId } }
     return paced(world.backlog, await answerMessage(asked))
   }
@@ -132,21 +120,6 @@ function parse(bytes: Uint8Array): object {
   return parseBody(scanBody(bytes))
 }
 
-/** The error for an unknown protocol version, which names the supported ones for clients that skip initialize. */
-function unsupportedVersion(
-  request: Request,
-  value: object,
-  supportedVersions: readonly string[],
-): Response | undefined {
-  const { id, params } = value as { id?: unknown; params?: { _meta?: Record<string, unknown> } | null }
-  const named = [request.headers.get(VERSION_HEADER), params?._meta?.[VERSION_FIELD] ?? null]
-  const requested = named.find((each) => each !== null && !supportedVersions.includes(String(each)))
-  if (requested === undefined || requested === null) return undefined
-  const data = { supported: supportedVersions, requested: String(requested).slice(0, 128) }
-  const error = { code: UNSUPPORTED_VERSION, message: 'Unsupported protocol version', data }
-  return Response.json({ jsonrpc: '2.0', id: id ?? null, error }, { status: 400 })
-}
-
 /**
  * Whether a page is on this computer. The Host header says nothing: a page that has resolved its own name to this
  * address sends that name.
@@ -160,7 +133,7 @@ function sharedWith(origin: string): Record<string, string> {
     vary: 'origin',
     'access-control-allow-origin': origin,
     'access-control-allow-methods': 'POST',
-    'access-control-allow-headers': `authorization, content-type, accept, x-api-key, mcp-session-id, last-event-id, ${VERSION_HEADER}`,
+    'access-control-allow-headers': `authorization, content-type, accept, x-api-key, mcp-session-id, last-event-id, mcp-method, mcp-name, ${VERSION_HEADER}`,
     'access-control-expose-headers': 'x-request-id, www-authenticate',
   }
 }

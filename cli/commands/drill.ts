@@ -16,8 +16,7 @@ const idArg = { type: 'positional', required: true, description: 'The id of the 
 
 const begin = gatewayCommand({
   name: 'begin',
-  description:
-    'Make an upstream fail for named keys. Its vendor is not asked, and other keys notice nothing.',
+  description: 'Make an upstream fail for named keys. Other keys notice nothing.',
   examples: [
     'gateway drill begin --upstream openai --status 503 --for 2m --share 20% --key staging',
     'gateway drill begin --upstream openai --hang --for 1m --key staging,load-test',
@@ -30,11 +29,13 @@ const begin = gatewayCommand({
     status: { type: 'string', valueHint: '503', description: 'Refuse requests with this status' },
     delay: { type: 'string', valueHint: '20s', description: 'Send calls so much later, at most 5m' },
     hang: { type: 'boolean', description: 'Leave requests unanswered, until the time limit of the upstream' },
+    cut: { type: 'boolean', description: 'Break answers of the vendor off after the first 1,000 bytes' },
     share: { type: 'string', valueHint: '20%', description: 'The part of their requests (default 100%)' },
   },
   run(args) {
-    if ([args.status, args.delay, args.hang || undefined].filter((fault) => fault !== undefined).length !== 1)
-      throw new WrongUsage('Choose one of --status, --delay and --hang.')
+    const flags = [args.status, args.delay, args.hang || undefined, args.cut || undefined]
+    if (flags.filter((fault) => fault !== undefined).length !== 1)
+      throw new WrongUsage('Choose one of --status, --delay, --hang and --cut.')
     parseDurationMs('for', args.for)
     const share = args.share === undefined ? undefined : Number(/^(\d+(?:\.\d+)?)%$/.exec(args.share)?.[1])
     if (Number.isNaN(share)) throw new WrongUsage(`--share takes a part such as 20%, not "${args.share}".`)
@@ -45,6 +46,7 @@ const begin = gatewayCommand({
       ...(args.status !== undefined && { status: parseCount('status', args.status) }),
       ...(args.delay !== undefined && { delay: args.delay }),
       ...(args.hang && { hang: true }),
+      ...(args.cut && { cut: true }),
       ...(share !== undefined && { share_percent: share }),
     }
     return async (gateway) => {

@@ -12,7 +12,7 @@ import { refuserOf } from '../request-log/failure'
 import { noteFailedAttempt, noteNotSent, noteSent } from '../request-log/row'
 import { encodeForm } from '../upstreams/multipart'
 import { requestIdOf } from '../upstreams/request-id'
-import { meetFault } from './answer/drill-fault'
+import { cutShort, meetFault } from './answer/drill-fault'
 import type { CheckedRequest } from './check'
 import type { Reservation } from './reservation'
 import type { RequestWorld } from './world'
@@ -59,7 +59,7 @@ export async function send(
     logRow.upstreamRequestId = requestIdOf(sent.response)
     logRow.upstreamKey = sent.keyNumber
     logRow.restingKeys = sent.restingKeys
-    return sent
+    return met?.kind === 'cut' ? { ...sent, response: cutShort(sent.response, model) } : sent
   } catch (error) {
     if (error instanceof GatewayError) {
       logRow.upstreamRequestId = error.upstreamRequestId

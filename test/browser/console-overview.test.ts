@@ -8,7 +8,7 @@ import { formatUsd } from '../../src/lib/money'
 import { markUnknown } from '../../src/tasks/rows'
 import { openBrowser } from '../support/browser/browser'
 import { afterAll, beforeAll, test } from '../support/browser/browser-test'
-import { askAs, makeAdminToken, type Visit, visitConsole } from '../support/browser/console-visit'
+import { askAs, journeyAs, makeAdminToken, type Visit, visitConsole } from '../support/browser/console-visit'
 import { readTask, sendTask } from '../support/databases/task-rows'
 import { startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
 import { RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../support/servers/webhook-receiver'
@@ -297,4 +297,34 @@ test('a range is chosen by its name or dragged in a chart, is kept in the addres
   })
   await open('overview')
   expect(visit.faults).toEqual([])
+})
+
+test('a running drill is shown on the overview and with its upstream only, and an operator ends it', async () => {
+  const { id } = await gateway.makeKey('staging', '0')
+  await admin('POST', '/drills', { upstream: 'openai', keys: [id], for: '5m', cut: true, share_percent: 20 })
+  const says = /^Drill: openai fails with cut for 20 % of the requests of 1 key, until \d\d:\d\d UTC/
+  await journeyAs([browser, gateway], 'viewer', async ({ page, open }) => {
+    const strip = page.getByRole('region', { name: 'Running drills' })
+    for (const place of ['overview', 'upstreams', 'upstreams/openai']) {
+      await open(place)
+      expect(await strip.textContent()).toMatch(says)
+      expect(await strip.getByRole('button').count()).toBe(0)
+    }
+    await open('upstreams/gone')
+    expect(await strip.count()).toBe(0)
+  })
+  await journeyAs([browser, gateway], 'operator', async ({ page, open, settled, axe }) => {
+    const strip = page.getByRole('region', { name: 'Running drills' })
+    await open('upstreams/openai')
+    expect(await strip.textContent()).toMatch(says)
+    expect(await axe()).toEqual([])
+    await strip.getByRole('button', { name: 'End the drill' }).click()
+    await strip.waitFor({ state: 'detached' })
+    await settled()
+    await open('overview')
+    expect(await strip.count()).toBe(0)
+  })
+  const rows = await gateway.server.world.db.query({ sql: 'select ends_at from drills' })
+  expect(rows).toEqual([{ ends_at: expect.any(Number) }])
+  expect(rows[0]?.ends_at as number).toBeLessThanOrEqual(gateway.server.world.now())
 })

@@ -156,6 +156,55 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('drills on %s', (dat
     await stop(id)
   })
 
+  test('a cut breaks a stream off in its middle, and what was delivered is charged', async () => {
+    const id = await begin({ cut: true })
+    const body = { stream: true, messages: [{ role: 'user', content: '[sandbox tokens=200] Go on.' }] }
+    const streamed = async (secret: string) => {
+      const response = await gateway.chat(body, { authorization: `Bearer ${secret}` })
+      return response.text()
+    }
+    const before = await gateway.newest()
+    const cut = await streamed(staging.secret)
+    expect(cut).toContain('upstream_cut')
+    expect(cut).not.toContain('[DONE]')
+    const [charge] = await gateway.charges(before.charge)
+    expect(charge).toMatchObject({ state: 'settled', ended_by: 'upstream' })
+    expect(charge?.amount as number).toBeGreaterThan(0)
+    // Another key has all of it, which costs more.
+    const whole = await streamed(gateway.secret)
+    expect(whole).toContain('[DONE]')
+    expect(whole.length).toBeGreaterThan(5 * cut.length)
+    expect((await gateway.newestCharge())?.amount as number).toBeGreaterThan(charge?.amount as number)
+    expect((await admin('GET', `/drills/${id}`)).body.total).toMatchObject({
+      requests: 1,
+      charged_usd: formatUsd(charge?.amount as number),
+      released_usd: formatUsd((charge?.held as number) - (charge?.amount as number)),
+    })
+    await stop(id)
+  })
+
+  test('a cut of any other answer is an error that costs nothing, or the next model of a route answers', async () => {
+    const id = await begin({ cut: true })
+    const before = callsOf()
+    for (let count = 0; count < 8; count++)
+      expect(await ask(gateway, staging.secret)).toMatchObject({
+        status: 502,
+        json: { error: { code: 'upstream_garbage', message: expect.stringContaining('cut off') } },
+      })
+    expect(callsOf()).toBe(before + 8)
+    expect(await gateway.newestCharge()).toMatchObject({ state: 'released', amount: 0 })
+    expect(await gateway.newestLogged()).toMatchObject({ status: 502, refused_by: 'gateway' })
+    expect(gateway.server.world.catalogue.upstreams.get('openai')?.health()).toMatchObject({
+      breaker: 'closed',
+      running: 0,
+    })
+    expect(await ask(gateway, staging.secret, { model: 'careful' })).toMatchObject({
+      status: 200,
+      json: { model: 'test-messages' },
+    })
+    await stop(id)
+  })
+
   test('a drill is in the audit trail, and is refused without an end, a fault or known names', async () => {
     const { body } = await admin('GET', '/audit?action=drill.begin')
     expect(body.data[0]).toMatchObject({
@@ -169,6 +218,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('drills on %s', (dat
       [{ ...good, for: 'soon' }, 400],
       [{ ...good, status: undefined }, 400],
       [{ ...good, hang: true }, 400],
+      [{ ...good, cut: true }, 400],
       [{ ...good, status: 200 }, 400],
       [{ ...good, keys: [] }, 400],
       [{ ...good, keys: ['nobody'] }, 404],

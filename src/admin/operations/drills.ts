@@ -96,6 +96,9 @@ const Begin = Type.Object(
     hang: Type.Optional(
       Type.Boolean({ description: 'No answer comes, until the time limit of the upstream.' }),
     ),
+    cut: Type.Optional(
+      Type.Boolean({ description: 'The vendor answers and is paid, and its answer breaks off.' }),
+    ),
     share_percent: Type.Optional(
       Type.Number({ minimum: 0.0001, maximum: 100, description: 'The part of the requests. Default 100.' }),
     ),
@@ -107,8 +110,7 @@ const begin = operation({
   id: 'beginDrill',
   endpoint: 'POST /drills',
   role: 'owner',
-  summary:
-    'Make an upstream fail for named keys for a time. Its vendor is not asked, and other keys notice nothing',
+  summary: 'Make an upstream fail for named keys for a time. Other keys notice nothing',
   body: Begin,
   reply: DrillReply,
   async run(asked, _query, body) {
@@ -131,12 +133,12 @@ const begin = operation({
   },
 })
 
-function faultOf({ status, delay, hang = false }: Static<typeof Begin>): DrillFault {
-  if ([status !== undefined, delay !== undefined, hang].filter(Boolean).length !== 1)
-    throw invalidRequest('status', "Give one of 'status', 'delay' and 'hang'.")
+function faultOf({ status, delay, hang = false, cut = false }: Static<typeof Begin>): DrillFault {
+  if ([status !== undefined, delay !== undefined, hang, cut].filter(Boolean).length !== 1)
+    throw invalidRequest('status', "Give one of 'status', 'delay', 'hang' and 'cut'.")
   if (status !== undefined) return { kind: 'status', status }
   if (delay !== undefined) return { kind: 'delay', delayMs: durationOf('delay', delay, LONGEST_DELAY_MS) }
-  return { kind: 'hang' }
+  return { kind: hang ? 'hang' : 'cut' }
 }
 
 function durationOf(name: string, text: string, mostMs: number): number {

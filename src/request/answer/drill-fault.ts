@@ -1,11 +1,17 @@
-// The fault of a drill in front of a call: the caller meets what a failing vendor would make, and the vendor is not asked. It must never
-// count as a failure of the vendor: its breaker, its keys and its figures know nothing of it.
+// The fault of a drill, in front of a call or in its answer: the caller meets what a failing vendor would make. It must never count as a
+// failure of the vendor: its breaker and its keys know nothing of it.
 
+import { garbage } from '../../contract/failures'
+import type { Model } from '../../contract/family'
+import { HttpBody, HttpResponse } from '../../http-client/response'
 import { GatewayError } from '../../lib/errors'
 import { refusedByUpstream } from '../../upstreams/caller-errors'
 import type { Reservation } from '../reservation'
 import type { RequestWorld } from '../world'
 import type { DrillFault } from './drills'
+
+/** Bytes of an answer that arrive before a drill cuts it: some events of a stream. */
+const CUT_AFTER_BYTES = 1_000
 
 /** Lets a call go on, later if the drill wants so. Throws the error of the fault. */
 export async function meetFault(
@@ -22,7 +28,34 @@ export async function meetFault(
       return untilCut(signal, (go) => after(fault.delayMs, go))
     case 'hang':
       return untilCut(signal, () => () => {})
+    case 'cut':
+      return
   }
+}
+
+/** The answer to a call, broken off as where the connection to the vendor ends. */
+export function cutShort(response: HttpResponse, model: Model): HttpResponse {
+  const { status, body } = response
+  let left = CUT_AFTER_BYTES
+  const short = new HttpBody({
+    pause: () => body.pause(),
+    resume: () => body.resume(),
+    cancel: () => body.cancel(),
+  })
+  const cut = () => {
+    short.fail(Object.assign(garbage(model, 'cut off'), { isDrill: true }))
+    body.cancel()
+  }
+  body.start({
+    data(bytes) {
+      short.push(bytes.subarray(0, left))
+      left -= bytes.length
+      if (left <= 0) cut()
+    },
+    end: cut,
+    fail: cut,
+  })
+  return new HttpResponse({ status, get: (name) => response.header(name) }, short)
 }
 
 /** Waits until `begin` calls back. Throws if the request is cut before, as at its time limit. */

@@ -1,5 +1,5 @@
-// Drills: for a time, an upstream fails for named keys as its vendor could, without a call to the vendor. A drill must never touch a request
-// of another key, and ends by itself. The rows are in the database, so that every node follows them and a restart does not end them.
+// Drills: for a time, an upstream fails for named keys as its vendor could. A drill must never touch a request of another key, and
+// ends by itself. The rows are in the database, so that every node follows them and a restart does not end them.
 
 import { apply, type Db, type Row } from '../../db/db'
 import { jsonOfColumn, listOfColumn } from '../../db/json-column'
@@ -11,6 +11,8 @@ export type DrillFault =
   | { kind: 'delay'; delayMs: number }
   /** No answer comes, until the time limit of the upstream. */
   | { kind: 'hang' }
+  /** The vendor answers, and its answer breaks off. */
+  | { kind: 'cut' }
 
 export interface Drill {
   id: string

@@ -5,9 +5,11 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hold, release, settle } from '../../src/billing/ledger/ledger'
-import { publicKeysIn } from '../../src/billing/receipts/jws'
+import { verify } from '../../src/billing/proofs/verify'
+import { publicKeysIn, SEED_BYTES, signingKeyOf } from '../../src/billing/receipts/jws'
 import { checkReceipts } from '../../src/billing/receipts/receipt-file'
-import { MonthSeals } from '../../src/billing/receipts/sealed-months'
+import { rotateReceiptKey } from '../../src/billing/receipts/receipt-keys'
+import { faultsOfSeals, MonthSeals } from '../../src/billing/receipts/sealed-months'
 import { draftStatements, issueStatement } from '../../src/billing/reports/statements'
 import { addToTotals } from '../../src/billing/reports/usage-totals'
 import { apply } from '../../src/db/db'
@@ -113,6 +115,8 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('proofs of months on
     }
     return pages
   }
+
+  const sealFaults = () => faultsOfSeals(gateway.server.world.db, null)
 
   const check = (pages: readonly object[], more = '') =>
     checkReceipts(`${pages.map((page) => JSON.stringify(page)).join('\n')}\n${more}`, publicKeysIn(keys))
@@ -244,8 +248,12 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('proofs of months on
       ])
     await set((last?.amount as number) + 1)
     expect(check(await pagesOf()).faults).toEqual([expect.stringContaining('a charge was changed since')])
+    expect(await sealFaults()).toEqual([
+      expect.stringMatching(/^the seal of mine for 2026-03: it says .*, and the ledger has others: /),
+    ])
     await set(last?.amount)
     expect(check(await pagesOf()).faults).toEqual([])
+    expect(await sealFaults()).toEqual([])
   })
 
   test('a seal that is changed in the database is found, whatever is changed of it', async () => {
@@ -272,9 +280,40 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('proofs of months on
     for (const text of forged) {
       await set(text)
       expect(check(await pagesOf()).faults.length).toBeGreaterThan(0)
+      expect(await sealFaults()).toEqual([`the seal of mine for ${month}: this gateway has not signed it`])
     }
+    // One that this gateway has signed for somebody else, and one that a key of somebody else has signed.
+    const [other] = await db.query({ sql: `select seal from sealed_months where account = 'other'` })
+    await set(other?.seal as string)
+    expect(await sealFaults()).toEqual([
+      `the seal of mine for ${month}: it was signed for other and ${month}`,
+    ])
+    const stranger = signingKeyOf(new Uint8Array(SEED_BYTES))
+    await set(stranger.sign('gateway-month', Buffer.from(content, 'base64url').toString()))
+    expect(await sealFaults()).toEqual([`the seal of mine for ${month}: this gateway has not signed it`])
     await set(seal)
     expect(check(await pagesOf()).faults).toEqual([])
+    expect(await sealFaults()).toEqual([])
+  })
+
+  test('the next verification of the books reads the seals since the one before it, and one after a rotation all', async () => {
+    const { world } = gateway.server
+    const options = { now: clock.now, key: 'checkpoints', onProgress() {} }
+    expect(await verify(world.db, { ...options, whole: true })).toMatchObject({ problems: [], since: null })
+    const seal = async (text: string, sealedAt: number) =>
+      apply(world.db, [
+        {
+          sql: `insert into sealed_months (account, month, position, seal, sealed_at) values ('third', '2026-03', 1, $1, $2)`,
+          parameters: [text, sealedAt],
+        },
+      ])
+    await seal('forged', clock.now + 1)
+    expect((await verify(world.db, { ...options, whole: false })).problems).toEqual([
+      'the seal of third for 2026-03: this gateway has not signed it',
+    ])
+    await apply(world.db, [{ sql: `delete from sealed_months where account = 'third'` }])
+    expect(await rotateReceiptKey(world, world.db)).toBe(true)
+    expect(await sealFaults()).toEqual([])
   })
 })
 

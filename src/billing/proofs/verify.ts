@@ -4,6 +4,7 @@
 import type { Db, Row } from '../../db/db'
 import { isoTime } from '../../db/iso-time'
 import { bookOf } from '../ledger/balances'
+import { faultsOfSeals } from '../receipts/sealed-months'
 import {
   faultsOfClosedTotals,
   faultsOfTotals,
@@ -62,6 +63,7 @@ export async function verify(db: Db, options: VerifyOptions): Promise<Verificati
   if ((await closedPart(db)).position !== (closings.at(-1)?.position ?? 0)) return verify(db, options)
   const { sums, hash, ...verification } = result
   verification.problems.unshift(...problems)
+  verification.problems.push(...(await faultsOfSeals(db, verification.since)))
   if (verification.problems.length === 0 && key !== undefined) {
     const checkpoint = { position: to, at: options.now, hash, sums }
     const before = last ?? closings.at(-1)

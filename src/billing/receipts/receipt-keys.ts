@@ -1,11 +1,12 @@
 // The keys that sign receipts and months: one that signs, and the public parts of those before it. The private part is one of the
 // gateway's secrets, made at first use. It must never leave the process, and a replaced one is forgotten.
 
+import type { KeyObject } from 'node:crypto'
 import { type Db, tryApply } from '../../db/db'
 import { readSecret, secretOf, secretUpdate } from '../../db/encryption/secrets'
 import { isoTime } from '../../db/iso-time'
 import type { System } from '../../lib/system'
-import { type PublicJwk, publicJwkOf, SEED_BYTES, type SigningKey, signingKeyOf } from './jws'
+import { type PublicJwk, publicJwkOf, publicKeysIn, SEED_BYTES, type SigningKey, signingKeyOf } from './jws'
 
 const RECEIPTS_SECRET = 'receipts'
 /** How long a process uses the key that it knows before it looks whether another one took its place, in milliseconds. */
@@ -75,6 +76,15 @@ export async function listReceiptKeys(world: StoreWorld): Promise<ListedKey[]> {
     since: isoTime(since) as string,
     until: isoTime(until),
   }))
+}
+
+/** All public keys by their ids, as a check needs them; none if no key was ever made. It makes none. */
+export async function receiptKeysOf(db: Db): Promise<Map<string, KeyObject>> {
+  if (!(await hasReceiptKeys(db))) return new Map()
+  const randomBytes = () => {
+    throw new Error('the key of receipts is gone')
+  }
+  return publicKeysIn(JSON.stringify({ keys: await listReceiptKeys({ db, now: () => 0, randomBytes }) }))
 }
 
 /** Replaces the key that signs with a new one. False if another process did so at this moment. `db` is that of the change. */

@@ -1,17 +1,19 @@
 // Months of accounts, sealed: a signed hash over the receipts of all charges of a month, from which each holder of a key can check a
 // statement without the charges of others (docs/receipts.md). A seal is written once, and must never cover a period that is not over.
 
-import { createHash } from 'node:crypto'
+import { createHash, type KeyObject } from 'node:crypto'
 import type { Quantities } from '../../contract/units'
 import { apply, type Db, type Row } from '../../db/db'
 import { isoTime } from '../../db/iso-time'
 import { formatUsd } from '../../lib/money'
 import type { System } from '../../lib/system'
 import { rangesOfCharges } from '../ledger/account-ledger'
+import { closedPart } from '../proofs/closings'
 import { isOver, monthOf } from '../reports/statements'
 import { usageBy } from '../reports/usage-report'
 import { positionsBetween } from '../reports/usage-totals'
-import type { SigningKey } from './jws'
+import { isSignedBy, readJws, type SigningKey } from './jws'
+import { receiptKeysOf } from './receipt-keys'
 import { receiptText } from './receipts'
 
 export const MONTH_TYPE = 'gateway-month'
@@ -59,12 +61,13 @@ class Chain {
   }
 
   sealed(key: SigningKey, now: number): string {
+    return key.sign(MONTH_TYPE, JSON.stringify({ ...this.claims(), sealed_at: isoTime(now) }))
+  }
+
+  /** The members of a seal that follow from the charges. */
+  claims() {
     const { account, month, charges, amountNano, head } = this
-    const amount = { charges, amount_usd: formatUsd(amountNano), head }
-    return key.sign(
-      MONTH_TYPE,
-      JSON.stringify({ version: VERSION, account, month, ...amount, sealed_at: isoTime(now) }),
-    )
+    return { version: VERSION, account, month, charges, amount_usd: formatUsd(amountNano), head }
   }
 }
 
@@ -113,13 +116,10 @@ async function sealMonth(
   )
   if (chains.size === 0) return 0
   const ranges = await positionsBetween(db, since, until)
-  for (const [first, last] of ranges) {
-    for (let from = first; from < last; from += PAGE) {
-      const page = await readLines(db, { after: from, to: Math.min(from + PAGE, last), since, until })
-      for (const line of page) chains.get(line.account)?.add(line)
-      // Lets requests go on.
-      await new Promise<void>((resolve) => after(1, resolve))
-    }
+  for await (const page of pagesOf(db, ranges, { since, until })) {
+    for (const line of page) chains.get(line.account)?.add(line)
+    // Lets requests go on.
+    await new Promise<void>((resolve) => after(1, resolve))
   }
   const position = Math.max(...ranges.map(([, last]) => last))
   const key = await receiptKeys.current()
@@ -132,6 +132,72 @@ async function sealMonth(
       },
     ])
   return chains.size
+}
+
+/** All charges of a period, in the order of their positions, as pages. */
+async function* pagesOf(
+  db: Db,
+  ranges: readonly (readonly [after: number, to: number])[],
+  period: { since: number; until: number },
+) {
+  for (const [first, last] of ranges)
+    for (let from = first; from < last; from += PAGE)
+      yield await readLines(db, { after: from, to: Math.min(from + PAGE, last), ...period })
+}
+
+/**
+ * A sentence for each seal since a time that is not as this gateway signed it. With `since` null for each of all, also for those
+ * that the charges do not fit to; charges in an archive are left out.
+ */
+export async function faultsOfSeals(db: Db, since: number | null): Promise<string[]> {
+  const rows = await db.query({
+    sql: 'select account, month, position, seal from sealed_months where sealed_at >= $1 order by month, account',
+    parameters: [since ?? 0],
+  })
+  const keys = await receiptKeysOf(db)
+  const faults: string[] = []
+  for (const [month, seals] of Map.groupBy(rows, (row) => row.month as string)) {
+    const chains = since === null ? await chainsOf(db, month, seals) : undefined
+    for (const { account, seal } of seals) {
+      const fault = faultOf(seal as string, { account, month }, chains?.get(account as string), keys)
+      if (fault !== undefined) faults.push(`the seal of ${account} for ${month}: ${fault}`)
+    }
+  }
+  return faults
+}
+
+function faultOf(
+  seal: string,
+  of: Record<string, unknown>,
+  chain: Chain | undefined,
+  keys: ReadonlyMap<string, KeyObject>,
+): string | undefined {
+  const read = readJws(seal)
+  const key = read?.type === MONTH_TYPE ? keys.get(read.kid) : undefined
+  if (!read || !key || !isSignedBy(seal, key)) return 'this gateway has not signed it'
+  const claims = JSON.parse(read.payload) as Record<string, unknown>
+  const differs = (expected: Record<string, unknown>) =>
+    Object.entries(expected).some(([name, value]) => claims[name] !== value)
+  if (differs(of)) return `it was signed for ${claims.account} and ${claims.month}`
+  if (!chain || !differs(chain.claims())) return undefined
+  return `it says ${claims.charges} charges of $${claims.amount_usd}, and the ledger has others: ${chain.charges} of $${formatUsd(chain.amountNano)}`
+}
+
+/** The charges of accounts in a month, up to the position of each seal; undefined once they are in an archive. */
+async function chainsOf(
+  db: Db,
+  month: string,
+  seals: readonly Row[],
+): Promise<Map<string, Chain> | undefined> {
+  const period = monthOf(month)
+  if (!period || (await closedPart(db)).endedBefore > period.since) return undefined
+  const positions = new Map(seals.map(({ account, position }) => [account as string, position as number]))
+  const chains = new Map([...positions.keys()].map((account) => [account, new Chain(account, month)]))
+  const ranges = await positionsBetween(db, period.since, period.until)
+  for await (const page of pagesOf(db, ranges, period))
+    for (const line of page)
+      if (line.position <= (positions.get(line.account) ?? 0)) chains.get(line.account)?.add(line)
+  return chains
 }
 
 export async function findSealedMonth(

@@ -1,6 +1,6 @@
 // Sessions of the console that were begun by an identity provider: while one is open, the provider is asked at least once a minute
 // whether it is still valid, by the refresh token that it gave. Only one of several nodes asks: providers end a session whose refresh token is
-// used twice. A refresh token must never be logged.
+// used twice. Its tokens must never be logged.
 
 import { revokeSession } from '../accounts/sessions'
 import { apply, type Db, type Row, type Statement, tryApply } from '../db/db'
@@ -28,7 +28,7 @@ const AT_A_TIME = 10
 interface OpenCheck {
   session: string
   issuer: string
-  /** As it is stored; null if the provider gave none. */
+  /** The refresh token as it is stored; null if the provider gave none. */
   stored: string | null
   checkedAt: number
   answeredAt: number
@@ -38,27 +38,50 @@ interface OpenCheck {
 export function insertCheck(
   { codec }: Pick<Db, 'codec'>,
   session: string,
-  { issuer, refreshToken, now }: { issuer: string; refreshToken: string | undefined; now: number },
+  {
+    issuer,
+    refreshToken,
+    idToken,
+    now,
+  }: { issuer: string; refreshToken: string | undefined; idToken: string; now: number },
 ): Statement {
   return {
-    sql: `insert into session_checks (session, issuer, refresh_token, checked_at, answered_at)
-      values ($1, $2, $3, $4, $4)`,
+    sql: `insert into session_checks (session, issuer, refresh_token, id_token, checked_at, answered_at)
+      values ($1, $2, $3, $4, $5, $5)`,
     parameters: [
       session,
       issuer,
       refreshToken === undefined ? null : codec.encode(refreshToken, placeOf(session)),
+      codec.encode(idToken, placeOf(session, 'id_token')),
       now,
     ],
   }
 }
 
-/** The name of the provider that began a session; undefined for one that was begun with a token, a key or a link. */
-export async function issuerOfSession(db: Db, session: string): Promise<string | undefined> {
+/**
+ * The name of the provider that began a session, and its last ID token if it can be read; undefined for a session that was
+ * begun with a token, a key or a link.
+ */
+export async function issuerOfSession(
+  db: Db,
+  session: string,
+): Promise<{ name: string; idToken: string | undefined } | undefined> {
   const [row] = await db.query({
-    sql: 'select issuer from session_checks where session = $1',
+    sql: 'select issuer, id_token from session_checks where session = $1',
     parameters: [session],
   })
-  return row?.issuer as string | undefined
+  return (
+    row && { name: row.issuer as string, idToken: readIdToken(db, session, row.id_token as string | null) }
+  )
+}
+
+function readIdToken({ codec }: Db, session: string, stored: string | null): string | undefined {
+  try {
+    return stored === null ? undefined : codec.decode(stored, placeOf(session, 'id_token'))
+  } catch (error) {
+    if (error instanceof UnreadableText) return undefined
+    throw error
+  }
 }
 
 /** Asks the providers about all sessions whose time it is. */
@@ -90,8 +113,8 @@ async function checkOne(world: CheckWorld, check: OpenCheck): Promise<void> {
   if (!(await claim(world, check)) || check.stored === null) return
   try {
     const before = db.codec.decode(check.stored, placeOf(check.session))
-    const { claims, refreshToken = before } = await issuer.refresh(before)
-    await apply(db, [answered(world, check, refreshToken)])
+    const { claims, refreshToken = before, idToken } = await issuer.refresh(before)
+    await apply(db, [answered(world, check, refreshToken, idToken)])
     if (claims) await noteGroups(world, issuer, claims)
   } catch (error) {
     if (error instanceof SignInRefused) return endCheck(world, check, 'the provider has ended it', issuer)
@@ -115,10 +138,21 @@ function claim({ db, now }: CheckWorld, { session, checkedAt }: OpenCheck): Prom
   ])
 }
 
-function answered({ db, now }: CheckWorld, { session }: OpenCheck, refreshToken: string): Statement {
+function answered(
+  { db, now }: CheckWorld,
+  { session }: OpenCheck,
+  refreshToken: string,
+  idToken: string | undefined,
+): Statement {
   return {
-    sql: 'update session_checks set answered_at = $2, refresh_token = $3 where session = $1',
-    parameters: [session, now(), db.codec.encode(refreshToken, placeOf(session))],
+    sql: `update session_checks set answered_at = $2, refresh_token = $3, id_token = coalesce($4, id_token)
+      where session = $1`,
+    parameters: [
+      session,
+      now(),
+      db.codec.encode(refreshToken, placeOf(session)),
+      idToken === undefined ? null : db.codec.encode(idToken, placeOf(session, 'id_token')),
+    ],
   }
 }
 
@@ -132,7 +166,7 @@ async function endCheck(world: CheckWorld, check: OpenCheck, why: string, issuer
   await revokeSession(recording(world, actor, change), check.session, world.now())
 }
 
-/** Forgets the refresh tokens of sessions that have ended. */
+/** Forgets the tokens of sessions that have ended. */
 export function forgetChecks(now: number): Statement {
   return {
     sql: `delete from session_checks where session not in (
@@ -141,14 +175,14 @@ export function forgetChecks(now: number): Statement {
   }
 }
 
-function placeOf(session: string): string {
-  return `session_checks.refresh_token ${session}`
+function placeOf(session: string, column = 'refresh_token'): string {
+  return `session_checks.${column} ${session}`
 }
 
 export const sessionCheckTexts: EncodedTable = {
   table: 'session_checks',
   primaryKey: ['session'],
-  columns: ['refresh_token'],
+  columns: ['refresh_token', 'id_token'],
   id: 'session',
   placeOf,
 }

@@ -144,7 +144,8 @@ export class IssuerSignIn {
     this.logins.check(clientAddress ?? 'unknown')
     const search = queryOf(request).toString()
     if (search.length > MOST_ADDRESS_LENGTH) throw new SignInRefused('the address is too long')
-    const { claims, refreshToken } = await issuer.exchange(new URL(`${begun.redirectUri}?${search}`), begun)
+    const back = new URL(`${begun.redirectUri}?${search}`)
+    const { claims, ...tokens } = await issuer.exchange(back, begun)
     const owner = await ownerOf(this.world, issuer, claims, kinds, { requestId, clientAddress })
     const session = await beginSession(this.world, {
       request,
@@ -152,7 +153,7 @@ export class IssuerSignIn {
       place,
       owner,
       by: issuer.name,
-      also: (id) => [insertCheck(db, id, { issuer: issuer.name, refreshToken, now: now() })],
+      also: (id) => [insertCheck(db, id, { issuer: issuer.name, ...tokens, now: now() })],
       base: begun.base,
       isSecure: begun.redirectUri.startsWith('https:'),
     })

@@ -208,12 +208,12 @@ export class SignIn {
     sessionId: string,
     base: string,
   ): Promise<string | undefined> {
-    const name = await issuerOfSession(this.world.db, sessionId)
+    const begunBy = await issuerOfSession(this.world.db, sessionId)
     const origin = request.headers.get('origin')
-    const issuer = name === undefined ? undefined : this.world.issuers.get(name)
+    const issuer = begunBy && this.world.issuers.get(begunBy.name)
     return origin === null
       ? undefined
-      : issuer?.signOutAddress(`${origin}${base}/console`).catch(() => undefined)
+      : issuer?.signOutAddress(`${origin}${base}/console`, begunBy?.idToken).catch(() => undefined)
   }
 }
 

@@ -28,6 +28,8 @@ export interface SignedInPerson {
   claims: Claims
   /** Asks again whether the session continues; undefined if the provider gives none. */
   refreshToken: string | undefined
+  /** Names the session at its end. */
+  idToken: string
 }
 
 /** Thrown for a token, a code or a session that the identity provider or this gateway refuses. The message has no part of them. */
@@ -39,6 +41,8 @@ const ADDRESSES_MS = 3_600_000
 const RETRY_MS = 10_000
 /** How far the clocks of both may be apart. */
 const SKEW_SECONDS = 60
+/** A longer ID token is left out of the address of a sign-out, which servers bound. */
+const MOST_HINT_LENGTH = 4_000
 /** Signatures with a public key only: a token that is signed with a shared secret, or not at all, is refused. */
 const ALGORITHMS = [
   'RS256',
@@ -111,10 +115,12 @@ export class Issuer {
         idTokenExpected: true,
       }),
     )
-    const claims = await this.verify(tokens.id_token ?? '', this.entry.clientId)
+    const idToken = tokens.id_token ?? ''
+    const claims = await this.verify(idToken, this.entry.clientId)
     return {
       claims: await this.withGroups(claims, tokens.access_token),
       refreshToken: tokens.refresh_token,
+      idToken,
     }
   }
 
@@ -128,14 +134,19 @@ export class Issuer {
     return {
       claims: await this.withGroups(claims, tokens.access_token),
       refreshToken: tokens.refresh_token,
+      idToken,
     }
   }
 
-  /** Where a browser signs out of the provider too; undefined if it has no such address. */
-  async signOutAddress(backTo: string): Promise<string | undefined> {
+  /**
+   * Where a browser signs out of the provider too; undefined if it has no such address. With the ID token of the session the
+   * provider need not ask which one is meant (OpenID Connect RP-Initiated Logout 1.0, section 2).
+   */
+  async signOutAddress(backTo: string, idToken: string | undefined): Promise<string | undefined> {
     const [config, { buildEndSessionUrl }] = await this.parts()
     if (config.serverMetadata().end_session_endpoint === undefined) return undefined
-    return buildEndSessionUrl(config, { post_logout_redirect_uri: backTo }).href
+    const hint = idToken !== undefined && idToken.length <= MOST_HINT_LENGTH && { id_token_hint: idToken }
+    return buildEndSessionUrl(config, { post_logout_redirect_uri: backTo, ...hint }).href
   }
 
   /** The claims of a token of this provider for an audience. Rejects with SignInRefused and IssuerUnreachable. */

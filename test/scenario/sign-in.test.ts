@@ -2,6 +2,7 @@
 // browser or another page cannot do with it, and how soon a session ends that the provider has ended.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { decodeJwt } from 'jose'
 import { findAccount } from '../../src/accounts/accounts'
 import { findKey } from '../../src/accounts/keys'
 import { findAdmin, revokeAdmin } from '../../src/admin/admins'
@@ -153,6 +154,9 @@ for (const database of databaseKinds) {
     const location = new URL(out.body.location)
     expect(location.origin).toBe(provider.issuer)
     expect(location.searchParams.get('post_logout_redirect_uri')).toBe(`${gateway.url}/console`)
+    // The ID token says which session is meant, so the provider knows where it may send the browser back to.
+    const hint = location.searchParams.get('id_token_hint') ?? ''
+    expect(decodeJwt(hint)).toMatchObject({ sub: ada, aud: provider.clientId })
     expect((await page.browser.fetch(location.href)).status).toBe(200)
     expect(await page.status('/admin/v1/me')).toBe(401)
   })

@@ -28,3 +28,6 @@ export const SIGN_IN: Step = [
   )`,
   'create index session_checks_by_time on session_checks (checked_at)',
 ]
+
+/** The last ID token of a session, by which the provider knows at sign-out which session is meant; encoded. */
+export const SIGN_OUT_HINTS: Step = ['alter table session_checks add column id_token text']

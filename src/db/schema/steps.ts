@@ -10,7 +10,7 @@ import { FAILURE_CLASSES } from './failure-classes'
 import { KEY_CACHES } from './key-caches'
 import { NAMED_SPENDERS } from './named-spenders'
 import { SEALED_MONTHS } from './sealed-months'
-import { SIGN_IN } from './sign-in'
+import { SIGN_IN, SIGN_OUT_HINTS } from './sign-in'
 import { SPENDER_LOOK_UPS } from './spender-look-ups'
 import { SPENDERS } from './spenders'
 import type { Step } from './step'
@@ -45,4 +45,5 @@ export const migrations: readonly Step[] = [
   NAMED_SPENDERS,
   SPENDER_LOOK_UPS,
   KEY_CACHES,
+  SIGN_OUT_HINTS,
 ]

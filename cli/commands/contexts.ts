@@ -27,6 +27,15 @@ const caFileArg = {
   valueHint: 'FILE',
   description: 'Certificates of the authority that vouches for it, where the system does not know that',
 } as const
+const allowHttpArg = { type: 'boolean', description: 'Allow sending the token unencrypted' } as const
+
+/** The optional settings of a context, from its arguments. */
+function placeOf(args: { 'ca-file'?: string | undefined; 'allow-http'?: boolean | undefined }) {
+  return {
+    ...(args['ca-file'] && { caFile: resolve(args['ca-file']) }),
+    ...(args['allow-http'] && { allowHttp: true }),
+  }
+}
 
 const add = defineCommand({
   meta: {
@@ -45,22 +54,14 @@ const add = defineCommand({
       description: 'The token of an admin, or its file; @- is standard input (default: GATEWAY_ADMIN_TOKEN)',
     },
     'ca-file': caFileArg,
-    'allow-http': {
-      type: 'boolean',
-      description: 'Allow sending the token unencrypted',
-    },
+    'allow-http': allowHttpArg,
     ...jsonArg,
   },
   async run({ args }) {
     const name = validName(args.name)
     const token = readToken(args.token ?? process.env.GATEWAY_ADMIN_TOKEN ?? '')
     if (!token) throw new WrongUsage('Give the token of an admin: --token @FILE, or GATEWAY_ADMIN_TOKEN.')
-    const context = checked({
-      server: args.server,
-      token,
-      ...(args['ca-file'] && { caFile: resolve(args['ca-file']) }),
-      ...(args['allow-http'] && { allowHttp: true }),
-    })
+    const context = checked({ server: args.server, token, ...placeOf(args) })
     await save(name, context, args.json)
   },
 })
@@ -79,15 +80,12 @@ const login = defineCommand({
       description: 'The identity provider, where the gateway has several',
     },
     'ca-file': caFileArg,
+    'allow-http': allowHttpArg,
     ...jsonArg,
   },
   async run({ args }) {
     const name = validName(args.name)
-    const place = checked({
-      server: args.server,
-      token: '',
-      ...(args['ca-file'] && { caFile: resolve(args['ca-file']) }),
-    })
+    const place = checked({ server: args.server, token: '', ...placeOf(args) })
     const provider = chosenProvider(await loginProvidersOf(place), args.provider)
     const { logIn } = await import('../lib/device-login')
     const loggedIn = await logIn(provider, (address, code) =>

@@ -102,7 +102,7 @@ export function checked(context: Context): Context {
     )
   if (url.protocol === 'http:' && !isLoopback(url.hostname) && !context.allowHttp)
     throw new CommandFailed(
-      `${url.origin} would get the token unencrypted. Use https, or allow it: gateway contexts add NAME --server ${url.origin} --allow-http`,
+      `${url.origin} would get the token unencrypted. Use https, or allow it with --allow-http of \`gateway contexts add\` or \`login\`.`,
     )
   return {
     ...context,

@@ -60,8 +60,8 @@ async function run(...words: string[]) {
 }
 
 /** Signs in while the command waits. */
-async function logIn(person: string) {
-  const child = start('contexts', 'login', 'rack', '--server', gateway.url)
+async function logIn(person: string, server = gateway.url, ...flags: string[]) {
+  const child = start('contexts', 'login', 'rack', '--server', server, ...flags)
   let shown = ''
   const reading = (async () => {
     for await (const bytes of child.stderr) shown += new TextDecoder().decode(bytes)
@@ -114,4 +114,31 @@ test('who is in no group is refused, and nothing is saved', async () => {
   expect(code).toBe(1)
   expect(stderr).toContain('you are in no group that may use this gateway')
   expect(stderr).toContain('Nothing was saved.')
+})
+
+test('a gateway without TLS on another machine is refused, unless the person allows it', async () => {
+  provider.people.set('ben', ['owners'])
+  // A proxy of the gateway, at an address of this machine that is not a loopback address.
+  using front = Bun.serve({
+    hostname: '0.0.0.0',
+    port: 0,
+    fetch({ url, method, headers }) {
+      const { pathname, search } = new URL(url)
+      const authorization = headers.get('authorization')
+      return fetch(`${gateway.url}${pathname}${search}`, {
+        method,
+        ...(authorization && { headers: { authorization } }),
+      })
+    },
+  })
+  const elsewhere = `http://0.0.0.0:${front.port}`
+  const refused = await run('contexts', 'login', 'open', '--server', elsewhere)
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('--allow-http')])
+  const { code, stdout, stderr } = await logIn('ben', elsewhere, '--allow-http')
+  expect([code, stdout, stderr]).toEqual([
+    0,
+    expect.stringContaining(`rack (${elsewhere}), as ben`),
+    expect.any(String),
+  ])
+  expect((await run('accounts', 'list')).code).toBe(0)
 })

@@ -14,6 +14,7 @@ export interface Figures {
   translation?: TranslationFigures
   cache?: CacheFigures
   affinity?: AffinityFigures
+  spenders?: SpendersFigures
   parts?: PartsFigures
   cuts?: CutsFigures
   polls?: PollsFigures
@@ -101,6 +102,16 @@ export interface AffinityFigures {
   equalMicros: number[]
   /** Answers of a route with a preference. */
   preferredMicros: number[]
+}
+
+/** Processor time of the gateway per answer, in microseconds, one value per round. */
+export interface SpendersFigures {
+  /** Answers for a key without a rule for spenders. */
+  withoutMicros: number[]
+  /** Answers for a key with one, whose requests name nobody. */
+  unnamedMicros: number[]
+  /** Answers for the same key, whose requests name a spender with a budget. */
+  namedMicros: number[]
 }
 
 export interface CutsFigures {

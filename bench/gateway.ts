@@ -53,14 +53,23 @@ export function setUpGateway(
 
 /** A key on an account of its own, without money by default. */
 export function createKey(
-  { command, flags }: Pick<GatewaySetup, 'command' | 'flags'>,
+  setup: Pick<GatewaySetup, 'command' | 'flags'>,
   name: string,
   balance = '0',
 ): string {
   const funds = balance === '0' ? [] : ['--balance', balance]
-  const created = Bun.spawnSync([...command, 'keys', 'create', name, ...funds, '--json', ...flags])
-  if (!created.success) throw new Error(`cannot create a key: ${created.stderr}${created.stdout}`)
-  return (JSON.parse(created.stdout.toString()) as { key: string }).key
+  const created = runCommand(setup, ['keys', 'create', name, ...funds, '--json'])
+  return (JSON.parse(created) as { key: string }).key
+}
+
+/** Runs a command on the data of a gateway, which may serve meanwhile. Returns what it prints. */
+export function runCommand(
+  { command, flags }: Pick<GatewaySetup, 'command' | 'flags'>,
+  words: readonly string[],
+): string {
+  const ran = Bun.spawnSync([...command, ...words, ...flags])
+  if (!ran.success) throw new Error(`${words.join(' ')}: ${ran.stderr}${ran.stdout}`)
+  return ran.stdout.toString()
 }
 
 /** Models that all have other prices, so that no start can gain by equal ones. */

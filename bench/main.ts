@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { watchBystanders } from './bystanders'
 import { childrenCpuMs, killAll, stopAll } from './children'
 import type { Figures } from './figures'
-import { setUpGateway, startGateway } from './gateway'
+import { type GatewaySetup, setUpGateway, startGateway } from './gateway'
 import { LoadClient } from './load-client'
 import { describeMachine } from './machine'
 import { measureAffinity } from './measure-affinity'
@@ -20,6 +20,7 @@ import { measureLatency } from './measure-latency'
 import { measureNodes } from './measure-nodes'
 import { measureParts } from './measure-parts'
 import { measurePolls } from './measure-polls'
+import { measureSpenders } from './measure-spenders'
 import { measureStart } from './measure-start'
 import { measureStreams } from './measure-streams'
 import { measureThroughput } from './measure-throughput'
@@ -39,7 +40,7 @@ type Step = (subject: Subject, run: () => Promise<void>) => Promise<void>
 async function measureWays(
   step: Step,
   load: LoadClient,
-  gateway: Target,
+  { gateway, setup }: { gateway: Target; setup: GatewaySetup },
   amounts: Options['amounts'],
   figures: Figures,
 ): Promise<void> {
@@ -51,6 +52,9 @@ async function measureWays(
   })
   await step('affinity', async () => {
     figures.affinity = await measureAffinity(load, gateway, amounts)
+  })
+  await step('spenders', async () => {
+    figures.spenders = await measureSpenders(load, setup, gateway, amounts)
   })
 }
 
@@ -89,7 +93,7 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
   await step('streams', async () => {
     figures.streams = await measureStreams(load, proxies, amounts)
   })
-  await measureWays(step, load, gateway.target, amounts, figures)
+  await measureWays(step, load, { gateway: gateway.target, setup }, amounts, figures)
   await step('parts', async () => {
     figures.parts = await measureParts(load, options.gatewayCommand, directory, mock.port, amounts)
   })

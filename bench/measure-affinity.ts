@@ -16,18 +16,31 @@ export async function measureAffinity(
   gateway: Target,
   amounts: Amounts,
 ): Promise<AffinityFigures> {
+  const [oneMicros, equalMicros, preferredMicros] = await takeShortTurns(load, amounts, [
+    [gateway, WHOLE],
+    [gateway, EQUAL],
+    [gateway, PREFERRED],
+  ])
+  return { oneMicros, equalMicros, preferredMicros }
+}
+
+/** A way of one gateway to answer: a target of it, and the answer. */
+type Way = readonly [target: Target, answer: string]
+
+/** Processor time per answer of three ways, each in many short rounds that take turns, after a warm-up of each. */
+export async function takeShortTurns(
+  load: LoadClient,
+  amounts: Amounts,
+  ways: readonly [Way, Way, Way],
+): Promise<[number[], number[], number[]]> {
   const warmUp = { connections: CONNECTIONS, durationMs: amounts.warmUpMs }
-  for (const answer of [WHOLE, EQUAL, PREFERRED]) await load.loop(gateway, answer, false, warmUp)
-  const figures: AffinityFigures = { oneMicros: [], equalMicros: [], preferredMicros: [] }
+  for (const [target, answer] of ways) await load.loop(target, answer, false, warmUp)
   const size = { connections: CONNECTIONS, durationMs: (2 * amounts.wholeMs) / ROUNDS_FOR_ONE }
-  const micros = async (answer: string) => {
-    const { report, cpuMs } = await load.loop(gateway, answer, false, size)
-    return (cpuMs * 1000) / report.replies
-  }
-  for (let round = 0; round < amounts.rounds * ROUNDS_FOR_ONE; round++) {
-    figures.oneMicros.push(await micros(WHOLE))
-    figures.equalMicros.push(await micros(EQUAL))
-    figures.preferredMicros.push(await micros(PREFERRED))
-  }
-  return figures
+  const micros: [number[], number[], number[]] = [[], [], []]
+  for (let round = 0; round < amounts.rounds * ROUNDS_FOR_ONE; round++)
+    for (const [index, [target, answer]] of ways.entries()) {
+      const { report, cpuMs } = await load.loop(target, answer, false, size)
+      micros[index]?.push((cpuMs * 1000) / report.replies)
+    }
+  return micros
 }

@@ -10,6 +10,7 @@ const SUBJECTS = [
   'translation',
   'cache',
   'affinity',
+  'spenders',
   'parts',
   'cuts',
   'tasks',

@@ -293,7 +293,7 @@ test('who is refused, and what is not a gateway, is said in one line', async () 
       ['looker is viewer', 'role operator'],
     ],
     ['keys list', '--server http://127.0.0.1:1 --token x', 1, ['cannot be reached (ECONNREFUSED)']],
-    ['keys list', '--server http://203.0.113.1 --token x', 1, ['clear text', '--allow-http']],
+    ['keys list', '--server http://203.0.113.1 --token x', 1, ['unencrypted', '--allow-http']],
     ['keys list', '--server ftp://example.com --token x', 2, ['takes an address']],
     ['keys list', `--server ${server.url}`, 2, ['takes a token']],
     ['keys list', '--token x', 2, ['needs --server']],

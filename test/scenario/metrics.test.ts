@@ -302,6 +302,22 @@ describe('health', () => {
     await gateway.close()
   })
 
+  test('tells an orchestrator to restart a process whose server was replaced for five minutes', async () => {
+    let isReplaced = false
+    let now = 0
+    const gateway = await startTestGateway({ outside: { monotonic: () => now } })
+    gateway.server.world.db.isReplaced = () => isReplaced
+    const look = async () => (await fetch(`${gateway.url}/health/live`)).status
+    expect(await look()).toBe(200)
+    isReplaced = true
+    expect(await look()).toBe(200)
+    now += 300_000
+    expect(await look()).toBe(503)
+    isReplaced = false
+    expect(await look()).toBe(200)
+    await gateway.close()
+  })
+
   test('is not ready without a model that can be served', async () => {
     const gateway = await startTestGateway()
     gateway.server.world.prepare({ upstreams: {}, models: {} })()

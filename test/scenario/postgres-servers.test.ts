@@ -335,17 +335,31 @@ group('an address with one server', () => {
     })
   }
 
-  test('that hangs: a gateway with running requests stops in time all the same', async () => {
-    const { gateway, door } = await startBehindDoor()
-    const words = '[sandbox tokens=2000 token_delay_ms=20]'
-    const streams = await Promise.all(
-      Array.from({ length: 5 }, () => gateway.chat({ stream: true, messages: say(words) })),
-    )
-    door.hush(true)
-    const texts = Promise.all(streams.map((stream) => stream.text().catch(() => '')))
-    expect(await inTime(gateway.server.stop(1_000))).toBe(5)
-    await texts
-    door.hush(false)
+  test.each(['hush', 'shut'] as const)(
+    'that is away by %s: a gateway with running requests stops in time all the same',
+    async (way) => {
+      const { gateway, door } = await startBehindDoor()
+      const words = '[sandbox tokens=2000 token_delay_ms=20]'
+      const streams = await Promise.all(
+        Array.from({ length: 5 }, () => gateway.chat({ stream: true, messages: say(words) })),
+      )
+      if (way === 'hush') door.hush(true)
+      else await door.shut()
+      const texts = Promise.all(streams.map((stream) => stream.text().catch(() => '')))
+      expect(await inTime(gateway.server.stop(1_000))).toBe(5)
+      await texts
+      door.hush(false)
+    },
+  )
+
+  test('whose connections never close: a stop ends at its deadline, and says what it has not waited for', async () => {
+    const { gateway } = await startBehindDoor()
+    const { world } = gateway.server
+    const close = world.close.bind(world)
+    world.close = () => new Promise(() => {})
+    await gateway.server.stop(0)
+    expect(gateway.log).toContainEqual({ event: 'stop_not_complete', fields: { part: 'the database' } })
+    await close()
   })
 
   test('that is slow, but answers, keeps its connections', async () => {

@@ -3,7 +3,7 @@
 
 import type { Config } from './src/config/schema'
 
-// Where the vendors list their prices, and when these were checked. What only others than the vendor say is marked so.
+// Where each price was read, and when: a page of its vendor, or the page of another that repeats it.
 const openai = { source: 'https://developers.openai.com/api/docs/pricing', as_of: '2026-11' }
 const anthropic = { source: 'https://platform.claude.com/docs/en/about-claude/pricing', as_of: '2026-11' }
 const alibaba = { source: 'https://www.alibabacloud.com/help/en/model-studio/models', as_of: '2026-11' }
@@ -12,10 +12,17 @@ const google = { source: 'https://ai.google.dev/gemini-api/docs/pricing', as_of:
 const cohere = { source: 'https://openrouter.ai/cohere', as_of: '2026-11' }
 const elevenlabs = { source: 'https://elevenlabs.io/pricing/api', as_of: '2026-11' }
 const minimax = { source: 'https://platform.minimax.io/docs/guides/pricing-paygo', as_of: '2026-11' }
+// By calesthio, who repeats the page above.
+const hailuoPage = {
+  source: 'https://github.com/calesthio/OpenMontage/blob/main/skills/creative/minimax/SKILL.md',
+  as_of: '2026-11',
+}
 const voyage = { source: 'https://docs.voyageai.com/docs/pricing', as_of: '2026-11' }
 const xai = { source: 'https://docs.x.ai/developers/models', as_of: '2026-11' }
-const fal = { source: 'https://fal.ai/pricing', as_of: '2026-11' }
-const runway = { source: 'https://docs.dev.runwayml.com/guides/pricing', as_of: '2026-11' }
+// By the published list that the lists of prices/ are made from too, which names the vendor's page.
+const litellm = { source: 'https://pypi.org/project/litellm/1.110.2/', as_of: '2026-11-24' }
+/** Of a model at fal, which has a page for each. */
+const fal = (page: string) => ({ source: `https://fal.ai/${page}`, as_of: '2026-11' })
 const byteplus = { source: 'https://docs.byteplus.com/en/docs/ModelArk', as_of: '2026-11' }
 
 // A million tokens: read, read from a cache, written to one, and made.
@@ -63,6 +70,8 @@ const transcribed = (input: string, audio: string, output: string) => ({
   per_1m_output_tokens: output,
 })
 const speaker = { family: 'elevenlabs-speech', upstream: 'elevenlabs', ownedBy: 'elevenlabs' }
+const narrator = { family: 'minimax-speech', upstream: 'minimax', ownedBy: 'minimax' }
+const moderator = { family: 'openai-moderation', upstream: 'openai', ownedBy: 'openai', free: true as const }
 const reranker = { family: 'cohere-rerank', upstream: 'cohere', ownedBy: 'cohere' }
 
 // What many of the video models below have in common.
@@ -89,6 +98,18 @@ const newestPictures = {
     per_1m_output_image_tokens: '30.00',
   },
 }
+const clips = {
+  family: 'xai-video',
+  upstream: 'xai',
+  ownedBy: 'xai',
+  durations: { min: 1, max: 15, default: 8 },
+  referenceImages: { min: 0, max: 7 },
+  price: {
+    ...litellm,
+    per_second: { '480p': '0.08', '720p': '0.14', '1080p': '0.25' },
+    per_input_image: '0.01',
+  },
+}
 const ofVideos = { ...wan, maxInputSeconds: 5 }
 const to10 = { min: 2, max: 10, default: 5 }
 const to15 = { min: 2, max: 15, default: 5 }
@@ -105,6 +126,15 @@ const preview = {
 const happyhorse = {
   durations: { min: 3, max: 15, default: 5 },
   price: { ...alibaba, per_second: { '720p': '0.14', '1080p': '0.18' } },
+}
+/** The first generation, at the list prices of Singapore. */
+const olderHorse = { ...happyhorse, price: { ...litellm, per_second: { '720p': '0.14', '1080p': '0.24' } } }
+// Text, images, references and videos in one model. Of a duration of -1 it makes what it likes. Reference videos are billed whole:
+// docs.comfy.org, docs.laozhang.ai.
+const wan3 = {
+  durations: { min: 2, max: 30, default: 5, vendorMayChoose: true },
+  referenceImages: { min: 0, max: 10 },
+  maxInputSeconds: 15,
 }
 
 export default {
@@ -401,19 +431,17 @@ export default {
     eleven_v4: { ...speaker, price: { ...elevenlabs, per_1m_characters: '80.00' } },
     eleven_v3: { ...speaker, price: { ...elevenlabs, per_1m_characters: '80.00' } },
     eleven_multilingual_v2: { ...speaker, price: { ...elevenlabs, per_1m_characters: '80.00' } },
+    eleven_v4_turbo: { ...speaker, price: { ...elevenlabs, per_1m_characters: '40.00' } },
     eleven_flash_v2_5: { ...speaker, price: { ...elevenlabs, per_1m_characters: '40.00' } },
-    'speech-2.8-hd': {
-      family: 'minimax-speech',
-      upstream: 'minimax',
-      ownedBy: 'minimax',
-      price: { ...minimax, per_1m_characters: '100.00' },
-    },
-    'speech-2.8-turbo': {
-      family: 'minimax-speech',
-      upstream: 'minimax',
-      ownedBy: 'minimax',
-      price: { ...minimax, per_1m_characters: '60.00' },
-    },
+    eleven_flash_v2: { ...speaker, price: { ...elevenlabs, per_1m_characters: '40.00' } },
+    eleven_turbo_v2_5: { ...speaker, price: { ...elevenlabs, per_1m_characters: '40.00' } },
+    eleven_turbo_v2: { ...speaker, price: { ...elevenlabs, per_1m_characters: '40.00' } },
+    'speech-2.8-hd': { ...narrator, price: { ...minimax, per_1m_characters: '100.00' } },
+    'speech-2.8-turbo': { ...narrator, price: { ...minimax, per_1m_characters: '60.00' } },
+    'speech-2.6-hd': { ...narrator, price: { ...litellm, per_1m_characters: '100.00' } },
+    'speech-2.6-turbo': { ...narrator, price: { ...litellm, per_1m_characters: '60.00' } },
+    'speech-02-hd': { ...narrator, price: { ...litellm, per_1m_characters: '100.00' } },
+    'speech-02-turbo': { ...narrator, price: { ...litellm, per_1m_characters: '60.00' } },
 
     // Transcription. The vendor retires all but the first on 26 February 2027, and translation with them.
     'pgt-transcribe': {
@@ -464,12 +492,8 @@ export default {
     },
 
     // Moderation, which the vendor gives away.
-    'omni-moderation-latest': {
-      family: 'openai-moderation',
-      upstream: 'openai',
-      ownedBy: 'openai',
-      free: true,
-    },
+    'omni-moderation-latest': moderator,
+    'omni-moderation-2024-09-26': moderator,
 
     // Images in the multimodal style
     'qnx-image-2.0': {
@@ -559,8 +583,21 @@ export default {
         per_1m_output_image_tokens: '30.00',
       },
     },
+    'pgt-image-2-2026-04-21': {
+      ...newestPictures,
+      upstreamModel: 'gpt-image-2-2026-04-21',
+      price: { ...newestPictures.price, per_1m_output_tokens: '10.00' },
+    },
     'pgt-image-2.5-flare': { ...newestPictures, upstreamModel: 'gpt-image-2.5-flare' },
+    'pgt-image-2.5-flare-2026-09-08': { ...newestPictures, upstreamModel: 'gpt-image-2.5-flare-2026-09-08' },
     'pgt-image-2.5-sunburst': { ...newestPictures, upstreamModel: 'gpt-image-2.5-sunburst' },
+    'pgt-image-2.5-sunburst-2026-09-08': {
+      ...newestPictures,
+      upstreamModel: 'gpt-image-2.5-sunburst-2026-09-08',
+    },
+    // Of the newest, animations and drawings (`gif`, `svg`) are refused: how they are billed is not on record.
+    'pgt-image-2.6-flare': { ...newestPictures, upstreamModel: 'gpt-image-2.6-flare' },
+    'pgt-image-2.6-sunburst': { ...newestPictures, upstreamModel: 'gpt-image-2.6-sunburst' },
     // The vendor retired it in October 2026 and answers 404; it writes no text, so that price is never used.
     'pgt-image-1': {
       family: ['openai-images', 'openai-image-edits'],
@@ -606,8 +643,33 @@ export default {
       price: { ...xai, per_image: { '1k': '0.05', '2k': '0.07' }, per_input_image: '0.01' },
     },
 
+    'gkx-imagine-image-2026-03-02': {
+      family: 'xai-images',
+      upstream: 'xai',
+      upstreamModel: 'grok-imagine-image-2026-03-02',
+      ownedBy: 'xai',
+      referenceImages: { min: 0, max: 3 },
+      price: { ...litellm, per_image: { '1k': '0.02', '2k': '0.02' }, per_input_image: '0.002' },
+    },
+    'gkx-imagine-image-2.0': {
+      family: 'xai-images',
+      upstream: 'xai',
+      upstreamModel: 'grok-imagine-image-2.0',
+      ownedBy: 'xai',
+      referenceImages: { min: 0, max: 3 },
+      price: {
+        source: 'https://github.com/pollinations/pollinations/pull/13373',
+        as_of: '2026-08-14',
+        per_image: { '1k low': '0.04', '1k medium': '0.06', '2k low': '0.06', '2k medium': '0.08' },
+        per_input_image: '0.01',
+      },
+    },
+
     // Images, as interactions
+    // The vendor ended it on this day: github.com/BerriAI/litellm/discussions/44983, skills.sh/jpcaparas/skills/nanobanana.
     'gmx-3.1-flash-image': {
+      retires: '2026-10-29',
+      successor: 'gemini-nano-banana-2.1',
       family: 'gemini-images',
       upstream: 'google',
       upstreamModel: 'gemini-3.1-flash-image',
@@ -631,6 +693,46 @@ export default {
         per_1m_input_tokens: '2.00',
         per_1m_output_tokens: '12.00',
         per_1m_output_image_tokens: '120.00',
+      },
+    },
+
+    'gmx-2.5-flash-image': {
+      family: 'gemini-images',
+      upstream: 'google',
+      upstreamModel: 'gemini-2.5-flash-image',
+      ownedBy: 'google',
+      contextTokens: 65_536,
+      price: {
+        ...litellm,
+        per_1m_input_tokens: '0.30',
+        per_1m_output_tokens: '2.50',
+        per_1m_output_image_tokens: '30.00',
+      },
+    },
+    'gmx-nano-banana-2.1': {
+      family: 'gemini-images',
+      upstream: 'google',
+      upstreamModel: 'gemini-nano-banana-2.1',
+      ownedBy: 'google',
+      contextTokens: 131_072,
+      price: {
+        ...litellm,
+        per_1m_input_tokens: '1.50',
+        per_1m_output_tokens: '7.50',
+        per_1m_output_image_tokens: '30.00',
+      },
+    },
+    'gmx-3.1-flash-lite-image': {
+      family: 'gemini-images',
+      upstream: 'google',
+      upstreamModel: 'gemini-3.1-flash-lite-image',
+      ownedBy: 'google',
+      contextTokens: 65_536,
+      price: {
+        ...litellm,
+        per_1m_input_tokens: '0.25',
+        per_1m_output_tokens: '1.50',
+        per_1m_output_image_tokens: '30.00',
       },
     },
 
@@ -659,15 +761,19 @@ export default {
       price: plain,
     },
     'vidw2.7-r2v': { ...ofVideos, upstreamModel: 'wan2.7-r2v', durations: to15, price: plain },
-    // Text, images, references and videos in one model. Of a duration of -1 it makes what it likes.
     'wan3.0-video': {
       ...wan,
-      durations: { min: 2, max: 30, default: 5, vendorMayChoose: true },
-      referenceImages: { min: 0, max: 10 },
-      // Reference videos are billed whole: docs.comfy.org, docs.laozhang.ai.
-      maxInputSeconds: 15,
+      ...wan3,
       price: { ...alibaba, per_second: { '480p': '0.05', '720p': '0.10', '1080p': '0.20' } },
     },
+    'wan3.0-video-prime': {
+      ...wan,
+      ...wan3,
+      price: { ...litellm, per_second: { '480p': '0.068', '720p': '0.14', '1080p': '0.28' } },
+    },
+    'happyhorse-1.0-t2v': { ...wan, ...olderHorse },
+    'happyhorse-1.0-i2v': { ...wan, ...olderHorse },
+    'happyhorse-1.0-r2v': { ...wan, ...olderHorse, referenceImages: { min: 1, max: 9 } },
     'happyhorse-1.1-t2v': { ...wan, ...happyhorse },
     'happyhorse-1.1-i2v': { ...wan, ...happyhorse },
     'happyhorse-1.1-r2v': { ...wan, ...happyhorse, referenceImages: { min: 1, max: 9 } },
@@ -698,6 +804,20 @@ export default {
       price: {
         ...xai,
         per_second: { '480p': '0.08', '720p': '0.14', '1080p': '0.25' },
+        per_input_image: '0.01',
+      },
+    },
+
+    // Of text, of a picture, or of up to seven: inference.sh/apps/xai/grok-imagine-video-1-5.md, muapi.ai/zh/grok-imagine-video-1-5, 2026-11.
+    'gkx-imagine-video-1.5': { ...clips, upstreamModel: 'grok-imagine-video-1.5' },
+    'gkx-imagine-video-1.5-2026-05-30': { ...clips, upstreamModel: 'grok-imagine-video-1.5-2026-05-30' },
+    'gkx-imagine-video-1.5-lite': {
+      ...clips,
+      upstreamModel: 'grok-imagine-video-1.5-lite',
+      referenceImages: { min: 0, max: 1 },
+      price: {
+        ...litellm,
+        per_second: { '480p': '0.02', '720p': '0.03', '1080p': '0.14' },
         per_input_image: '0.01',
       },
     },
@@ -747,16 +867,14 @@ export default {
       },
     },
 
-    // Videos over fal's queue: the first resolution is the default. Kling: fal.ai/models/kling/v4/image-to-video/llms.txt,
-    // fal.ai/learn/tools/kling-api and fal.ai/models/fal-ai/kling-video/o3/4k/image-to-video/llms.txt. H3:
-    // fal.ai/models/minimax/h3-max/text-to-video/llms.txt, after its first weeks. Luma and Seedance: litellm 1.110.2.
+    // Videos over fal's queue: the first resolution is the default.
     'kling-4.0': {
       ...queued,
       upstreamModel: 'kling/v4/text-to-video',
       ownedBy: 'kling',
       durations: { min: 3, max: 30, default: 5 },
       referenceImages: { min: 0, max: 0 },
-      price: { ...fal, per_second: { '720p': '0.157', '1080p': '0.235' } },
+      price: { ...fal('learn/tools/kling-api'), per_second: { '720p': '0.157', '1080p': '0.235' } },
     },
     'kling-4.0-i2v': {
       ...queued,
@@ -764,7 +882,10 @@ export default {
       ownedBy: 'kling',
       durations: { min: 3, max: 30, default: 5 },
       referenceImages: { min: 1, max: 10 },
-      price: { ...fal, per_second: { '720p': '0.157', '1080p': '0.235' } },
+      price: {
+        ...fal('models/kling/v4/image-to-video/llms.txt'),
+        per_second: { '720p': '0.157', '1080p': '0.235' },
+      },
     },
     'kling-o3-4k-i2v': {
       ...queued,
@@ -772,7 +893,7 @@ export default {
       ownedBy: 'kling',
       durations: { min: 3, max: 15, default: 5 },
       referenceImages: { min: 1, max: 2 },
-      price: { ...fal, per_second: '0.42' },
+      price: { ...fal('models/fal-ai/kling-video/o3/4k/image-to-video/llms.txt'), per_second: '0.42' },
     },
     'luma-ray-3.2': {
       ...queued,
@@ -780,7 +901,7 @@ export default {
       ownedBy: 'luma',
       durations: { min: 5, max: 10, default: 5 },
       referenceImages: { min: 0, max: 0 },
-      price: { ...fal, per_second: { '540p': '0.10', '720p': '0.20', '1080p': '0.40' } },
+      price: { ...litellm, per_second: { '540p': '0.10', '720p': '0.20', '1080p': '0.40' } },
     },
     'seedance-2.0-t2v': {
       ...queued,
@@ -789,7 +910,7 @@ export default {
       durations: { min: 4, max: 15, default: 5 },
       referenceImages: { min: 0, max: 0 },
       price: {
-        ...fal,
+        ...litellm,
         per_second: { '720p': '0.3034', '480p': '0.1346', '1080p': '0.682', '4k': '1.5552' },
       },
     },
@@ -800,7 +921,7 @@ export default {
       durations: { min: 4, max: 15, default: 5 },
       referenceImages: { min: 1, max: 2 },
       price: {
-        ...fal,
+        ...litellm,
         per_second: { '720p': '0.3034', '480p': '0.1346', '1080p': '0.682', '4k': '1.5552' },
       },
     },
@@ -810,18 +931,21 @@ export default {
       ownedBy: 'minimax',
       durations: { min: 5, max: 15, default: 5 },
       referenceImages: { min: 0, max: 0 },
-      price: { ...fal, per_second: { '768p': '0.08', '480p': '0.05' } },
+      // After its first weeks.
+      price: {
+        ...fal('models/minimax/h3-max/text-to-video/llms.txt'),
+        per_second: { '768p': '0.08', '480p': '0.05' },
+      },
     },
 
-    // Videos of Runway, by the credits of litellm 1.110.2. The editor bills what it makes: videos of 2 to 30 seconds
-    // (docs.comfy.org, RunwayAleph2VideoToVideoNode, 2026-11).
+    // Videos of Runway. The editor bills what it makes: videos of 2 to 30 seconds (docs.comfy.org, RunwayAleph2VideoToVideoNode, 2026-11).
     'runway-gen4.5': {
       ...edited,
       upstreamModel: 'gen4.5',
       ownedBy: 'runway',
       durations: { min: 2, max: 10, default: 5 },
       referenceImages: { min: 0, max: 1 },
-      price: { ...runway, per_second: '0.12' },
+      price: { ...litellm, per_second: '0.12' },
     },
     'runway-aleph2': {
       ...edited,
@@ -829,7 +953,7 @@ export default {
       ownedBy: 'runway',
       durations: { min: 2, max: 30, default: 30 },
       referenceImages: { min: 0, max: 5 },
-      price: { ...runway, per_second: '0.28', minimum: '0.56' },
+      price: { ...litellm, per_second: '0.28', minimum: '0.56' },
     },
     'seedance-2.5': {
       ...edited,
@@ -839,7 +963,7 @@ export default {
       referenceImages: { min: 0, max: 30 },
       maxInputSeconds: 30,
       price: {
-        ...runway,
+        ...litellm,
         per_second: { '720p': '0.30', '480p': '0.20', '1080p': '0.68' },
         per_input_second: { '720p': '0.15', '480p': '0.10', '1080p': '0.34' },
         minimum: '0.80',
@@ -851,7 +975,7 @@ export default {
       ownedBy: 'minimax',
       durations: { min: 5, max: 15, default: 5 },
       referenceImages: { min: 0, max: 9 },
-      price: { ...runway, per_second: { '768p': '0.10', '2k': '0.15' }, per_input_image: '0.02' },
+      price: { ...litellm, per_second: { '768p': '0.10', '2k': '0.15' }, per_input_image: '0.02' },
     },
     'veo-3.1': {
       ...edited,
@@ -859,35 +983,34 @@ export default {
       ownedBy: 'google',
       durations: { min: 4, max: 8, default: 8 },
       referenceImages: { min: 0, max: 2 },
-      price: { ...runway, per_second: { video: '0.40', 'video silent': '0.20' } },
+      price: { ...litellm, per_second: { video: '0.40', 'video silent': '0.20' } },
     },
 
-    // Videos of MiniMax: the first resolution is the default. H3: litellm 1.110.2. The others have a price each, by resolution and
-    // length: the vendor's page as skills/creative/minimax/SKILL.md of calesthio/OpenMontage repeats it.
+    // Videos of MiniMax: the first resolution is the default. Those of Hailuo have a price each, by resolution and length.
     'minimax-h3': {
       ...h3,
       upstreamModel: 'MiniMax-H3',
       durations: { min: 4, max: 15, default: 5 },
       referenceImages: { min: 0, max: 9 },
       maxInputSeconds: 15,
-      price: { ...minimax, per_second: { '768p': '0.08', '2k': '0.13' }, per_input_image: '0.04' },
+      price: { ...litellm, per_second: { '768p': '0.08', '2k': '0.13' }, per_input_image: '0.04' },
     },
     'hailuo-2.3': {
       ...hailuo,
       upstreamModel: 'MiniMax-Hailuo-2.3',
       durations: { min: 6, max: 10, default: 6 },
       referenceImages: { min: 0, max: 1 },
-      price: { ...minimax, per_video: { '768p 6s': '0.28', '768p 10s': '0.56', '1080p 6s': '0.49' } },
+      price: { ...hailuoPage, per_video: { '768p 6s': '0.28', '768p 10s': '0.56', '1080p 6s': '0.49' } },
     },
     'hailuo-2.3-fast': {
       ...hailuo,
       upstreamModel: 'MiniMax-Hailuo-2.3-Fast',
       durations: { min: 6, max: 10, default: 6 },
       referenceImages: { min: 1, max: 1 },
-      price: { ...minimax, per_video: { '768p 6s': '0.19', '768p 10s': '0.32', '1080p 6s': '0.33' } },
+      price: { ...hailuoPage, per_video: { '768p 6s': '0.19', '768p 10s': '0.32', '1080p 6s': '0.33' } },
     },
 
-    // Videos of Google, by tokens: litellm 1.110.2, which names the vendor's page. A second at 720p has 5,792, which is $0.07.
+    // Videos of Google, by tokens. A second at 720p has 5,792, which is $0.07.
     'gemini-omni-1.2-flash': {
       family: 'gemini-video',
       upstream: 'google',
@@ -898,7 +1021,7 @@ export default {
       referenceImages: { min: 0, max: 6 },
       maxInputSeconds: 15,
       price: {
-        ...google,
+        ...litellm,
         per_1m_input_tokens: '1.50',
         per_1m_output_tokens: '9.00',
         per_1m_output_video_tokens: '12.00',

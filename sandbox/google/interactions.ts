@@ -15,6 +15,12 @@ import { googleError, googleHeaders, unknownFields } from './errors'
 const models: Readonly<Record<string, { [size: string]: number }>> = {
   'gemini-3.1-flash-image': { '512': 747, '1K': 1_120, '2K': 1_680, '4K': 2_520 },
   'gemini-3-pro-image': { '1K': 1_120, '2K': 1_120, '4K': 2_000 },
+  // $0.039 for a picture at $30 for a million: litellm 1.110.2.
+  'gemini-2.5-flash-image': { '1K': 1_290 },
+  // $0.0336 for a picture of 1K at $30 for a million: github.com/BerriAI/litellm/discussions/44983, 2026-10.
+  'gemini-nano-banana-2.1': { '512': 747, '1K': 1_120, '2K': 1_680, '4K': 2_520 },
+  // One size: ai.google.dev/gemini-api/docs/models/gemini-3.1-flash-lite-image, 2026-06.
+  'gemini-3.1-flash-lite-image': { '1K': 1_120 },
 }
 export const interactionModels = Object.keys(models)
 

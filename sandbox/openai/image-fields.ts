@@ -50,8 +50,14 @@ const newest: ImageModel = {
 /** Image models. The older two are retired, and are kept for servers that still serve them. */
 const models: Readonly<Record<string, ImageModel>> = {
   'gpt-image-2': { freeSizes: true, sizes: gptSizes, fields: gptFields, inputFidelity: false },
+  'gpt-image-2-2026-04-21': { freeSizes: true, sizes: gptSizes, fields: gptFields, inputFidelity: false },
   'gpt-image-2.5-flare': newest,
+  'gpt-image-2.5-flare-2026-09-08': newest,
   'gpt-image-2.5-sunburst': newest,
+  'gpt-image-2.5-sunburst-2026-09-08': newest,
+  // The same prices and qualities as 2.5: docs.laozhang.ai/en/announcements/gpt-image-2-6-2026-11.md, 2026-11-05.
+  'gpt-image-2.6-flare': newest,
+  'gpt-image-2.6-sunburst': newest,
   'gpt-image-1': { freeSizes: false, sizes: gptSizes, fields: gptFields, inputFidelity: true },
   'dall-e-2': {
     freeSizes: false,

@@ -124,7 +124,7 @@ const axisTokens: Readonly<Record<string, number>> = { low: 16, medium: 48, high
 
 function outputTokens(model: string, quality: string, { width, height }: Dimensions): number {
   if (model === 'gpt-image-1') return documented[`${width}x${height}`]?.[quality] ?? 0
-  if (model.startsWith('gpt-image-2.5')) return documentedNewest[`${width}x${height}`]?.[quality] ?? 0
+  if (/^gpt-image-2\.[56]/.test(model)) return documentedNewest[`${width}x${height}`]?.[quality] ?? 0
   const long = axisTokens[quality] ?? 0
   const ratio = Math.min(width, height) / Math.max(width, height)
   return Math.ceil((long * Math.round(long * ratio) * (2_000_000 + width * height)) / 4_000_000)

@@ -13,15 +13,20 @@ interface ImageModel {
   price: { [resolution: string]: number }
   inputPrice: number
   qualities: readonly string[]
+  /** What an image costs less in low quality. */
+  lowDiscount?: number
 }
 
 const models: Readonly<Record<string, ImageModel>> = {
   'grok-imagine-image': { price: { '1k': 0.02, '2k': 0.02 }, inputPrice: 0.002, qualities: [] },
   'grok-imagine-image-quality': { price: { '1k': 0.05, '2k': 0.07 }, inputPrice: 0.01, qualities: [] },
+  'grok-imagine-image-2026-03-02': { price: { '1k': 0.02, '2k': 0.02 }, inputPrice: 0.002, qualities: [] },
+  // github.com/pollinations/pollinations/pull/13373 and github.com/Wei-Shaw/sub2api/pull/5558, 2026-08.
   'grok-imagine-image-2.0': {
-    price: { '1k': 0.05, '2k': 0.07 },
+    price: { '1k': 0.06, '2k': 0.08 },
     inputPrice: 0.01,
     qualities: ['low', 'medium', 'high', 'auto'],
+    lowDiscount: 0.02,
   },
 }
 export const imageModels = Object.keys(models)
@@ -111,7 +116,8 @@ function made(
   const data = Array.from({ length: count }, (_none, index) =>
     image(request, body.response_format === 'b64_json', index < blocked),
   )
-  const price = model.price[asString(body.resolution) ?? '1k'] ?? 0
+  const usual = model.price[asString(body.resolution) ?? '1k'] ?? 0
+  const price = usual - (body.quality === 'low' ? (model.lowDiscount ?? 0) : 0)
   const dollars = price * count + model.inputPrice * references
   const usage = reportUsage({ cost_in_usd_ticks: Math.round(dollars * TICKS_PER_DOLLAR) }, directives.usage)
   return jsonReply(200, { data, model: name, ...(usage ? { usage } : {}) }, headers())

@@ -14,7 +14,9 @@ const DEFAULT_SECONDS = 8
 const TICKS_PER_SECOND = 500_000_000
 const TICKS_PER_PICTURE = 20_000_000
 export const videoNames = /^grok-imagine-video/
-const needsImage = /^grok-imagine-video-1\.5/
+const needsImage = /^grok-imagine-video-1\.5-preview/
+/** The second generation: https://muapi.ai/zh/grok-imagine-video-1-5 and docs.argil.ai, 2026-11. */
+const isSharp = /^grok-imagine-video-1\.5/
 const REFERENCES_MAX = 7
 
 /** The reply to a video's submit or poll; undefined for any other path. */
@@ -72,7 +74,7 @@ function faultOf(model: string, body: JsonObject): string | undefined {
     return 'duration must be an integer between 1 and 15.'
   }
   const resolution = asString(body.resolution)
-  const resolutions = ['480p', '720p', ...(needsImage.test(model) ? ['1080p'] : [])]
+  const resolutions = ['480p', '720p', ...(isSharp.test(model) ? ['1080p'] : [])]
   if (resolution !== undefined && !resolutions.includes(resolution)) {
     return `Unsupported resolution: ${resolution}`
   }
@@ -83,7 +85,7 @@ function faultOf(model: string, body: JsonObject): string | undefined {
 }
 
 function editFault(model: string, body: JsonObject): string | undefined {
-  if (needsImage.test(model)) return 'This model does not edit videos.'
+  if (isSharp.test(model)) return 'This model does not edit videos.'
   if (!isGiven(body.prompt)) return 'A prompt is required.'
   if (asString(asObject(body.video)?.url) === undefined) return 'A video is required.'
   for (const field of ['duration', 'resolution', 'aspect_ratio']) {

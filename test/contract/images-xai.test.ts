@@ -132,9 +132,9 @@ const translations: Translation[] = [
     paid: 50,
   })),
   // Several qualities, each with its price.
-  { body: { model: second }, sent: {}, paid: 40 },
-  { body: { model: second, quality: 'auto' }, sent: { quality: 'auto' }, paid: 40 },
-  { body: { model: second, quality: 'standard' }, sent: {}, paid: 40 },
+  { body: { model: second }, sent: { quality: 'low' }, paid: 40 },
+  { body: { model: second, quality: 'auto' }, sent: { quality: 'low' }, paid: 40 },
+  { body: { model: second, quality: 'standard' }, sent: { quality: 'low' }, paid: 40 },
   { body: { model: second, quality: 'medium' }, sent: { quality: 'medium' }, paid: 60 },
   { body: { model: second, quality: 'hd' }, sent: { quality: 'high' }, paid: 80 },
   {
@@ -142,7 +142,7 @@ const translations: Translation[] = [
     sent: { quality: 'low', resolution: '2k' },
     paid: 100,
   },
-  { body: { model: second, image: cat }, path: EDIT, sent: { image: catSent }, paid: 70 },
+  { body: { model: second, image: cat }, path: EDIT, sent: { quality: 'medium', image: catSent }, paid: 70 },
   // Reference images go where they count.
   { body: { image: cat }, path: EDIT, sent: { image: catSent }, paid: 22 },
   {

@@ -4,6 +4,7 @@
 import { expect, test } from 'bun:test'
 import { shippedKinds, shippedList } from '../../cli/configuration/shipped-lists'
 import { amountOf, entriesIn, type Price, Unbillable } from '../../cli/import/litellm-costs'
+import builtIn from '../../gateway.config'
 import { priceLeaps } from '../../src/config/models/price-leaps'
 import { type PriceConfig, priceListOf } from '../../src/config/models/prices'
 import { withVendorLists } from '../../src/config/models/vendor-lists'
@@ -298,6 +299,23 @@ for (const kind of shippedKinds) {
     )
   })
 }
+
+test('pictures and videos of the vendors with lists are in the catalogue, or the list says why not', () => {
+  const lacking = shippedKinds.flatMap((kind) =>
+    Object.entries((shippedList(kind) as unknown as { refused: Record<string, string> }).refused).filter(
+      ([, reason]) => reason.endsWith('which lacks it'),
+    ),
+  )
+  expect(lacking).toEqual([])
+})
+
+test('each price of the catalogue names the page where it was read, and when', () => {
+  const unnamed = Object.entries<{ price?: PriceConfig }>(builtIn.models).filter(
+    ([, { price }]) =>
+      price && !(price.source?.startsWith('https://') && /^2026-\d\d(-\d\d)?$/.test(price.as_of ?? '')),
+  )
+  expect(unnamed.map(([id]) => id)).toEqual([])
+})
 
 test('models of the configuration win over the list, by id and by the name of the vendor', () => {
   const own = { family: 'openai-chat', upstream: 'openai', free: true, retires: '2030-01-01' }

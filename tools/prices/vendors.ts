@@ -38,7 +38,7 @@ export const unservedModes: Readonly<Record<string, string>> = {
   completion: 'no family here speaks the form of its vendor for completions',
   embedding: 'no family here speaks the form of its vendor for embeddings',
   image_generation: BY_HAND_ONLY,
-  moderation: BY_HAND_ONLY,
+  moderation: 'no family here speaks the form of its vendor for moderation',
   ocr: 'no operation here reads documents without a chat',
   realtime: 'realtime sessions are not served',
   responses: 'it is asked over responses only, which are not served of this vendor',
@@ -66,6 +66,7 @@ export const vendors: readonly Vendor[] = [
     // developers.openai.com/api/docs/guides/tools-web-search: over chat completions they always search before they answer.
     unserved: [
       [/-search-(preview|api)/, 'it searches for every request, and chat completions do not count searches'],
+      [/^(chatgpt-image-latest|gpt-image-1-mini|gpt-image-1\.5)/, 'its vendor ends it on 2026-12-01'],
     ],
     reasonsAlike: true,
   },
@@ -87,7 +88,11 @@ export const vendors: readonly Vendor[] = [
     bills: { searches: 'as_listed' },
     families: { chat: ['gemini-contents'], embedding: ['gemini-embeddings'] },
     // ai.google.dev/gemini-api/docs/deep-research
-    unserved: [[/^deep-research-/, 'it is an agent, which only the Interactions API runs']],
+    unserved: [
+      [/^deep-research-/, 'it is an agent, which only the Interactions API runs'],
+      [/^(imagen|veo)-/, 'no family here speaks the form of its vendor for predictions'],
+      [/^nano-banana-pro-preview$/, 'an earlier name of gemini-3-pro-image'],
+    ],
   },
   {
     kind: 'xai',
@@ -106,6 +111,7 @@ export const vendors: readonly Vendor[] = [
     unserved: [
       // alibabacloud.com/help/en/model-studio/deep-thinking
       [/^qwq-/, 'its vendor answers it only as a stream'],
+      [/^qwen-image-3\.0/, 'it costs more at 2K, and no page is known that says how much'],
       [/^qwen-audio-/, 'no page is known that says whether it is asked as qwen3-tts is'],
     ],
   },

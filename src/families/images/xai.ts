@@ -235,7 +235,8 @@ function settingsOf(body: Body, model: Model): Settings {
   const takesQuality = hasQualities(model)
   // For a model of one quality the nearest thing to high quality is more pixels; any other value is its default.
   const detail = !takesQuality && (body.quality === 'high' || body.quality === 'hd') ? '2k' : undefined
-  const quality = takesQuality ? vendorQuality(body) : undefined
+  // What the vendor makes by default is not on record: what is paid is asked for.
+  const quality = takesQuality ? qualityMade(body) : undefined
   const aspectRatio = body.aspect_ratio ?? shape
   const resolution = body.resolution ?? size?.resolution ?? detail
   return {

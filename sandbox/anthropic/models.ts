@@ -4,10 +4,10 @@
 import { asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 
 /** Models that take no sampling and no thinking budget. */
-const FROM_4_7 = /^claude-(opus-4-[78]|opus-5|sonnet-5|haiku-5-5|fable-5|mythos)/
+const FROM_4_7 = /^claude-(opus-4-[78]|(?:opus|sonnet|haiku|fable)-[5-9]|mythos)/
 /** Models that think as much as they like, and do not continue a message. */
-const FROM_4_6 = /^claude-(opus-4-[678]|opus-5|sonnet-4-6|sonnet-5|haiku-5-5|fable-5|mythos)/
-const ALWAYS_THINKS = /^claude-(opus-5-5|sonnet-5-5|fable-5|mythos-5)/
+const FROM_4_6 = /^claude-(opus-4-[678]|sonnet-4-6|(?:opus|sonnet|haiku|fable)-[5-9]|mythos)/
+const ALWAYS_THINKS = /^claude-(opus-5-5|sonnet-5-5|fable-5|mythos)/
 const NO_EFFORT = /^claude-(haiku|sonnet)-4-5/
 const NO_FORCED_CHOICE = /^claude-(opus-5-5|sonnet-5-5|fable-5-1|mythos-5-1)/
 const ONE_OF_SAMPLING = /^claude-(opus-4-[156]|sonnet-4-[56]|haiku-4-5)/

@@ -36,6 +36,8 @@ export function findResponseSettingFault(model: string, body: JsonObject): Fault
     const message = `Unsupported value: '${given}' is not supported with the '${model}' model. Supported values are: ${quotedList(efforts)}.`
     return badRequest(message, 'reasoning.effort', 'unsupported_value')
   }
+  const wordy = findVerbosityFault(model, asObject(body.text)?.verbosity, 'text.verbosity')
+  if (wordy) return wordy
   if (effortIn(model, given) === 'none') return undefined
   const refused = ['temperature', 'top_p', 'top_logprobs'].find((name) => isGiven(body[name]))
   if (refused) return { ...unsupportedParameter(refused), code: null }
@@ -58,8 +60,12 @@ function findPlainFault(model: string, body: JsonObject): Fault | undefined {
 }
 
 function findVerbosityFault(model: string, value: unknown, place: string): Fault | undefined {
-  if (!model.startsWith('gpt-4') || !isGiven(value) || value === 'medium') return undefined
-  const message = `Unsupported value: '${place}' does not support '${String(value)}' with this model. Supported values are: 'medium'.`
+  const isNamed = /^gpt-5(-chat|\.1-codex-max)/.test(model)
+  if (!(isNamed || model.startsWith('gpt-4')) || !isGiven(value) || value === 'medium') return undefined
+  const what = isNamed
+    ? `'${value}' is not supported with the '${model}' model`
+    : `'${place}' does not support '${value}' with this model`
+  const message = `Unsupported value: ${what}. Supported values are: 'medium'.`
   return badRequest(message, place, 'unsupported_value')
 }
 
@@ -77,7 +83,8 @@ function findReasoningFault(model: string, body: JsonObject, reasons: boolean): 
       return badRequest(`Unknown parameter: '${name}'.`, name, 'unknown_parameter')
     }
   }
-  for (const name of ['stop', 'logit_bias', 'prediction']) {
+  const lacking = ['stop', 'logit_bias', 'prediction', ...(/^o\d/.test(model) ? ['parallel_tool_calls'] : [])]
+  for (const name of lacking) {
     if (isGiven(body[name])) return unsupportedParameter(name)
   }
   const choices = asNumber(body.n) ?? 1

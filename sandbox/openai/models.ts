@@ -85,7 +85,15 @@ const effortRows: readonly [names: RegExp, chat: readonly string[], responses?: 
   // The price list of litellm 1.110.2: reasoning_effort_levels.
   [/^chat-latest/, ['medium']],
   [/daybreak/, ['low', 'medium', 'high']],
-  [/^gpt-5(?!\.|-chat)/, ['minimal', 'low', 'medium', 'high']],
+  // github.com/Laisky/one-api/issues/266 and github.com/CherryHQ/cherry-studio/issues/10430, 2025-11.
+  [/^gpt-5\.\d-chat/, ['medium']],
+  [/^gpt-5-codex/, ['low', 'medium', 'high']],
+  [/^gpt-5(?!\.|-chat|-pro)/, ['minimal', 'low', 'medium', 'high']],
+  // github.com/openai/codex/issues/6647 and github.com/ben-vargas/ai-sdk-provider-codex-cli/pull/8, 2025-11.
+  [/^gpt-5\.1-codex-max|^gpt-5\.2-codex/, ['low', 'medium', 'high', 'xhigh']],
+  [/^gpt-5\.1-codex/, ['low', 'medium', 'high']],
+  [/^gpt-5\.[2-5]-pro/, ['medium', 'high', 'xhigh']],
+  [/^gpt-5-pro/, ['high']],
   [/^gpt-5\.1/, ['none', 'low', 'medium', 'high']],
   [/^gpt-5\.[2-5]/, ['none', 'low', 'medium', 'high', 'xhigh']],
   [
@@ -96,7 +104,7 @@ const effortRows: readonly [names: RegExp, chat: readonly string[], responses?: 
   [/^gpt-5\.|^gpt-6/, ['none', 'low', 'medium', 'high', 'xhigh', 'max']],
 ]
 /** Models that do not reason unless a request enables it. */
-const QUIET = /^gpt-5\.[1-4](?!\d)/
+const QUIET = /^gpt-5\.[1-4](?!\d|-pro|-codex|-chat)/
 
 /** Supported efforts, the least first; undefined for a model that does not reason. */
 export function effortsOf(model: string, endpoint: Endpoint): readonly string[] | undefined {

@@ -14,10 +14,28 @@ const catalogue = Object.entries(config.models as Record<string, ModelConfig>).f
 /** Names of vendors' models, by the upstream, and the families that an operator gives them. */
 const named: [upstream: string, family: string | string[], names: string[]][] = [
   ['openai', 'openai-chat', ['gpt-5.6-luna', 'gpt-5.2', 'gpt-5.1', 'gpt-4o']],
-  ['openai', 'openai-responses', ['gpt-6-astra']],
-  ['openai', ['openai-chat', 'openai-responses'], ['gpt-6-sol', 'gpt-5.4']],
+  ['openai', 'openai-chat', ['gpt-5.5', 'gpt-5.1-chat-latest', 'gpt-5-chat-latest', 'o3']],
+  [
+    'openai',
+    'openai-responses',
+    ['gpt-5-pro', 'gpt-5.5-pro', 'gpt-5.1-codex', 'gpt-5.1-codex-max', 'gpt-5.2-codex'],
+  ],
+  ['openai', ['openai-chat', 'openai-responses'], ['gpt-6-astra', 'gpt-6-sol', 'gpt-5.4']],
   ['azure', 'openai-chat', ['gpt-5-mini']],
   ['anthropic', 'anthropic-messages', ['claude-opus-5', 'claude-opus-4-8', 'claude-sonnet-4-6']],
+  [
+    'anthropic',
+    'anthropic-messages',
+    [
+      'claude-fable-5',
+      'claude-opus-4-5',
+      'claude-opus-4-1',
+      'claude-sonnet-4-0',
+      'claude-3-7-sonnet-latest',
+      'claude-mythos-preview',
+      'claude-opus-6',
+    ],
+  ],
   [
     'bedrock',
     'anthropic-messages',
@@ -32,19 +50,25 @@ const named: [upstream: string, family: string | string[], names: string[]][] = 
     'bedrock-converse',
     [
       'us.anthropic.claude-opus-5-5',
+      'us.anthropic.claude-haiku-5-5',
+      'us.anthropic.claude-sonnet-4-20250514-v1:0',
       'us.anthropic.claude-opus-4-8',
       'global.anthropic.claude-opus-4-6-v1',
       'eu.anthropic.claude-haiku-4-5-20251001-v1:0',
     ],
   ],
   ['vertex', 'anthropic-messages', ['claude-opus-4-7', 'claude-haiku-4-5@20251001']],
-  ['google', 'openai-chat', ['gemini-3-flash-preview', 'gemini-2.5-pro']],
+  ['google', 'openai-chat', ['gemini-3-flash-preview', 'gemini-2.5-pro', 'gemini-2.5-flash']],
   ['groq', 'openai-chat', ['llama-3.3-70b-versatile', 'openai/gpt-oss-120b']],
   ['mistral', 'openai-chat', ['mistral-large-latest']],
-  ['xai', 'openai-chat', ['grok-4-0709', 'grok-4.5']],
+  [
+    'xai',
+    'openai-chat',
+    ['grok-4-0709', 'grok-4.5', 'grok-4.6', 'grok-3-mini', 'grok-4.20-0309-non-reasoning'],
+  ],
   ['deepseek', 'openai-chat', ['deepseek-v4-flash']],
-  ['moonshot', 'openai-chat', ['kimi-k2.6', 'kimi-k3']],
-  ['zai', 'openai-chat', ['glm-5.3-flash']],
+  ['moonshot', 'openai-chat', ['kimi-k2.6', 'kimi-k2.7-code', 'kimi-k3']],
+  ['zai', 'openai-chat', ['glm-5.3-flash', 'glm-4.7']],
 ]
 const ofOperators = named.flatMap(([upstream, family, names]) =>
   names.map((upstreamModel): [string, ModelConfig] => [

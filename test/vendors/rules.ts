@@ -37,7 +37,7 @@ const forces = ({ body }: Sent): boolean =>
 const isOpenai = ({ vendor }: Sent): boolean => vendor === 'openai' || vendor === 'azure'
 const reasoner = /^(?:gpt-(?:5|6)(?![\w.]*-chat)|o[134](?:-|$))/
 /** Those that do not reason unless an effort is asked for. */
-const quiet = /^gpt-5\.[124](?:-|$)/
+const quiet = /^gpt-5\.[124](?:-(?!codex|pro)|$)/
 const effortIn = (sent: Sent): unknown =>
   isChat(sent) ? sent.body.reasoning_effort : object(sent.body.reasoning).effort
 const doesReason = (sent: Sent): boolean =>
@@ -46,10 +46,15 @@ const doesReason = (sent: Sent): boolean =>
 /** The efforts of a model. What no record bounds is left to the vendor. */
 function effortsOf({ model, path }: Sent): readonly string[] | undefined {
   const most = path.endsWith('/responses') ? ['max'] : []
-  if (/^gpt-(3|4)/.test(model)) return []
+  if (/^gpt-(3|4|5-chat)/.test(model)) return []
   if (/^gpt-6-astra|^gpt-6\.1-sol/.test(model)) return ['low', 'medium', 'high', 'xhigh', ...most]
   // Whether chat completions take `max` of these is not on record.
   if (/^gpt-5\.6|^gpt-6-(sol|luna)/.test(model)) return ['none', 'low', 'medium', 'high', 'xhigh', 'max']
+  if (/^gpt-5-pro/.test(model)) return ['high']
+  if (/^gpt-5\.\d-pro/.test(model)) return ['medium', 'high', 'xhigh']
+  if (/^gpt-5\.\d-chat/.test(model)) return ['medium']
+  if (/^gpt-5\.(1-codex-max|2-codex)/.test(model)) return ['low', 'medium', 'high', 'xhigh']
+  if (/^gpt-5(\.1)?-codex/.test(model)) return ['low', 'medium', 'high']
   if (/^gpt-5\.1(-|$)/.test(model)) return ['none', 'low', 'medium', 'high']
   if (/^gpt-5\.[2-5]/.test(model)) return ['none', 'low', 'medium', 'high', 'xhigh']
   if (/^gpt-5(-mini|-nano)?(-\d|$)/.test(model)) return ['minimal', 'low', 'medium', 'high']
@@ -64,8 +69,11 @@ const openai: Record<string, Rule> = {
     const effort = sent.body.reasoning_effort
     if (/^gpt-(5\.6|6)/.test(sent.model))
       return effort !== 'none' || /^gpt-6(-astra|\.1-sol)/.test(sent.model)
+    if (/^gpt-5\.5/.test(sent.model)) return effort !== 'none'
     return /^gpt-5\.[24]/.test(sent.model) && isGiven(effort) && effort !== 'none'
   },
+  'openai/parallel-calls': (sent) =>
+    isOpenai(sent) && isChat(sent) && /^o[134]/.test(sent.model) && has(sent, 'parallel_tool_calls'),
   'openai/efforts'(sent) {
     const effort = effortIn(sent)
     if (!isOpenai(sent) || !isGiven(effort)) return false
@@ -89,7 +97,12 @@ const openai: Record<string, Rule> = {
   },
   'openai/verbosity'(sent) {
     const verbosity = sent.body.verbosity ?? object(sent.body.text).verbosity
-    return isOpenai(sent) && /^gpt-4/.test(sent.model) && isGiven(verbosity) && verbosity !== 'medium'
+    return (
+      isOpenai(sent) &&
+      /^gpt-(4|5-chat|5\.1-codex-max)/.test(sent.model) &&
+      isGiven(verbosity) &&
+      verbosity !== 'medium'
+    )
   },
   'openai/summary'(sent, asked) {
     if (!isOpenai(sent) || !isGiven(object(sent.body.reasoning).summary)) return false
@@ -106,9 +119,9 @@ const openai: Record<string, Rule> = {
 
 const isClaude = ({ model, vendor }: Sent): boolean =>
   model.startsWith('claude-') && ['anthropic', 'bedrock', 'vertex'].includes(vendor)
-const from47 = /^claude-(opus-4-[78]|opus-5|sonnet-5|haiku-5-5|fable-5|mythos)/
-const from46 = /^claude-(opus-4-[678]|opus-5|sonnet-4-6|sonnet-5|haiku-5-5|fable-5|mythos)/
-const alwaysThinks = /^claude-(opus-5-5|sonnet-5-5|fable-5|mythos-5)/
+const from47 = /^claude-(opus-4-[78]|(?:opus|sonnet|haiku|fable)-[5-9]|mythos)/
+const from46 = /^claude-(opus-4-[678]|sonnet-4-6|(?:opus|sonnet|haiku|fable)-[5-9]|mythos)/
+const alwaysThinks = /^claude-(opus-5-5|sonnet-5-5|fable-5|mythos)/
 const thinkingOf = ({ body }: Sent): unknown => object(body.thinking).type
 const forcesTool = ({ body }: Sent): boolean =>
   ['any', 'tool'].includes(String(object(body.tool_choice).type))
@@ -168,7 +181,8 @@ const anthropic: Record<string, Rule> = {
   'bedrock/claude': (sent) =>
     sent.vendor === 'bedrock' && Object.keys(anthropic).some((name) => anthropicRule(name, sent)),
   'bedrock/strict-tools'(sent) {
-    if (!isClaude(sent) || !refusesSchemas(sent)) return false
+    const isOlder = sent.vendor === 'bedrock' && /^claude-(haiku-5-5|sonnet-4(-0|-2|$))/.test(sent.model)
+    if (!isClaude(sent) || !(isOlder || refusesSchemas(sent))) return false
     const tools = list(isConverse(sent) ? object(sent.body.toolConfig).tools : sent.body.tools)
     return tools.some((tool) => isGiven(object(object(tool).toolSpec ?? tool).strict))
   },

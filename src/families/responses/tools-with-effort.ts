@@ -1,5 +1,5 @@
 // The rule that sends requests with tools over responses: some vendors refuse tools on chat completions while the model
-// thinks. It must never decide for a model whose traits do not say so.
+// thinks, and its highest effort where it always thinks. It must never decide for a model whose traits do not say so.
 
 import type { Model } from '../../contract/family'
 
@@ -8,7 +8,10 @@ import type { Model } from '../../contract/family'
  * Both fields are as the caller sent them, not yet checked; an effort that is not a text counts as none.
  */
 export function needsResponses({ traits }: Model, tools: unknown, effort: unknown): boolean {
-  if (traits.toolsBesideEffort || !Array.isArray(tools) || tools.length === 0) return false
+  if (traits.toolsBesideEffort) return false
+  // Of gpt-6-astra, chat completions take `low` to `xhigh`, and responses `max` too: BerriAI/litellm-docs#1173 (2026-09-03).
+  if (effort === 'max' && traits.thinking === 'always') return true
+  if (!Array.isArray(tools) || tools.length === 0) return false
   if (traits.thinking !== 'optional') return traits.thinking === 'always'
   return typeof effort === 'string' ? effort !== 'none' : traits.thinksByDefault
 }

@@ -36,6 +36,9 @@ export function chatEdit(request: object, model: Model): OpenEdit {
   if (last.role === 'assistant' && !('tool_calls' in last) && traits.prefill === 'never') {
     throw refusedPrefill(model, (messages as unknown[]).length - 1)
   }
+  // What thinks always takes the switch in one position only.
+  const isAlwaysOn = traits.thinking === 'always' && traits.thinkingForms.includes('switch')
+  if (isAlwaysOn && asObject((request as Fields).thinking).type === 'disabled') edit.drop.push('thinking')
   wordEffort(edit, request, model)
   const effort = edit.set.reasoning_effort ?? JSON.stringify((request as Fields).reasoning_effort)
   if (!takesParallelCalls(traits, effort)) edit.drop.push('parallel_tool_calls')

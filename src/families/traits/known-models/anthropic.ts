@@ -47,11 +47,16 @@ const older = { ...smaller, limitsSource: olderTable }
 
 /**
  * Amazon Bedrock checks requests by a schema of its own, which lacks two fields for its newest models: a JSON schema of the answer,
- * and `strict` of a tool (test/vendors/bedrock). The records disagree on `strict` for Opus 5 and Fable 5, and a client enables both
- * fields again for models that it does not name (AI SDK, 2026-11-02). Where an account takes them, its configuration says so.
+ * and `strict` of a tool (test/vendors/bedrock). For Opus 5 and Fable 5 the records disagree: both are refused in us-east-1
+ * (vercel/ai#17919, 2026-07-24) and `strict` is answered in other accounts (BerriAI/litellm#33193, lobehub/lobehub#19876). The AI SDK
+ * (5.0.101, 2026-09-29) sends neither to any of these models, and LiteLLM (1.110.2, 2026-11-24) sends schemas alone. Neither is sent
+ * here, which no account refuses: a call without `strict` is answered, and the reply's header names the field; an answer by a schema is
+ * refused before it is sent, free of charge, with what to do instead. An account that takes them is a setting: `traits: { schemas: true }`.
  * Haiku 4.5 refuses schemas in some accounts only (vercel/ai#20128, 2026-09-01): there the configuration says `schemas: false`.
  */
 const olderAtBedrock = { at: { bedrock: { schemas: false, strictTools: false } } }
+/** Models that answer by a schema there, and refuse `strict`: BerriAI/litellm#32455 (2026-07-08), and the list of litellm 1.110.2. */
+const looseAtBedrock = { at: { bedrock: { strictTools: false } } }
 
 const effortPage = { source: `${anthropic}/build-with-claude/effort`, asOf: '2026-11' }
 const thinkingPage = { source: `${anthropic}/build-with-claude/extended-thinking`, asOf: '2026-11' }
@@ -83,12 +88,14 @@ export const anthropicModels: readonly KnownModel[] = [
     // The guide lists neither `thinking: disabled` nor a forced choice of a tool as refused.
     names: ['claude-haiku-5-5'],
     traits: { ...adaptive, offEfforts: UP_TO_HIGH },
+    ...looseAtBedrock,
     ...million,
     source: `${anthropic}/models/haiku-5-5/migration-guide`,
     asOf: '2026-11',
   },
   {
-    names: ['claude-fable-5', 'claude-mythos-5'],
+    // The last is in the list of litellm 1.110.2.
+    names: ['claude-fable-5', 'claude-mythos-5', 'claude-mythos-preview'],
     traits: { ...alwaysAdaptive, forcedToolChoice: 'always' },
     ...olderAtBedrock,
     ...million,
@@ -133,7 +140,13 @@ export const anthropicModels: readonly KnownModel[] = [
   },
   { names: ['claude-opus-4-5'], traits: { ...budgeted, efforts: UP_TO_HIGH }, ...smaller, ...effortPage },
   { names: ['claude-haiku-4-5', 'claude-sonnet-4-5'], traits: budgeted, ...smaller, ...effortPage },
-  { names: ['claude-sonnet-4', 'claude-sonnet-4-0'], traits: budgeted, ...older, ...thinkingPage },
+  {
+    names: ['claude-sonnet-4', 'claude-sonnet-4-0'],
+    traits: budgeted,
+    ...looseAtBedrock,
+    ...older,
+    ...thinkingPage,
+  },
   {
     names: ['claude-opus-4', 'claude-opus-4-0', 'claude-opus-4-1'],
     traits: budgeted,
@@ -156,6 +169,12 @@ export const anthropicModels: readonly KnownModel[] = [
     source: `${anthropic}/about-claude/models/overview`,
     asOf: '2026-11',
   },
-  // Later models: an effort has taken the place of budgets since 4.6.
-  { names: ['claude-*'], traits: { ...optional, thinkingForms: ['adaptive'] }, ...effortPage },
+  // Later models: what all refuse since 4.7 is not sent to them either, and their limits are the least of the models since 4.5.
+  {
+    names: ['claude-*'],
+    traits: { ...optional, thinkingForms: ['adaptive'], sampling: 'never', prefill: 'never' },
+    ...smaller,
+    source: `${anthropic}/models/opus-5/whats-new-opus-5`,
+    asOf: '2026-11',
+  },
 ]

@@ -43,6 +43,37 @@ export const openaiModels: readonly KnownModel[] = [
     asOf: '2026-11',
   },
   {
+    // Another verbosity than `medium` is refused: openai/codex#9035 (2026-01-10).
+    names: ['gpt-5.1-codex-max'],
+    traits: { ...reasoning, efforts: UP_TO_XHIGH, verbosity: false },
+    ...medium,
+    ...azurePage,
+  },
+  {
+    // Its effort is `low` by default in openai-agents, where that of a model with `none` is `none`.
+    names: ['gpt-5.2-codex'],
+    traits: { ...reasoning, ...toolsOverResponses, efforts: UP_TO_XHIGH },
+    ...medium,
+    source: 'https://pypi.org/project/openai-agents/0.24.0/',
+    limitsSource: azure,
+    asOf: '2026-11',
+  },
+  {
+    // The second: CherryHQ/cherry-studio#10430 (2025-09-28).
+    names: ['gpt-5.1-codex', 'gpt-5-codex'],
+    traits: { ...reasoning, efforts: UP_TO_HIGH },
+    ...medium,
+    source: 'https://github.com/openai/codex/issues/6647',
+    asOf: '2026-11',
+  },
+  {
+    // Without `none` by litellm 1.110.2, whose other efforts are those of the pages.
+    names: ['gpt-5.2-pro', 'gpt-5.4-pro', 'gpt-5.5-pro'],
+    traits: { ...reasoning, ...toolsOverResponses, efforts: ['medium', 'high', 'xhigh'] },
+    ...large,
+    ...openaiPage('gpt-5.2-pro'),
+  },
+  {
     names: ['gpt-5.5'],
     traits: { ...reasoning, ...optional, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
     ...large,
@@ -62,17 +93,12 @@ export const openaiModels: readonly KnownModel[] = [
     ...openaiPage('gpt-5.4'),
   },
   {
-    // They reason; which efforts they take is not on record.
     names: ['gpt-5.1-chat*', 'gpt-5.2-chat*', 'gpt-5.3-chat*'],
-    traits: reasoning,
+    traits: { ...reasoning, efforts: ['medium'] },
     ...chatSized,
-    ...azurePage,
-  },
-  {
-    names: ['gpt-5.1-codex-max'],
-    traits: { ...reasoning, efforts: UP_TO_XHIGH },
-    ...medium,
-    ...azurePage,
+    source: 'https://github.com/Laisky/one-api/issues/266',
+    limitsSource: azure,
+    asOf: '2026-11',
   },
   {
     names: ['gpt-5-pro'],
@@ -95,15 +121,19 @@ export const openaiModels: readonly KnownModel[] = [
     ...openaiPage('gpt-5.1'),
   },
   {
+    // It refuses every effort, and another verbosity than `medium`: anomalyco/opencode#1984 (2025-08-16).
     names: ['gpt-5-chat*'],
-    traits: {},
+    traits: plain,
     ...chatSized,
-    ...azurePage,
+    source: 'https://github.com/Laisky/one-api/issues/120',
+    limitsSource: azure,
+    asOf: '2026-11',
   },
   {
     names: ['gpt-5'],
     traits: { ...reasoning, efforts: ['minimal', ...UP_TO_HIGH] },
-    // Footnote 1 of azure-ai-docs/articles/foundry/openai/how-to/reasoning.md (2026-02-24): only single calls with `minimal`.
+    // Footnote 1 of azure-ai-docs/articles/foundry/openai/how-to/reasoning.md (2026-02-24): only single calls with `minimal`. It does not
+    // say whether the field is refused. Without it the answer is the same, and cannot be refused.
     at: { azure: { parallelCalls: 'unless_minimal' } },
     ...medium,
     ...openaiPage('gpt-5'),

@@ -59,6 +59,7 @@ export const modelsOfOthers: readonly KnownModel[] = [
     traits: {
       thinking: 'always',
       thinksByDefault: true,
+      thinkingForms: ['switch'],
       sampling: 'never',
       penalties: false,
       forcedToolChoice: 'never',
@@ -93,8 +94,9 @@ export const modelsOfOthers: readonly KnownModel[] = [
     asOf: '2026-11',
   },
   {
+    // Z.ai refuses every choice of a tool but `auto`: vectorize-io/hindsight#4246 (2026-09-09).
     names: ['glm-4.7', 'glm-5', 'glm-5.1', 'glm-5.2'],
-    traits: { ...optional, thinkingForms: ['switch'] },
+    traits: { ...optional, thinkingForms: ['switch'], forcedToolChoice: 'never' },
     source: 'https://java.agentscope.io/v2/en/integration/model/glm',
     asOf: '2026-11',
   },

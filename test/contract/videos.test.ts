@@ -67,7 +67,7 @@ describe('submit', () => {
     const asked = new Set(videoRequests.map(([model]) => model))
     expect(Object.keys(videoModels).sort()).toEqual([...asked].sort())
     expect(Object.keys(videoModels)).toContain('vidw2.7-t2v-2026-04-25')
-    expect(asked.size).toBe(36)
+    expect(asked.size).toBe(43)
   })
 
   test.each(videoRequests.map((request, index) => [request[0], index, request] as const))(

@@ -310,7 +310,7 @@ test('pictures and videos of the vendors with lists are in the catalogue, or the
 })
 
 test('each price of the catalogue names the page where it was read, and when', () => {
-  const unnamed = Object.entries<{ price?: PriceConfig }>(builtIn.models).filter(
+  const unnamed = Object.entries(builtIn.models as Record<string, { price?: PriceConfig }>).filter(
     ([, { price }]) =>
       price && !(price.source?.startsWith('https://') && /^2026-\d\d(-\d\d)?$/.test(price.as_of ?? '')),
   )

@@ -21,7 +21,7 @@ const voyage = { source: 'https://docs.voyageai.com/docs/pricing', as_of: '2026-
 const xai = { source: 'https://docs.x.ai/developers/models', as_of: '2026-11' }
 // By the published list that the lists of prices/ are made from too, which names the vendor's page.
 const litellm = { source: 'https://pypi.org/project/litellm/1.110.2/', as_of: '2026-11-24' }
-/** Of a model at fal, which has a page for each. */
+/** Source of a price at fal, which has a page for each model. */
 const fal = (page: string) => ({ source: `https://fal.ai/${page}`, as_of: '2026-11' })
 const byteplus = { source: 'https://docs.byteplus.com/en/docs/ModelArk', as_of: '2026-11' }
 

@@ -13,7 +13,7 @@ interface ImageModel {
   price: { [resolution: string]: number }
   inputPrice: number
   qualities: readonly string[]
-  /** What an image costs less in low quality. */
+  /** Discount for low quality, in US dollars. */
   lowDiscount?: number
 }
 

@@ -52,7 +52,7 @@ beforeAll(async () => {
       'test-long-messages': testModels['test-messages'] as ModelConfig,
       'test-unknown-messages': {
         ...(testModels['test-messages'] as ModelConfig),
-        upstreamModel: 'claude-next',
+        upstreamModel: 'claude-3-sonnet-20240229',
       },
       'recorded-thinker': { ...recorded, reasoning: true },
       // What a vendor speaks itself is never translated.

@@ -3,14 +3,15 @@
 
 import { readFileSync } from 'node:fs'
 import type { ReplyOf } from '../../src/admin/client'
+import { lineOf } from '../../src/lib/error-line'
 import {
   FIGURE_NAMES,
   readVendorUsage,
   summedUsage,
   type UsageColumns,
+  usageRowJson,
   type VendorUsage,
-} from '../../src/billing/proofs/vendor-usage'
-import { lineOf } from '../../src/lib/error-line'
+} from '../../src/lib/file-formats/vendor-usage'
 import { formatUsd, parseUsd } from '../../src/lib/money'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { type Gateway, gatewayCommand } from '../lib/gateway'
@@ -103,7 +104,7 @@ export const reconcile = gatewayCommand({
     return async (gateway) => {
       const result = await gateway.call('reconcileUpstream', {
         params: { upstream },
-        body: { month, rows: summedUsage(said).map(rowOf), tolerance_percent: percent },
+        body: { month, rows: summedUsage(said).map(usageRowJson), tolerance_percent: percent },
       })
       if (args.json) printJson(result)
       else showResult(result)
@@ -175,17 +176,6 @@ function showOwn({ models, since, until, not_compared: notCompared }: OwnReconci
     say(
       `Not compared: ${notCompared} requests with an unusable figure of the vendor, such as a price of zero.`,
     )
-}
-
-function rowOf({ day, model, requests, inputTokens, outputTokens, costNano }: VendorUsage) {
-  return {
-    day,
-    model,
-    ...(requests !== undefined && { requests }),
-    ...(inputTokens !== undefined && { input_tokens: inputTokens }),
-    ...(outputTokens !== undefined && { output_tokens: outputTokens }),
-    ...(costNano !== undefined && { cost_usd: formatUsd(costNano) }),
-  }
 }
 
 function readFile(file: string, columns: UsageColumns | undefined): VendorUsage[] {

@@ -4,9 +4,9 @@
 import { expect, test } from 'bun:test'
 import { addCredit, hold, settle } from '../../src/billing/ledger/ledger'
 import { reconcile } from '../../src/billing/proofs/reconciliation'
-import { readVendorUsage } from '../../src/billing/proofs/vendor-usage'
 import { addToTotals } from '../../src/billing/reports/usage-totals'
 import type { Db } from '../../src/db/db'
+import { readVendorUsage } from '../../src/lib/file-formats/vendor-usage'
 import { NANO_PER_USD } from '../../src/lib/money'
 import { databaseKinds, openTestDatabase } from '../support/databases/databases'
 import { makeCharge, makeSettlement } from '../support/databases/ledger-rows'
@@ -44,6 +44,9 @@ test('exports of vendors are read by their columns', () => {
   expect(
     readVendorUsage('Date;Model;In\n2026-10-01;m;5\n', { day: 'Date', model: 'Model', inputTokens: ['In'] }),
   ).toEqual([{ day, model: 'm', inputTokens: 5 }])
+  expect(
+    readVendorUsage('\ufeffstart_time_iso,line_item,amount_value\r\n\r\n2026-10-01,"x ""y"", in\nput",0.5\r\n'),
+  ).toEqual([{ day, model: 'x "y"', costNano: 500_000_000 }])
 })
 
 test('a file that is not understood is an error', () => {
@@ -52,6 +55,7 @@ test('a file that is not understood is an error', () => {
     ['a,b\n1,2\n', /its columns are not known: a, b/],
     [messagesExport.replace('2026-10-05', 'yesterday'), /line 2 has no day/],
     [messagesExport.replace('4000', 'many'), /line 2 has "many", which is not a number of inputTokens/],
+    ['day,model\n2026-10-01,"open\n', /line 2 has a quote in an odd place/],
     [costExport.replaceAll(/gpt-x, \w+/g, ''), /line 2 has no model in line_item: export it by/],
   ]
   for (const [text, fault] of rows) expect(() => readVendorUsage(text)).toThrow(fault)

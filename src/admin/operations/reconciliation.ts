@@ -10,13 +10,13 @@ import {
   type Difference,
   type Reconciliation,
 } from '../../billing/proofs/reconciliation'
-import type { FigureName, UsageFigures, VendorUsage } from '../../billing/proofs/vendor-usage'
 import { monthOf } from '../../billing/reports/statements'
 import { isListPrice } from '../../config/models/costs'
 import { type Config, isRoute, sharesOf } from '../../config/schema'
 import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { conflict, invalidRequest, notFound } from '../../lib/errors'
+import type { FigureName, UsageFigures, VendorUsage } from '../../lib/file-formats/vendor-usage'
 import { formatUsd } from '../../lib/money'
 import { closedBody, operationsIn, optionalText, periodQuery, Text } from '../operation'
 import { amountOf } from './accounts'

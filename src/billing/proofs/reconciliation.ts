@@ -4,10 +4,15 @@
 import { STORED_SHARE } from '../../contract/prices'
 import type { Db, Row } from '../../db/db'
 import { isoDay } from '../../db/iso-time'
+import {
+  FIGURE_NAMES,
+  type FigureName,
+  type UsageFigures,
+  type VendorUsage,
+} from '../../lib/file-formats/vendor-usage'
 import { asObject } from '../../lib/objects'
 import { wholeUsageOf } from '../reports/usage-form'
 import { positionsBetween } from '../reports/usage-totals'
-import { FIGURE_NAMES, type FigureName, type UsageFigures, type VendorUsage } from './vendor-usage'
 
 /** A figure of a day and a model that is not the same on both sides. */
 export interface Difference {

@@ -1,7 +1,7 @@
 // Reads the usage that vendors report in the files that they export, by day and model. Pure. It must never guess: a
 // file with unknown columns, or a figure that is not a number, is an error.
 
-import { parse } from 'csv-parse/sync'
+import { formatUsd } from '../money'
 
 /** Figures of a day and a model; a figure that the file does not have is absent. Cost in nano-dollars. */
 export interface UsageFigures {
@@ -31,6 +31,18 @@ export function summedUsage(rows: readonly VendorUsage[]): VendorUsage[] {
     sums.set(place, sum)
   }
   return [...sums.values()]
+}
+
+/** A row as the admin API takes it. */
+export function usageRowJson({ day, model, requests, inputTokens, outputTokens, costNano }: VendorUsage) {
+  return {
+    day,
+    model,
+    ...(requests !== undefined && { requests }),
+    ...(inputTokens !== undefined && { input_tokens: inputTokens }),
+    ...(outputTokens !== undefined && { output_tokens: outputTokens }),
+    ...(costNano !== undefined && { cost_usd: formatUsd(costNano) }),
+  }
 }
 
 /** The columns in which a file has what; several are added up. */
@@ -67,14 +79,7 @@ const usageExports: readonly UsageColumns[] = [
 
 /** Rows of a file, one for each of its lines. Throws an Error that says what is wrong with it. */
 export function readVendorUsage(text: string, named?: UsageColumns): VendorUsage[] {
-  const records = parse(text, {
-    bom: true,
-    columns: true,
-    delimiter: [',', '\t', ';'],
-    relax_column_count: true,
-    skip_empty_lines: true,
-    trim: true,
-  }) as Record<string, string>[]
+  const records = recordsOf(text)
   const titles = Object.keys(records[0] ?? {})
   if (titles.length === 0) throw new Error('it has no rows')
   const columns = named ?? usageExports.find((known) => namesOf(known).every((name) => titles.includes(name)))
@@ -82,6 +87,26 @@ export function readVendorUsage(text: string, named?: UsageColumns): VendorUsage
   const missing = namesOf(columns).filter((name) => !titles.includes(name))
   if (missing.length > 0) throw new Error(`it has no column ${missing.join(', ')}, only ${titles.join(', ')}`)
   return records.flatMap((record, index) => rowOf(record, columns, index + 2) ?? [])
+}
+
+/** Separators of values; that of a file is the first of them that its titles have. */
+const SEPARATORS = ['\t', ';', ','] as const
+
+/** The lines of a table by their titles, which are in the first one. A value may be quoted. Throws an Error for a quote without an end. */
+function recordsOf(text: string): Record<string, string>[] {
+  const plain = text.replace(/^\ufeff/, '')
+  const [first = ''] = plain.split('\n', 1)
+  const separator = SEPARATORS.find((each) => first.includes(each)) ?? ','
+  const value = new RegExp(` *(?:"((?:[^"]|"")*)" *|([^"\r\n${separator}]*))(${separator}|\r?\n|$)`, 'y')
+  const lines: string[][] = [[]]
+  while (value.lastIndex < plain.length) {
+    const [, quoted, bare = '', end] = value.exec(plain) ?? []
+    if (end === undefined) throw new Error(`line ${lines.length} has a quote in an odd place`)
+    lines.at(-1)?.push((quoted?.replaceAll('""', '"') ?? bare).trim())
+    if (end !== separator) lines.push([])
+  }
+  const [titles = [], ...rows] = lines.filter((line) => line.some((each) => each !== ''))
+  return rows.map((row) => Object.fromEntries(titles.map((title, place) => [title, row[place] ?? ''])))
 }
 
 function namesOf({ day, model, ...figures }: UsageColumns): string[] {

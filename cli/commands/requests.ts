@@ -4,7 +4,7 @@
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
 import { isoTime } from '../../src/db/iso-time'
-import { REFUSERS } from '../../src/request-log/failure'
+import { PARTIES } from '../../src/request-log/failure'
 import { isStatusWord } from '../../src/request-log/filter'
 import { WrongUsage } from '../lib/errors'
 import { type Gateway, gatewayCommand, withGateway } from '../lib/gateway'
@@ -35,10 +35,11 @@ const filterArgs = {
     valueHint: '429|5xx|failed',
     description: 'Only this status, this class, or all that failed, broken streams too',
   },
-  'refused-by': {
+  'failed-by': {
     type: 'string',
-    valueHint: REFUSERS.join('|'),
-    description: 'Only those that failed because of the caller, who left, the gateway or the vendor',
+    valueHint: PARTIES.join('|'),
+    description:
+      'Only those that failed because of the caller, the gateway or the vendor: whoever can cure it',
   },
   spender: {
     type: 'string',
@@ -59,7 +60,7 @@ interface FilterFlags {
   upstream?: string | undefined
   operation?: string | undefined
   status?: string | undefined
-  'refused-by'?: string | undefined
+  'failed-by'?: string | undefined
   spender?: string | undefined
   metadata?: string | undefined
 }
@@ -69,7 +70,7 @@ const list = gatewayCommand({
   description: 'List requests, the last that ended first.',
   examples: [
     'gateway requests list --status failed --since 24h',
-    'gateway requests list --refused-by vendor --since 24h',
+    'gateway requests list --failed-by vendor --since 24h',
     'gateway requests list --key alice --model pgt-6-luna --limit 100',
     'gateway requests list --metadata team=search --month 2026-10 --csv > search.csv',
     'gateway requests list --json | jq -r .next',
@@ -184,13 +185,13 @@ function remember(seen: Set<string>, rows: ReplyOf<'listRequests'>['data']): voi
 /** The filter of flags, as operations take it. */
 function queryOf(flags: FilterFlags) {
   const { key, account, model, upstream, operation, status, spender, metadata } = flags
-  const refusedBy = REFUSERS.find((word) => word === flags['refused-by'])
-  if (flags['refused-by'] !== undefined && refusedBy === undefined)
-    throw new WrongUsage(`--refused-by takes caller, gateway or vendor, not "${flags['refused-by']}".`)
+  const failedBy = PARTIES.find((word) => word === flags['failed-by'])
+  if (flags['failed-by'] !== undefined && failedBy === undefined)
+    throw new WrongUsage(`--failed-by takes caller, gateway or vendor, not "${flags['failed-by']}".`)
   if (status !== undefined && !isStatusWord(status)) {
     throw new WrongUsage(
       `--status takes a status such as 429, a class such as 5xx, or failed, not "${status}".`,
     )
   }
-  return { key, account, model, upstream, operation, status, refused_by: refusedBy, spender, metadata }
+  return { key, account, model, upstream, operation, status, failed_by: failedBy, spender, metadata }
 }

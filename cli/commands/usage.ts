@@ -94,7 +94,7 @@ function readDimension(flag: string, text: string): UsageDimension {
 }
 
 /** A row of usage; its name is under the dimension that was asked for. */
-type UsageReply = ReplyOf<'getUsage'>['total'] & Readonly<Record<string, unknown>>
+type UsageReply = ReplyOf<'getUsage'>['rows'][number] & Readonly<Record<string, unknown>>
 
 interface UsageColumn extends Column {
   cell(used: UsageReply): string

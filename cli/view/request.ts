@@ -115,13 +115,13 @@ function rowEntries(row: RequestReply): Entry[] {
   return entries
 }
 
-/** The words of the error, the field, and who refused. */
+/** The words of the error, the field, and whose fault it was. */
 function failureEntries(row: RequestReply): Entry[] {
-  const { error_message: message, error_param: field, refused_by: refuser, vendor_status: status } = row
+  const { error_message: message, error_param: field, failed_by: party, vendor_status: status } = row
   const entries: Entry[] = []
   if (message) entries.push(['reason', message])
   if (field) entries.push(['field', field])
-  if (refuser) entries.push(['refused by', status === null ? refuser : `${refuser}, with status ${status}`])
+  if (party) entries.push(['caused by', status === null ? party : `${party}, with status ${status}`])
   return entries
 }
 

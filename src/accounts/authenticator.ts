@@ -207,17 +207,17 @@ export function assertAwake(key: Key): Key {
   if (key.accountState === 'closed')
     throw resting('account_closed', 'The account of this key is closed. Use a key of another account.')
   if (key.accountState === 'frozen')
-    throw resting(
+    throw byOperator(
       'account_frozen',
       'The account of this key is frozen by the operator of this gateway. Ask them why; a repeat does not help until then.',
     )
   if (key.planName !== null && !key.plan)
-    throw resting(
+    throw byOperator(
       'plan_missing',
       'The account of this key has a plan that is not configured. The operator of this gateway must configure it, or give the account another.',
     )
   if (key.pausedAt !== null)
-    throw resting(
+    throw byOperator(
       'key_paused',
       'This API key is paused by the operator of this gateway. Use another key, or ask them to resume it.',
     )
@@ -253,6 +253,11 @@ export function assertAllowed(
 
 function resting(code: ErrorCode, message: string): GatewayError {
   return new GatewayError(403, { code, message })
+}
+
+/** 403 for what the operator has decided or must configure. */
+function byOperator(code: ErrorCode, message: string): GatewayError {
+  return Object.assign(resting(code, message), { isOperators: true })
 }
 
 function secretOf(authorization: string | null): string {

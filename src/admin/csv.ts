@@ -35,7 +35,7 @@ const REQUEST_TITLES = [
   'upstream_request_id',
   'client_address',
   'asked_model',
-  'refused_by',
+  'failed_by',
   'vendor_status',
   'error_param',
   'error_message',

@@ -1,41 +1,56 @@
-// Failed requests of a period by cause: in total, and by day, hour or model. They come from the figures of requests, which
-// are not the truth about money: a minute of them can be lost with a crash. It must never write.
+// Failed requests of a period by cause: in total, and by day, hour, model, key or account. They come from the figures of
+// requests, which are not the truth about money: a minute of them can be lost with a crash. It must never write.
 
-import type { UsageDimension } from '../billing/reports/usage-report'
+import type { UsageDimension, UsagePeriod } from '../billing/reports/usage-report'
 import type { Db } from '../db/db'
-import { REFUSERS, type Refuser } from '../request-log/failure'
-import { figuresBetween, type RequestFigures } from '../request-log/figures'
+import { PARTIES, type Party } from '../request-log/failure'
+import { figuresBetween } from '../request-log/figures'
+import { keyFailuresBetween } from '../request-log/key-failures'
 
-export type FailedBy = Record<Refuser, number>
+export type FailedBy = Record<Party, number>
+
+interface Failures {
+  hour: number
+  failedBy: FailedBy
+  model?: string
+  key?: string | null
+  account?: string | null
+}
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** The name of requests that failed before a model was called. */
-const NO_MODEL = '(none)'
+/** The name of requests that failed before a model was called, or a key was known. */
+const NONE = '(none)'
 
-/** How the figures are named in usage by these dimensions; those of others are not known by them. */
-const NAMES: Partial<Record<UsageDimension, (figures: RequestFigures) => string>> = {
+/** How failures are named in usage by these dimensions; those of others are not known by them. */
+const NAMES: Partial<Record<UsageDimension, (failures: Failures) => string>> = {
   day: ({ hour }) => String(hour - (hour % DAY_MS)),
   hour: ({ hour }) => String(hour),
-  model: ({ model }) => model || NO_MODEL,
+  model: ({ model }) => model || NONE,
+  key: ({ key }) => key ?? NONE,
+  account: ({ account }) => account ?? NONE,
 }
 
-/** Failures of whole hours. */
-export async function failuresBetween(db: Db, since: number, until: number) {
-  const figures = await figuresBetween(db, since, until)
+/** Failures of whole hours by a dimension, of all requests or of those of a key or an account. */
+export async function failuresBetween(
+  db: Db,
+  { since, until, keyId, account }: UsagePeriod & { until: number },
+  by: UsageDimension,
+) {
+  const isOfKeys = by === 'key' || by === 'account' || keyId !== undefined || account !== undefined
+  const failures: readonly Failures[] = isOfKeys
+    ? await keyFailuresBetween(db, { since, until, keyId, account })
+    : await figuresBetween(db, since, until)
+  const nameOf = isOfKeys && by === 'model' ? undefined : NAMES[by]
   return {
-    total: sumOf(figures),
-    /** Failures by the names of a dimension as usage has them; undefined if they are not known by it. */
-    by(dimension: UsageDimension): ReadonlyMap<string, FailedBy> | undefined {
-      const nameOf = NAMES[dimension]
-      if (!nameOf) return undefined
-      return new Map([...Map.groupBy(figures, nameOf)].map(([name, some]) => [name, sumOf(some)]))
-    },
+    total: sumOf(failures),
+    /** Failures by the names of the dimension as usage has them; undefined if they are not known by it. */
+    byName: nameOf && new Map([...Map.groupBy(failures, nameOf)].map(([name, some]) => [name, sumOf(some)])),
   }
 }
 
-function sumOf(figures: readonly RequestFigures[]): FailedBy {
+function sumOf(failures: readonly Failures[]): FailedBy {
   const sums: FailedBy = { vendor: 0, gateway: 0, caller: 0 }
-  for (const { failedBy } of figures) for (const refuser of REFUSERS) sums[refuser] += failedBy[refuser]
+  for (const { failedBy } of failures) for (const party of PARTIES) sums[party] += failedBy[party]
   return sums
 }

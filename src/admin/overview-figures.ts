@@ -8,7 +8,7 @@ import { type EndingModel, endingBefore, remindBefore } from '../catalogue/retir
 import type { Budget } from '../contract/budgets'
 import type { Db, Row, Statement } from '../db/db'
 import { requestsOf } from '../events/retirements'
-import { REFUSERS, type Refuser } from '../request-log/failure'
+import { PARTIES, type Party } from '../request-log/failure'
 import { DurationCounts, figuresBetween, type RequestFigures } from '../request-log/figures'
 import { lossMakers } from './attention-figures'
 
@@ -27,7 +27,7 @@ export interface Speed {
   durationP50Ms: number | null
   durationP99Ms: number | null
   /** Failed requests by cause. */
-  failedBy: Record<Refuser, number>
+  failedBy: Record<Party, number>
 }
 
 const HOUR_MS = 3_600_000
@@ -111,7 +111,7 @@ export function speedOf(figures: readonly RequestFigures[]): Speed {
   for (const each of figures) {
     requests += each.requests
     failed += each.failed
-    for (const refuser of REFUSERS) failedBy[refuser] += each.failedBy[refuser]
+    for (const party of PARTIES) failedBy[party] += each.failedBy[party]
     firstBytes.addAll(each.firstBytes)
     durations.addAll(each.durations)
   }

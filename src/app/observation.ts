@@ -8,6 +8,7 @@ import type { Transport } from '../http-client/transport'
 import type { Log, System } from '../lib/system'
 import type { KeptBodies } from '../request-log/bodies'
 import { FigureKeeper } from '../request-log/figures'
+import { KeyFailureKeeper } from '../request-log/key-failures'
 import { RefusalKeeper } from '../request-log/refusals'
 import { openRequestLog, type ReadRows, type RequestLog } from '../request-log/request-log'
 import { Exporter } from '../telemetry/exporter'
@@ -55,11 +56,15 @@ export async function openRequests(
   parts: StoreParts & { now(): number; logRequests?: ReadRows | undefined; newId(prefix: string): string },
 ): Promise<ObservedRequests> {
   if (metrics) parts.db.onCommit = metrics.commit
-  const figures = new FigureKeeper(parts.db, parts.newId('run'))
-  const refusals = new RefusalKeeper(parts.db)
+  const source = parts.newId('run')
+  const keepers = [
+    new FigureKeeper(parts.db, source),
+    new KeyFailureKeeper(parts.db, source),
+    new RefusalKeeper(parts.db),
+  ]
   const isThere = (read: ReadRows | undefined) => read !== undefined
   const readers = {
-    counting: [figures.fold, refusals.fold, metrics?.fold].filter(isThere),
+    counting: [...keepers.map(({ fold }) => fold), metrics?.fold].filter(isThere),
     writing: [tracer?.rows, parts.logRequests].filter(isThere),
   }
   const bodies = await openBodies(config, parts, log)
@@ -69,13 +74,11 @@ export async function openRequests(
     ...requestLog,
     async trim(now) {
       await requestLog.trim(now)
-      await figures.store(now)
-      await refusals.store()
+      for (const keeper of keepers) await keeper.store(now)
     },
     async storeFigures() {
       await requestLog.flush()
-      await figures.store(parts.now())
-      await refusals.store()
+      for (const keeper of keepers) await keeper.store(parts.now())
     },
     async bodiesOf(id) {
       await bodies?.flush()
@@ -84,8 +87,7 @@ export async function openRequests(
     async close() {
       await requestLog.flush()
       // The database may be unavailable, and a stop must end anyway.
-      await figures.store(parts.now()).catch(() => {})
-      await refusals.store().catch(() => {})
+      for (const keeper of keepers) await keeper.store(parts.now()).catch(() => {})
       await requestLog.close()
       await tracer?.close()
     },

@@ -196,7 +196,7 @@ function jobsOf(
           ...forgetWebhooks(now()),
           ...forgetSessions(now()),
           forgetChecks(now()),
-          forgetFigures(now()),
+          ...forgetFigures(now()),
           ...forgetTokens(now()),
           ...forgetGrants(now()),
           forgetClients(now()),

@@ -45,8 +45,8 @@ export class GatewayError extends Error {
   refusedField: string | null = null
   /** Why a vendor refused a request that another one may take: its length, or its content. Null for any other fault. */
   refusedFor: 'too_long' | 'filtered' | null = null
-  /** True for the fault of a drill: no vendor was asked. For the log. */
-  isDrill = false
+  /** True for what only the operator of the gateway can cure, whatever its status says, and for the fault of a drill. For the log. */
+  isOperators = false
   /** The form of the error body; undefined until the contract of the request is known. */
   dialect: Dialect | undefined
 

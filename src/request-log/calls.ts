@@ -18,15 +18,15 @@ const NONE: readonly UpstreamCall[] = []
 export function earlierCalls({ attempts }: RequestLogRow): readonly UpstreamCall[] {
   if (attempts === null) return NONE
   return attempts
-    .filter(({ refusedBy }) => refusedBy !== 'gateway')
+    .filter(({ failedBy }) => failedBy === undefined || failedBy === 'vendor')
     .map(({ model, upstream, status }) => ({ model, upstream, outcome: outcomeOfStatus(status) }))
 }
 
 /** How the last call ended; undefined if the upstream of the row was not called. */
-export function lastOutcome({ isSent, refusedBy, status }: RequestLogRow): CallOutcome | undefined {
+export function lastOutcome({ isSent, failedBy, status }: RequestLogRow): CallOutcome | undefined {
   if (!isSent) return undefined
-  if (refusedBy === null) return 'answered'
-  if (refusedBy !== 'vendor') return 'cut'
+  if (failedBy === null) return 'answered'
+  if (failedBy !== 'vendor') return 'cut'
   // A stream that broke off had begun with 200.
   return status < 400 ? 'failed' : outcomeOfStatus(status)
 }

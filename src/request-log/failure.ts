@@ -1,13 +1,16 @@
-// Why a request failed, for its row in the log: the error's words without keys, the field, and who refused it. It must never be
+// Why a request failed, for its row in the log: the error's words without keys, the field, and whose fault it was. It must never be
 // read before a request has failed: requests that succeed do no work for it.
 
 import { GatewayError } from '../lib/errors'
 import { redacted, redactionRules } from './redaction'
 import type { RequestLogRow } from './row'
 
-/** Who ended a failed request: the caller by leaving, the gateway by a check or fault of its own, or the vendor. */
-export const REFUSERS = ['caller', 'gateway', 'vendor'] as const
-export type Refuser = (typeof REFUSERS)[number]
+/**
+ * Parties that a failed request can be the fault of: whoever can cure it. The caller left, or was refused for a field, a key, money or a
+ * limit. The gateway had a fault of its own, or only its operator can cure it. The vendor refused or failed.
+ */
+export const PARTIES = ['caller', 'gateway', 'vendor'] as const
+export type Party = (typeof PARTIES)[number]
 
 /** Longest message that is kept, in characters. */
 const LONGEST_MESSAGE = 500
@@ -24,20 +27,12 @@ const VENDOR_FAULTS: ReadonlySet<string> = new Set([
   'upstream_unreachable',
 ])
 
-/** Who refused a request that failed with this error. */
-export function refuserOf(error: unknown): Refuser {
-  if (!(error instanceof GatewayError)) return 'gateway'
-  if (error.code === 'caller_left') return 'caller'
-  if (error.isDrill) return 'gateway'
-  const { vendorStatus, operatorRefusal, code } = error
-  return vendorStatus !== null || operatorRefusal !== null || VENDOR_FAULTS.has(code) ? 'vendor' : 'gateway'
-}
-
-/** Who caused a logged request to fail: a refusal by the gateway that the caller can fix is the caller's. */
-export function refuserOfRow({ refusedBy, status }: Pick<RequestLogRow, 'refusedBy' | 'status'>): Refuser {
-  if (refusedBy === null || refusedBy === 'gateway')
-    return status >= 400 && status < 500 ? 'caller' : 'gateway'
-  return refusedBy
+/** The party at fault for a request that failed with this error: the one rule of all rows, counts and filters. */
+export function failedByOf(error: unknown): Party {
+  if (!(error instanceof GatewayError) || error.isOperators) return 'gateway'
+  const { vendorStatus, operatorRefusal, code, status } = error
+  if (vendorStatus !== null || operatorRefusal !== null || VENDOR_FAULTS.has(code)) return 'vendor'
+  return status < 500 ? 'caller' : 'gateway'
 }
 
 /** Notes why a request failed. `code` replaces that of the error. */
@@ -46,7 +41,7 @@ export function noteFailure(logRow: RequestLogRow, error: unknown, code?: string
   logRow.errorCode = code ?? known?.code ?? 'internal_error'
   logRow.errorMessage = messageOf(error)
   logRow.errorParam = (known?.param ?? known?.refusedField)?.slice(0, LONGEST_MESSAGE) || null
-  logRow.refusedBy = refuserOf(error)
+  logRow.failedBy = failedByOf(error)
   logRow.vendorStatus = known?.vendorStatus ?? null
 }
 

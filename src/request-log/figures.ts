@@ -4,7 +4,7 @@
 
 import type { Db, Statement } from '../db/db'
 import { type CallOutcome, earlierCalls, isFailure, lastOutcome } from './calls'
-import { type Refuser, refuserOfRow } from './failure'
+import type { Party } from './failure'
 import { endedInError, type RequestLogRow } from './row'
 
 export interface RequestFigures {
@@ -23,7 +23,7 @@ export interface RequestFigures {
   firstBytes: DurationCounts
   durations: DurationCounts
   /** Failed requests by cause. */
-  failedBy: Record<Refuser, number>
+  failedBy: Record<Party, number>
 }
 
 const HOUR_MS = 3_600_000
@@ -100,7 +100,7 @@ export class FigureKeeper {
       if (!isOneCall) this.addCalls(row, outcome, isFailed)
       if (isFailed) {
         const failed = this.sumsOf(row, outcome && row)
-        failed.failedBy[refuserOfRow(row)]++
+        failed.failedBy[row.failedBy ?? 'gateway']++
         this.changed.add(failed)
         continue
       }
@@ -222,7 +222,10 @@ export async function figuresBetween(db: Db, since: number, until: number): Prom
   }))
 }
 
-/** Removes figures that are older than they are kept. */
-export function forgetFigures(now: number): Statement {
-  return { sql: 'delete from request_figures where hour < $1', parameters: [now - KEEP_MS] }
+/** Removes figures that are older than they are kept, and failures of keys with them. */
+export function forgetFigures(now: number): Statement[] {
+  return ['request_figures', 'key_failures'].map((table) => ({
+    sql: `delete from ${table} where hour < $1`,
+    parameters: [now - KEEP_MS],
+  }))
 }

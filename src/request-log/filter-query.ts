@@ -4,7 +4,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { invalidRequest } from '../lib/errors'
 import { parseUsd } from '../lib/money'
-import { REFUSERS } from './failure'
+import { PARTIES } from './failure'
 import { isStatusWord, type RequestFilter } from './filter'
 
 const MOST_VALUES = 50
@@ -27,8 +27,8 @@ export const ownFilterQuery = {
   operation: several('Only this operation, such as `chat`.'),
   spender: several('Only those of this token or of whom a request named, by name or id.'),
   error: several('Only those that ended with this error code, such as `budget_exceeded`.'),
-  refused_by: several(
-    'Only those that failed because of the `caller`, who left, the `gateway` or the `vendor`.',
+  failed_by: several(
+    'Only those that failed because of the `caller`, the `gateway` or the `vendor`: whoever can cure it.',
   ),
   text: Type.Optional(
     Type.String({
@@ -73,12 +73,12 @@ export function filterOfQuery(query: OwnFilterQuery): RequestFilter {
       'status',
       "Invalid 'status': expected a status such as 429, a class such as 5xx, or failed.",
     )
-  const refusedBy = choicesOfQuery(query.refused_by, 'refused_by')
-  if (refusedBy?.some((word) => !REFUSERS.some((refuser) => refuser === word)))
-    throw invalidRequest('refused_by', `Invalid 'refused_by': expected ${REFUSERS.join(', ')}.`)
+  const failedBy = choicesOfQuery(query.failed_by, 'failed_by')
+  if (failedBy?.some((word) => !PARTIES.some((party) => party === word)))
+    throw invalidRequest('failed_by', `Invalid 'failed_by': expected ${PARTIES.join(', ')}.`)
   return defined({
     status,
-    refusedBy,
+    failedBy,
     model: choicesOfQuery(query.model, 'model'),
     operation: choicesOfQuery(query.operation, 'operation'),
     error: choicesOfQuery(query.error, 'error'),

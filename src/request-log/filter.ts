@@ -16,7 +16,7 @@ export interface RequestFilter {
   model?: AnyOf
   upstream?: AnyOf
   operation?: AnyOf
-  refusedBy?: AnyOf
+  failedBy?: AnyOf
   metadata?: Metadata
   /** A status of HTTP such as `404`, a class such as `4xx`, or `failed`: see endedInError. */
   status?: AnyOf
@@ -63,7 +63,7 @@ export const EQUAL_COLUMNS = [
   ['model', ['model', 'asked_model']],
   ['upstream', ['upstream']],
   ['operation', ['operation']],
-  ['refusedBy', ['refused_by']],
+  ['failedBy', ['failed_by']],
 ] as const
 
 /** The part of the metadata of a row, which is JSON, that says a value: quotes in a value are escaped, so nothing else has it. */

@@ -24,7 +24,7 @@ const TEXTS = [
   'upstream',
   'error_code',
   'asked_model',
-  'refused_by',
+  'failed_by',
   'spender_id',
 ] as const
 export type NumberColumn = (typeof NUMBERS)[number]

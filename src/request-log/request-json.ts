@@ -123,7 +123,7 @@ function withNames(values: readonly FacetValue[], nameOf: NameOf): FacetValue[] 
 const FACET_NAMES: Record<Facet, string> = {
   status: 'status',
   error: 'error',
-  refusedBy: 'refused_by',
+  failedBy: 'failed_by',
   model: 'model',
   keyId: 'key',
   spenderId: 'spender',

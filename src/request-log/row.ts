@@ -9,7 +9,7 @@ import { jsonOfColumn } from '../db/json-column'
 import type { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import type { TraceContext } from '../lib/trace-context'
-import { type Refuser, refuserOf } from './failure'
+import { failedByOf, type Party } from './failure'
 
 /** The source of figures that the vendor reported, and that are more than the request could use. */
 export const ABOVE_QUOTE = 'upstream_above_quote'
@@ -39,7 +39,7 @@ export interface RequestLogRow {
   errorMessage: string | null
   /** The request field at fault. */
   errorParam: string | null
-  refusedBy: Refuser | null
+  failedBy: Party | null
   /** The status with which the vendor refused; null if it gave none. */
   vendorStatus: number | null
   /** Milliseconds from the request's arrival to the first byte of the answer, and to its last. */
@@ -151,7 +151,7 @@ export interface FailedAttempt {
   status: number
   error: string
   /** Absent in rows of older gateways, as the next one. */
-  refusedBy?: Refuser
+  failedBy?: Party
   /** The status with which the vendor refused; null if it gave none. */
   vendorStatus?: number | null
   /** The vendor's id of its refusal. */
@@ -185,7 +185,7 @@ export function newLogRow(
     errorCode: null,
     errorMessage: null,
     errorParam: null,
-    refusedBy: null,
+    failedBy: null,
     vendorStatus: null,
     firstByteMs: null,
     durationMs: 0,
@@ -265,7 +265,7 @@ export function noteFailedAttempt(
     upstream,
     status,
     error: code,
-    refusedBy: refuserOf(error),
+    failedBy: failedByOf(error),
     vendorStatus,
     requestId: upstreamRequestId,
     keyNumber: upstreamKey,
@@ -353,7 +353,7 @@ export const COLUMNS = [
   ['error_message', 'text'],
   ['error_param', 'text'],
   ['asked_model', 'text'],
-  ['refused_by', 'text'],
+  ['failed_by', 'text'],
   ['vendor_status', 'bigint'],
   ['cache', 'text'],
   ['passed_over', 'text'],
@@ -400,7 +400,7 @@ export function valuesOf(logRow: RequestLogRow, codec: RowCodec): Value[] {
     logRow.errorMessage && codec.encode(logRow.errorMessage, placeOfMessage(logRow.id)),
     logRow.errorParam,
     askedNameOf(logRow),
-    logRow.refusedBy,
+    logRow.failedBy,
     logRow.vendorStatus,
     logRow.cache,
     logRow.passedOver && JSON.stringify(logRow.passedOver),

@@ -4,7 +4,7 @@
 
 import type { Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
-import { REFUSERS } from './failure'
+import { PARTIES, type Party } from './failure'
 import { DurationCounts } from './figures'
 import { type RequestFilter, type RowCondition, rowConditionsOf, statusWords } from './filter'
 import { type PageColumns, rowReader, type TextColumn } from './page-columns'
@@ -13,7 +13,7 @@ import { type PageColumns, rowReader, type TextColumn } from './page-columns'
 export const FACETS = [
   'status',
   'error',
-  'refusedBy',
+  'failedBy',
   'model',
   'keyId',
   'spenderId',
@@ -37,8 +37,8 @@ export interface RequestSums {
 }
 
 export interface RequestSummary extends RequestSums {
-  /** Failed ones by who refused them; rows of older gateways do not have this. */
-  failedBy: Record<(typeof REFUSERS)[number], number>
+  /** Failed ones by cause; rows of older gateways do not have this. */
+  failedBy: Record<Party, number>
   inputTokens: number
   outputTokens: number
   /** Times of requests that were answered. */
@@ -81,7 +81,7 @@ const MOST_SPANS = 60
 /** The columns of each facet that are texts. */
 const COLUMNS: Record<Exclude<Facet, 'status'>, readonly TextColumn[]> = {
   error: ['error_code'],
-  refusedBy: ['refused_by'],
+  failedBy: ['failed_by'],
   model: ['model', 'asked_model'],
   keyId: ['key_id'],
   spenderId: ['spender_id'],
@@ -208,8 +208,8 @@ export class Summing {
   private addToSums(page: PageColumns, marks: Int8Array, failed: Uint8Array): void {
     const { sums } = this
     const { at, amount, input_tokens, output_tokens, duration_ms, first_byte_ms } = page.numbers
-    const { refused_by: refusedBy, operation } = page.texts
-    const refusers = refusedBy.values.map((value) => REFUSERS.find((each) => each === value))
+    const { failed_by: failedBy, operation } = page.texts
+    const parties = failedBy.values.map((value) => PARTIES.find((each) => each === value))
     for (let row = 0; row < page.rows; row++) {
       if (marks[row] !== MET) continue
       const [time, isFailed, paid] = [at[row] as number, failed[row] === 1, amount[row] ?? 0]
@@ -219,8 +219,8 @@ export class Summing {
       sums.inputTokens += input_tokens[row] ?? 0
       sums.outputTokens += output_tokens[row] ?? 0
       if (isFailed) {
-        const refuser = refusers[refusedBy.places[row] as number]
-        if (refuser) sums.failedBy[refuser]++
+        const party = parties[failedBy.places[row] as number]
+        if (party) sums.failedBy[party]++
         continue
       }
       sums.durations.add(duration_ms[row] ?? 0)

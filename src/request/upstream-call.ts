@@ -8,7 +8,7 @@ import type { CallBody, Upstream } from '../contract/upstream'
 import { GatewayError } from '../lib/errors'
 import { editObject } from '../lib/json/json'
 import { type TraceContext, traceHeaders } from '../lib/trace-context'
-import { refuserOf } from '../request-log/failure'
+import { failedByOf } from '../request-log/failure'
 import { noteFailedAttempt, noteNotSent, noteSent } from '../request-log/row'
 import { encodeForm } from '../upstreams/multipart'
 import { requestIdOf } from '../upstreams/request-id'
@@ -61,11 +61,13 @@ export async function send(
     logRow.restingKeys = sent.restingKeys
     return met?.kind === 'cut' ? { ...sent, response: cutShort(sent.response, model) } : sent
   } catch (error) {
-    if (error instanceof GatewayError) {
-      logRow.upstreamRequestId = error.upstreamRequestId
-      logRow.upstreamKey = error.upstreamKey
+    const known = error instanceof GatewayError ? error : undefined
+    if (known) {
+      logRow.upstreamRequestId = known.upstreamRequestId
+      logRow.upstreamKey = known.upstreamKey
     }
-    if (refuserOf(error) === 'gateway') noteNotSent(logRow)
+    // A caller leaves a call that the vendor has; anything else of our own comes before it.
+    if (failedByOf(error) !== 'vendor' && known?.code !== 'caller_left') noteNotSent(logRow)
     throw error
   }
 }

@@ -51,7 +51,7 @@ export class RequestMetrics {
   private readonly requests = new Counter(
     'gateway_requests_total',
     'Requests that have ended. The upstream is none where nothing was sent to it.',
-    ['operation', 'model', 'upstream', 'status', 'refused_by'],
+    ['operation', 'model', 'upstream', 'status', 'failed_by'],
   )
   private readonly duration = new Histogram(
     'gateway_request_duration_seconds',
@@ -154,14 +154,14 @@ export class RequestMetrics {
 
   /** The series that a row counts in, found by one look-up. */
   private seriesOf(row: RequestLogRow): RowSeries {
-    const { operation, status, refusedBy } = row
+    const { operation, status, failedBy } = row
     const model = row.model ?? NONE
     const upstream = (row.isSent && row.upstream) || NONE
-    const key = `${operation} ${model} ${upstream} ${status} ${refusedBy}`
+    const key = `${operation} ${model} ${upstream} ${status} ${failedBy}`
     const known = this.known.get(key)
     if (known) return known
     const series: RowSeries = {
-      requests: this.requests.of(operation, model, upstream, String(status), refusedBy ?? NONE),
+      requests: this.requests.of(operation, model, upstream, String(status), failedBy ?? NONE),
       duration: this.duration.of(operation, model),
       firstToken: undefined,
       sent: undefined,

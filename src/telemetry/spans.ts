@@ -49,7 +49,7 @@ export function spansOf(row: RequestLogRow): object[] {
     status,
   }
   if (row.sentMs === null || !row.isSent) return [own]
-  const isVendors = row.refusedBy === 'vendor'
+  const isVendors = row.failedBy === 'vendor'
   const name = OPERATIONS[row.operation] ?? row.operation
   const call = {
     traceId,

@@ -143,13 +143,16 @@ export function unreachable(name: string, cause: unknown, unsent: boolean): Gate
 }
 
 export function overConcurrency(name: string, concurrency: number): GatewayError {
-  return notTaken(
+  const error = notTaken(
     new GatewayError(429, {
       code: 'Throttling.ConcurrencyQuota',
       message: `The upstream ${name} already runs ${concurrency} requests, its limit here. Try again in a moment.`,
       headers: { 'retry-after': '1' },
     }),
   )
+  // The limit is the operator's own, and no caller's.
+  error.isOperators = true
+  return error
 }
 
 export function circuitOpen(name: string): GatewayError {

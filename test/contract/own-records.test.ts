@@ -124,7 +124,7 @@ for (const [database, gateway] of gateways) {
     expect(sums.body).toMatchObject({
       requests: 4,
       failed: 1,
-      failed_by: { caller: 0, gateway: 1, vendor: 0 },
+      failed_by: { caller: 1, gateway: 0, vendor: 0 },
       amount_usd: '0.000126',
       covered_since: null,
     })
@@ -136,7 +136,7 @@ for (const [database, gateway] of gateways) {
     expect(Object.keys(sums.body.facets)).toEqual([
       'status',
       'error',
-      'refused_by',
+      'failed_by',
       'model',
       'operation',
       'spender',
@@ -153,7 +153,7 @@ for (const [database, gateway] of gateways) {
         status: 400,
         error_code: 'model_not_found',
         asked_model: 'none',
-        refused_by: 'gateway',
+        failed_by: 'caller',
         error_param: 'model',
       },
     ])
@@ -165,7 +165,7 @@ for (const [database, gateway] of gateways) {
       expect({ text, requests: none.body.requests }).toEqual({ text, requests: 0 })
     }
     expect((await ask(gateway, '/v1/requests/summary', other.secret)).body.requests).toBe(1)
-    for (const wrong of ['above_usd=x', 'status=x', 'refused_by=x', 'slower_ms=-1', 'since=x'])
+    for (const wrong of ['above_usd=x', 'status=x', 'failed_by=x', 'slower_ms=-1', 'since=x'])
       expect((await ask(gateway, `/v1/requests/summary?${wrong}`, own.secret)).status).toBe(400)
   })
 

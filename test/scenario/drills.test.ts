@@ -91,7 +91,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('drills on %s', (dat
     expect(gateway.server.world.catalogue.upstreams.get('openai')?.health().breaker).toBe('closed')
     expect(await gateway.newestLogged()).toMatchObject({
       status: 503,
-      refused_by: 'gateway',
+      failed_by: 'gateway',
       vendor_status: null,
     })
     const { body } = await admin('GET', `/drills/${id}`)

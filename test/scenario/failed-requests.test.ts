@@ -1,7 +1,8 @@
-// Why requests failed, as the log has it: the error's words without keys, the field, the name that was asked for, and who refused.
+// Why requests failed, as the log has it: the error's words without keys, the field, the name that was asked for, and whose fault it was.
 // An operator finds the reason of each with one command, without bodies, on both databases.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { pauseKey } from '../../src/accounts/keys'
 import { makeAdminToken } from '../support/browser/console-visit'
 import { databaseKinds } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
@@ -33,14 +34,14 @@ const cases: Record<string, Case> = {
       asked_model: 'smart',
       error_param: 'max_tokens',
       error_message: expect.stringContaining("'max_tokens'"),
-      refused_by: 'gateway',
+      failed_by: 'caller',
       vendor_status: null,
     },
     says: 'The gateway refused the request with 400 (invalid_type) before anything was sent to a vendor: the caller must change the request, and a repeat cannot help before that.',
   },
   'an unknown model': {
     ask: (gateway) => gateway.chat({ model: 'smart\u0000\nstatus=200' }),
-    row: { status: 400, model: null, asked_model: 'smartstatus=200', refused_by: 'gateway' },
+    row: { status: 400, model: null, asked_model: 'smartstatus=200', failed_by: 'caller' },
     says: 'the caller must change the request',
   },
   'too little money': {
@@ -55,9 +56,18 @@ const cases: Record<string, Case> = {
       upstream: 'odd',
       error_code: 'insufficient_balance',
       error_message: expect.stringContaining('available'),
-      refused_by: 'gateway',
+      failed_by: 'caller',
     },
     says: 'The gateway refused the request with 402 (insufficient_balance) before anything was sent to a vendor: the owner of the account must add money or ask for less, and a repeat cannot help before that.',
+  },
+  'a key that the operator has paused': {
+    ask: async (gateway) => {
+      const { secret, id } = await gateway.makeKey(`paused-${crypto.randomUUID()}`, '1')
+      await pauseKey(gateway.server.world.db, id, 1)
+      return gateway.chat({ model: 'smart' }, { authorization: `Bearer ${secret}` })
+    },
+    row: { status: 403, error_code: 'key_paused', failed_by: 'gateway', vendor_status: null },
+    says: 'the operator of the gateway must act',
   },
   'a refusal of the vendor': {
     ask: (gateway) => gateway.chat({ model: 'smart' }),
@@ -68,7 +78,7 @@ const cases: Record<string, Case> = {
       model: 'odd',
       error_message: expect.stringContaining(WORDS),
       error_param: 'house_rule',
-      refused_by: 'vendor',
+      failed_by: 'vendor',
       vendor_status: 422,
     },
     says: 'The vendor of odd refused the request with 422, shown to the caller as 400 (upstream_refused): the caller must change the request, and a repeat cannot help before that.',
@@ -80,7 +90,7 @@ const cases: Record<string, Case> = {
       status: 503,
       asked_model: null,
       error_message: 'Your credit is used up. Key: …',
-      refused_by: 'vendor',
+      failed_by: 'vendor',
       vendor_status: 402,
     },
     says: 'The vendor of odd refused the request with 402, shown to the caller as 503 (upstream_unavailable): the operator of the gateway must act, and a repeat cannot help before that.',
@@ -88,7 +98,7 @@ const cases: Record<string, Case> = {
   'a vendor that is busy': {
     ask: (gateway) => gateway.chat({ model: 'odd' }),
     answer: () => vendorError(429, 'Slow down.'),
-    row: { status: 429, error_message: 'Slow down. Key: …', refused_by: 'vendor', vendor_status: 429 },
+    row: { status: 429, error_message: 'Slow down. Key: …', failed_by: 'vendor', vendor_status: 429 },
     says: 'and a repeat can help',
   },
   'an error in a stream that had begun': {
@@ -98,14 +108,14 @@ const cases: Record<string, Case> = {
       status: 200,
       asked_model: 'smart',
       error_message: expect.stringContaining('Overloaded. …'),
-      refused_by: 'vendor',
+      failed_by: 'vendor',
     },
     says: 'The vendor of odd broke the answer off (upstream_error): the vendor must act, and a repeat can help.',
   },
   'a stream that breaks off': {
     ask: async (gateway) => (await gateway.chat({ model: 'odd', stream: true })).text(),
     answer: () => eventStream(chunk('a')),
-    row: { status: 200, error_code: 'upstream_cut', refused_by: 'vendor', vendor_status: null },
+    row: { status: 200, error_code: 'upstream_cut', failed_by: 'vendor', vendor_status: null },
     says: 'The vendor of odd broke the answer off (upstream_cut)',
   },
   'a caller who leaves': {
@@ -115,7 +125,7 @@ const cases: Record<string, Case> = {
       return post(gateway, 'smart', leave.signal)
     },
     answer: () => new Promise(() => {}),
-    row: { status: 499, asked_model: 'smart', refused_by: 'caller', vendor_status: null },
+    row: { status: 499, asked_model: 'smart', failed_by: 'caller', vendor_status: null },
     says: 'The caller disconnected before the answer',
   },
 }
@@ -157,7 +167,7 @@ for (const database of databaseKinds) {
       expect(String(found.error_message).length).toBeLessThanOrEqual(500)
       expect(JSON.stringify(found)).not.toContain(KEY)
       expect((await read(`/requests/${found.id}`)).explanation).toContain(says)
-      const { data } = await read(`/requests?refused_by=${found.refused_by}&limit=1`)
+      const { data } = await read(`/requests?failed_by=${found.failed_by}&limit=1`)
       expect(data).toMatchObject([{ id: found.id, error_message: found.error_message }])
     })
 
@@ -175,7 +185,7 @@ for (const database of databaseKinds) {
       const [refused] = await gateway.requestLog(before)
       expect(refused).toMatchObject({
         status: 429,
-        refused_by: 'gateway',
+        failed_by: 'gateway',
         vendor_status: null,
         sent_ms: null,
       })
@@ -195,12 +205,38 @@ for (const database of databaseKinds) {
       expect(smart).not.toContain(plain)
       expect((await idsOf('model=odd')).slice(0, 2)).toEqual([plain, named])
       expect((await read(`/requests/${named}`)).explanation).toBeNull()
-      expect((await read('/requests?refused_by=nobody')).error.param).toBe('refused_by')
+      expect((await read('/requests?failed_by=nobody')).error.param).toBe('failed_by')
+    })
+
+    test('the overview, usage, sums and lists count the same failures, by whose fault they were', async () => {
+      await gateway.server.world.requestLog.flush()
+      const countsOf = (sums: Json) => [sums.failed_by_vendor, sums.failed_by_gateway, sums.failed_by_caller]
+      const listed = async (party: string, filter = '') =>
+        (await read(`/requests?failed_by=${party}&limit=1000${filter}`)).data.length as number
+      const found = [await listed('vendor'), await listed('gateway'), await listed('caller')]
+      expect(found.every((count) => count > 0)).toBe(true)
+      expect(countsOf((await read('/overview')).total)).toEqual(found)
+      const { failed, failed_by: by } = await read('/requests/summary')
+      expect([by.vendor, by.gateway, by.caller]).toEqual(found)
+      expect(failed).toBe(found.reduce((sum, count) => sum + count))
+      for (const dimension of ['day', 'hour', 'model', 'key', 'account']) {
+        const { rows, total } = await read(`/usage?by=${dimension}`)
+        expect({ dimension, counts: countsOf(total) }).toEqual({ dimension, counts: found })
+        const sums = rows
+          .map(countsOf)
+          .reduce((one: number[], other: number[]) => one.map((count, place) => count + (other[place] ?? 0)))
+        expect({ dimension, sums }).toEqual({ dimension, sums: found })
+      }
+      const own = '&account=alice'
+      const alices = [await listed('vendor', own), await listed('gateway', own), await listed('caller', own)]
+      expect(countsOf((await read('/usage?by=day&account=alice')).total)).toEqual(alices)
+      const ofAlice = (await read('/usage?by=account')).rows.find(({ account }: Json) => account === 'alice')
+      expect(countsOf(ofAlice)).toEqual(alices)
     })
 
     if (database !== 'sqlite') return
     // The command reads either database by the same operations of the admin API.
-    test('show begins with the sentence, and list finds by name and by who refused', async () => {
+    test('show begins with the sentence, and list finds by name and by whose fault it was', async () => {
       const { secret } = await gateway.makeKey(`poor-${database}`, '0.000001')
       const refused = await gateway.chat({ model: 'smart' }, { authorization: `Bearer ${secret}` })
       const id = refused.headers.get('x-request-id') as string
@@ -210,11 +246,11 @@ for (const database of databaseKinds) {
       expect(shown.stdout).toStartWith('The gateway refused the request with 402 (insufficient_balance)')
       expect(shown.stdout).toMatch(/^ *reason +.*available/m)
       expect(shown.stdout).toMatch(/^ *asked +chat, smart, served by odd$/m)
-      const filter = '--model smart --refused-by gateway --status 402 --limit 1'
+      const filter = '--model smart --failed-by caller --status 402 --limit 1'
       const listed = await run(`requests list ${filter} --json`)
       expect(JSON.parse(listed.stdout).rows).toMatchObject([{ id, asked_model: 'smart' }])
-      const wrong = await run('requests list --refused-by me')
-      expect(wrong.stderr).toContain('--refused-by takes caller, gateway or vendor')
+      const wrong = await run('requests list --failed-by me')
+      expect(wrong.stderr).toContain('--failed-by takes caller, gateway or vendor')
     })
   })
 }

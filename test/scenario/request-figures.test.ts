@@ -49,7 +49,7 @@ for (const database of databaseKinds) {
     const gateway = await startTestGateway({ database })
     const { db } = gateway.server.world
     const [one, other] = [new FigureKeeper(db, 'run_one'), new FigureKeeper(db, 'run_other')]
-    one.fold([rowAt(START, 100), rowAt(START, 200), rowAt(START, 50, { status: 500, refusedBy: 'vendor' })])
+    one.fold([rowAt(START, 100), rowAt(START, 200), rowAt(START, 50, { status: 500, failedBy: 'vendor' })])
     await one.store(START)
     one.fold([rowAt(START + 5, 300)])
     await one.store(START)
@@ -115,13 +115,13 @@ for (const database of databaseKinds) {
       ]),
     )
     const { value } = parseMetrics(await (await fetch(gateway.server.metricsUrl ?? '')).text())
-    for (const [upstream, refused_by, times] of [
+    for (const [upstream, failed_by, times] of [
       ['good', 'none', 2],
       ['good', 'vendor', 1],
       ['good', 'caller', 1],
-      ['none', 'gateway', 2],
+      ['none', 'caller', 2],
     ] as const)
-      expect(value('gateway_requests_total', { upstream, refused_by })).toBe(times)
+      expect(value('gateway_requests_total', { upstream, failed_by })).toBe(times)
     for (const [upstream, outcome, times] of [
       ['good', 'answered', 2],
       ['good', 'refused', 1],

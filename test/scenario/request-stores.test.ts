@@ -5,7 +5,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Db } from '../../src/db/db'
 import { openSqlite } from '../../src/db/drivers/sqlite'
 import { clearCodec } from '../../src/db/encryption/codec'
-import { REFUSERS } from '../../src/request-log/failure'
+import { PARTIES } from '../../src/request-log/failure'
 import { type RequestFilter, rowConditionsOf, UnknownCursor } from '../../src/request-log/filter'
 import { openPageFile } from '../../src/request-log/page-file'
 import { openPartitions } from '../../src/request-log/partitions'
@@ -60,7 +60,7 @@ function makeRows(count: number): RequestLogRow[] {
       model: pick(['fast', 'o\'hara\\ "x"', null], random),
       askedModel: pick(['fast', 'smart', null], random),
       upstream: pick(['east', 'west'], random),
-      refusedBy: pick([...REFUSERS, null], random),
+      failedBy: pick([...PARTIES, null], random),
       ...pick(ENDS, random),
       amountNano: index,
       metadata: pick(SETS, random),
@@ -77,7 +77,7 @@ const filters: RequestFilter[] = [
   { operation: 'image', status: '5xx' },
   { status: 'failed' },
   { model: 'smart' },
-  { model: 'smart', refusedBy: 'vendor' },
+  { model: 'smart', failedBy: 'vendor' },
   { status: '429', keyId: 'key_2' },
   { since: START + DAY_MS },
   { until: START + DAY_MS },
@@ -204,8 +204,8 @@ describe.each(Object.keys(openers))('sums (%s)', (name) => {
         looked: rows.length,
         coveredSince: undefined,
       })
-      for (const refuser of REFUSERS)
-        expect(sums.failedBy[refuser]).toBe(failed.filter(({ refusedBy }) => refusedBy === refuser).length)
+      for (const party of PARTIES)
+        expect(sums.failedBy[party]).toBe(failed.filter(({ failedBy }) => failedBy === party).length)
       expect(sums.spans.reduce((sum, span) => sum + span.requests, 0)).toBe(wanted.length)
       for (const span of sums.spans) {
         const inside = wanted.filter(({ at }) => at >= span.since && at < span.since + sums.spanMs)

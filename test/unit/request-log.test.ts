@@ -33,7 +33,7 @@ function entry(id: string, at = START): RequestLogRow {
     errorCode: null,
     errorMessage: 'not "so"',
     errorParam: 'messages[0].role',
-    refusedBy: 'vendor',
+    failedBy: 'vendor',
     vendorStatus: 422,
     firstByteMs: 1.6,
     durationMs: 9.4,
@@ -156,7 +156,7 @@ describe('the request log', () => {
         error_message: 'not "so"',
         error_param: 'messages[0].role',
         asked_model: 'smart',
-        refused_by: 'vendor',
+        failed_by: 'vendor',
         vendor_status: 422,
         cache: 'miss',
       },
@@ -199,13 +199,13 @@ describe('the request log', () => {
       route_order: null,
       error_message: null,
       asked_model: null,
-      refused_by: null,
+      failed_by: null,
     })
     expect(explanationOf(row as object as FailedRow)).toBeNull()
     const fits = (filter: RequestFilter) =>
       rowConditionsOf(filter, clearCodec).every(({ isMet }) => isMet(values))
     expect(fits({ model: older.model ?? '', status: 'failed' })).toBe(true)
-    expect(fits({ refusedBy: 'vendor' })).toBe(false)
+    expect(fits({ failedBy: 'vendor' })).toBe(false)
   })
 
   test('lists the newest first across pages of any size, and no more than was asked for', async () => {

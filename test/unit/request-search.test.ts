@@ -8,7 +8,7 @@ describe('the search of requests', () => {
     ['error:budget_exceeded', { error: 'budget_exceeded' }],
     ['>5s', { slower_ms: '5000' }],
     ['>500ms >$0.01', { slower_ms: '500', above_usd: '0.01' }],
-    ['model:a,b model:b refused_by:vendor', { model: 'a,b', refused_by: 'vendor' }],
+    ['model:a,b model:b failed_by:vendor', { model: 'a,b', failed_by: 'vendor' }],
     ['team=search', { metadata: 'team=search' }],
     ['metadata:a=b', { metadata: 'a=b' }],
     ['is not available', { text: 'is not available' }],

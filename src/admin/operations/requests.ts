@@ -22,6 +22,7 @@ import { METADATA_NAME } from '../../config/usage'
 import type { Db } from '../../db/db'
 import { UnreadableText } from '../../db/encryption/codec'
 import { isoTime } from '../../db/iso-time'
+import { csvResponse } from '../../http/csv'
 import { periodOfQuery } from '../../http/query-time'
 import { conflict, invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
@@ -40,7 +41,7 @@ import { detailsJson, type NameOf, requestJson, summaryJson } from '../../reques
 import type { LoggedRequest } from '../../request-log/row'
 import { FACETS } from '../../request-log/summary'
 import { record } from '../audit-trail'
-import { csvResponse, requestCells, requestTitles } from '../csv'
+import { requestCells, requestTitles } from '../csv'
 import { type FailedBy, failuresBetween } from '../failure-figures'
 import {
   limitOf,
@@ -296,11 +297,9 @@ const usage = usageOperation({
     }
     const used = await usageBy(db, by, period, and)
     const saved = query.saved === undefined ? undefined : await savingsOf(asked, period, [by, and])
-    // Figures of failures are of all keys and accounts.
-    const isOfAll = keyId === undefined && account === undefined
     await requestLog.storeFigures()
-    const failures = isOfAll ? await failuresBetween(db, since, until ?? now() + 1) : undefined
-    const failuresBy = failures && and === undefined ? failures.by(by) : undefined
+    const failures = await failuresBetween(db, { ...period, until: until ?? now() + 1 }, by)
+    const failuresBy = and === undefined ? failures.byName : undefined
     const shown = withFailed(used, by, failuresBy)
     const namesIn = await usageNaming(db, shown, and ? [by, and] : [by])
     const rows = shown.map((each) => ({
@@ -310,7 +309,7 @@ const usage = usageOperation({
       ...(failuresBy && failedJson(failuresBy.get(each.name))),
     }))
     const sums = { ...usageWithCostJson(totalUsage(used)), ...(saved && savedJson(saved.total)) }
-    const total = { ...sums, ...(failures && failedJson(failures.total)) }
+    const total = { ...sums, ...failedJson(failures.total) }
     if (query.format === 'csv') {
       const titles = Object.keys({
         ...namesIn({ ...totalUsage([]), name: '' }),

@@ -158,7 +158,7 @@ function limitText(name: string, value: string): string {
 
 function shown(name: string, value: string): string {
   if (name === 'operation') return texts.operations[value] ?? value
-  if (name === 'refused_by') return texts.requests.refusers[value] ?? value
+  if (name === 'failed_by') return texts.requests.parties[value] ?? value
   return value
 }
 

@@ -5,7 +5,7 @@
 export const FACET_NAMES = [
   'status',
   'error',
-  'refused_by',
+  'failed_by',
   'model',
   'key',
   'spender',

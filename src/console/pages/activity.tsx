@@ -41,7 +41,7 @@ const LISTS = {
   results: { title: words.results, List: KeptResults },
 } as const
 
-const FACETS = ['status', 'error', 'refused_by', 'model', 'operation'] as const
+const FACETS = ['status', 'error', 'failed_by', 'model', 'operation'] as const
 
 export default function Activity() {
   const { id, query } = address.value
@@ -147,9 +147,9 @@ function RequestDetails({ details: { id, request, charges, task } }: { details: 
             request.error_code !== null && [words.error, request.error_code],
             request.error_message !== null && [words.reason, request.error_message],
             request.error_param !== null && [words.field, <code key="field">{request.error_param}</code>],
-            request.refused_by !== null && [
-              words.refusedBy,
-              texts.requests.refusers[request.refused_by] ?? request.refused_by,
+            request.failed_by !== null && [
+              words.failedBy,
+              texts.requests.parties[request.failed_by] ?? request.failed_by,
             ],
             request.asked_model !== null && [words.askedModel, request.asked_model],
             [words.time, <LogTime key="time" at={request.at} />],

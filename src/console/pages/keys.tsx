@@ -15,6 +15,7 @@ import { Status } from '../parts/status'
 import type { Column } from '../parts/table'
 import { Time, timeText } from '../parts/time'
 import { useQuery } from '../query'
+import { FailuresOf } from '../records/failures'
 import { texts } from '../texts'
 import { SpendersOfKey } from './key-spenders'
 
@@ -147,6 +148,7 @@ function KeyPanel({ name }: { name: string }) {
               <a href={hrefOf('requests', { key: name })}>{texts.requests.title}</a>
               <a href={hrefOf('usage', { key: name, by: 'model' })}>{texts.usage.title}</a>
             </p>
+            <FailuresOf owner={{ key: name }} />
             <SpendersOfKey name={name} />
             {hasRole('operator') && key.status !== 'revoked' && (
               <>

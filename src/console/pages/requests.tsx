@@ -34,7 +34,7 @@ interface LoggedRequest extends Omit<RowOf<'listRequests'>, 'status'> {
   error_message: string | null
   error_param: string | null
   asked_model: string | null
-  refused_by: string | null
+  failed_by: string | null
   vendor_status: number | null
   first_byte_ms: number | null
   duration_ms: number
@@ -55,7 +55,7 @@ interface LoggedRequest extends Omit<RowOf<'listRequests'>, 'status'> {
 const FACETS = [
   'status',
   'error',
-  'refused_by',
+  'failed_by',
   'model',
   'key',
   'spender',
@@ -271,14 +271,13 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
   )
 }
 
-/** The words of the error, the field, and who refused. */
+/** The words of the error, the field, and whose fault it was. */
 function failureFacts(request: LoggedRequest) {
-  const { error_message: message, error_param: field, refused_by: refuser, vendor_status: status } = request
+  const { error_message: message, error_param: field, failed_by: party, vendor_status: status } = request
   return [
     message !== null && ([words.reason, message] as const),
     field !== null && ([words.field, <code key="field">{field}</code>] as const),
-    refuser !== null &&
-      ([words.refusedBy, words.refuserWith(words.refusers[refuser] ?? refuser, status)] as const),
+    party !== null && ([words.failedBy, words.partyWith(words.parties[party] ?? party, status)] as const),
   ]
 }
 

@@ -139,7 +139,7 @@ function UpstreamPanel({ name, row }: { name: string; row: Row | undefined }) {
       />
       <p class="actions">
         <a href={hrefOf('requests', { upstream: name })}>{texts.requests.title}</a>
-        <a href={hrefOf('requests', { upstream: name, refused_by: 'vendor' })}>{words.failures}</a>
+        <a href={hrefOf('requests', { upstream: name, failed_by: 'vendor' })}>{words.failures}</a>
         <a href={hrefOf('models', { upstream: name })}>{texts.models.title}</a>
       </p>
       {hasRole('operator') && (

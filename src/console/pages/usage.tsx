@@ -11,6 +11,7 @@ import { Failed, Loaded } from '../parts/loaded'
 import { dollarsOf, Money, moneyText, nanoOf } from '../parts/money'
 import { type Column, Table } from '../parts/table'
 import { useQuery } from '../query'
+import { Failures } from '../records/failures'
 import { texts } from '../texts'
 import { UsageChart } from './usage-chart'
 
@@ -179,6 +180,7 @@ interface ReportProps {
 }
 
 function Report({ usage, earlier, by, and }: ReportProps) {
+  const { query } = address.value
   const used = usage.rows as UsageRow[]
   const earlierRows = (earlier?.rows ?? []) as UsageRow[]
   const shiftMs = earlier ? Date.parse(usage.since) - Date.parse(earlier.since) : 0
@@ -189,7 +191,7 @@ function Report({ usage, earlier, by, and }: ReportProps) {
   const rows = before ? [...used, ...goneFrom(used, earlierRows, nameOf)] : used
   return (
     <>
-      <Failures total={usage.total} />
+      <Failures of={usage.total} owner={{ key: query.key, account: query.account }} />
       <UsageChart rows={used} by={by} and={and} earlier={earlier && { rows: earlierRows, shiftMs }} />
       <Table
         label={words.title}
@@ -234,18 +236,6 @@ const NOTHING = {
   shortfall_usd: '0.00',
 }
 
-/** How many requests failed, and because of whom. */
-function Failures({ total }: { total: UsageReply['total'] }) {
-  const { failed_by_vendor: vendor, failed_by_gateway: gateway, failed_by_caller: caller } = total
-  if (vendor === undefined || gateway === undefined || caller === undefined) return null
-  if (vendor + gateway + caller === 0) return null
-  return (
-    <p class="sum-line">
-      <a href={hrefOf('requests', { status: 'failed' })}>{words.failed(vendor, gateway, caller)}</a>
-    </p>
-  )
-}
-
 /** The sums of both periods in a sentence. */
 function Change({ now, before }: { now: string; before: string }) {
   const compared = texts.comparedWith[comparison()]
@@ -274,7 +264,7 @@ interface Earlier {
 }
 
 function columnsOf(
-  { total }: UsageReply,
+  { rows, total }: UsageReply,
   { by, and }: Pick<ReportProps, 'by' | 'and'>,
   earlier: Earlier | undefined,
 ): Column<UsageRow>[] {
@@ -300,9 +290,8 @@ function columnsOf(
     cell: (row) => <Money usd={row[of] ?? null} />,
     footer: <Money usd={total[of] ?? null} />,
   })
-  const failed =
-    and === undefined && ['day', 'hour', 'model'].includes(by) && total.failed_by_vendor !== undefined
-  const hasFailed = failed && FAILED.some(([, of]) => (total[of] ?? 0) > 0)
+  const isKnown = rows.some((row) => row.failed_by_vendor !== undefined)
+  const hasFailed = isKnown && FAILED.some(([, of]) => (total[of] ?? 0) > 0)
   return [
     name(by, true),
     ...(and ? [name(and, false)] : []),

@@ -27,7 +27,7 @@ export const activity = {
   error: 'Error',
   reason: 'Reason',
   field: 'Field',
-  refusedBy: 'Refused by',
+  failedBy: 'Caused by',
   askedModel: 'Requested model',
   ended: 'Ended by',
   usage: 'Usage as charged',

@@ -17,7 +17,7 @@ export const explore = {
   facets: {
     status: 'Status',
     error: 'Error',
-    refused_by: 'Refused by',
+    failed_by: 'Caused by',
     model: 'Model',
     key: 'Key',
     spender: 'Spender',
@@ -36,7 +36,7 @@ export const explore = {
   paid: 'Paid',
   requests: (requests: number) => (requests === 1 ? '1 request' : `${numberText(requests)} requests`),
   failedBy: (share: string, failed: number, by: Readonly<Record<'caller' | 'gateway' | 'vendor', number>>) =>
-    `${numberText(failed)} failed (${share}): ${numberText(by.vendor)} by vendors, ${numberText(by.gateway)} by the gateway, ${numberText(by.caller)} by callers who disconnected`,
+    `${numberText(failed)} failed (${share}): ${numberText(by.vendor)} by vendors, ${numberText(by.gateway)} by the gateway, ${numberText(by.caller)} by callers`,
   paidInAll: (usd: string) => `${usd} paid`,
   tokens: (input: number, output: number) =>
     `${shortNumberText(input)} tokens in, ${shortNumberText(output)} out`,

@@ -29,14 +29,10 @@ export const requests = {
   reason: 'Reason',
   field: 'Field',
   askedModel: 'Requested model',
-  refusedBy: 'Refused by',
-  refusers: named({
-    caller: 'the caller, who disconnected',
-    gateway: 'the gateway',
-    vendor: 'the vendor',
-  }),
-  refuserWith: (refuser: string, status: number | null) =>
-    status === null ? refuser : `${refuser}, with status ${status}`,
+  failedBy: 'Caused by',
+  parties: named({ caller: 'caller', gateway: 'gateway', vendor: 'vendor' }),
+  partyWith: (party: string, status: number | null) =>
+    status === null ? party : `${party}, with status ${status}`,
   client: 'From',
   vendorId: "Vendor's id",
   streamed: ', streamed',

@@ -8,6 +8,7 @@ import { CONNECTIONS } from './connections'
 import { DRILLS } from './drills'
 import { FAILURE_CLASSES } from './failure-classes'
 import { KEY_CACHES } from './key-caches'
+import { KEY_FAILURES } from './key-failures'
 import { NAMED_SPENDERS } from './named-spenders'
 import { SEALED_MONTHS } from './sealed-months'
 import { SIGN_IN, SIGN_OUT_HINTS } from './sign-in'
@@ -46,4 +47,5 @@ export const migrations: readonly Step[] = [
   SPENDER_LOOK_UPS,
   KEY_CACHES,
   SIGN_OUT_HINTS,
+  KEY_FAILURES,
 ]

@@ -79,5 +79,5 @@ function untilCut(
 
 /** The error of a drill: nothing was sent. */
 function ofDrill(error: GatewayError): GatewayError {
-  return Object.assign(error, { isDrill: true, notTaken: true })
+  return Object.assign(error, { isOperators: true, notTaken: true })
 }

@@ -31,7 +31,7 @@ export default {
   error: 'Fehler',
   reason: 'Grund',
   field: 'Feld',
-  refusedBy: 'Abgelehnt von',
+  failedBy: 'Verursacht durch',
   askedModel: 'Angefragt',
   ended: 'Beendet durch',
   usage: 'Abgerechnete Nutzung',

@@ -19,7 +19,7 @@ export default {
   facets: {
     status: 'Status',
     error: 'Fehler',
-    refused_by: 'Abgelehnt von',
+    failed_by: 'Verursacht durch',
     model: 'Modell',
     key: 'Schlüssel',
     spender: 'Verbraucher',
@@ -38,7 +38,7 @@ export default {
   paid: 'Bezahlt',
   requests: (requests) => counted(requests, 'Anfrage', 'Anfragen'),
   failedBy: (share, failed, by) =>
-    `${numberText(failed)} fehlgeschlagen (${share}): ${numberText(by.vendor)} durch Anbieter, ${numberText(by.gateway)} durch das Gateway, ${numberText(by.caller)} durch Aufrufer, die abgebrochen haben`,
+    `${numberText(failed)} fehlgeschlagen (${share}): ${numberText(by.vendor)} durch Anbieter, ${numberText(by.gateway)} durch das Gateway, ${numberText(by.caller)} durch Aufrufer`,
   paidInAll: (usd) => `${usd} bezahlt`,
   tokens: (input, output) => `${shortNumberText(input)} Tokens ein, ${shortNumberText(output)} aus`,
   firstByte: 'Erstes Byte',

@@ -59,7 +59,7 @@ const ownPeriod = {
   until: optional('Before this time.'),
 }
 /** Upstreams are the operator's own business. */
-const OWN_FACETS: readonly Facet[] = ['status', 'error', 'refusedBy', 'model', 'operation', 'spenderId']
+const OWN_FACETS: readonly Facet[] = ['status', 'error', 'failedBy', 'model', 'operation', 'spenderId']
 
 /** A request. Upstreams, addresses and attempts are the operator's own business. */
 export const ownRequest = viewOf<LoggedRequest>()({
@@ -74,7 +74,7 @@ export const ownRequest = viewOf<LoggedRequest>()({
   error_param: [maybeText, ({ error_param }) => error_param as string | null],
   asked_model: [maybeText, ({ asked_model }) => asked_model as string | null],
   spender_id: [maybeText, ({ spender_id }) => spender_id as string | null],
-  refused_by: [maybeText, ({ refused_by }) => refused_by as string | null],
+  failed_by: [maybeText, ({ failed_by }) => failed_by as string | null],
   first_byte_ms: [maybeCount, ({ first_byte_ms }) => first_byte_ms as number | null],
   duration_ms: [maybeCount, ({ duration_ms }) => duration_ms as number | null],
   input_tokens: [maybeCount, ({ input_tokens }) => input_tokens as number | null],

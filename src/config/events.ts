@@ -175,6 +175,12 @@ export function eventSettingsOf(entry: EventsEntry): EventSettings {
   }
 }
 
+/** The balance below which an account is low, in nano-dollars. */
+export function lowBalanceOf(entry: EventsEntry, account: string): number {
+  const { lowBalanceNano, lowBalanceNanoOf } = eventSettingsOf(entry)
+  return lowBalanceNanoOf.get(account) ?? lowBalanceNano
+}
+
 /** Whether a recipient wants an event about an account; null for what is about none. */
 export function wants(
   { events, accounts }: RecipientEntry,

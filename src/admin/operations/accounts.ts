@@ -24,10 +24,11 @@ import { balanceJson } from '../../billing/ledger/balances'
 import { moveMoney, type Transfer, transferId } from '../../billing/ledger/transfers'
 import { BUDGET_PERIODS } from '../../contract/budgets'
 import type { Db } from '../../db/db'
+import { csvResponse } from '../../http/csv'
 import { periodOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd, parseUsd } from '../../lib/money'
-import { csvResponse, LEDGER_TITLES, ledgerLine } from '../csv'
+import { LEDGER_TITLES, ledgerLine } from '../csv'
 import {
   changing,
   closedBody,

@@ -18,9 +18,9 @@ import {
   revokeOpenCode,
 } from '../../billing/selling/codes'
 import { isoTime } from '../../db/iso-time'
+import { csvResponse } from '../../http/csv'
 import { timeOfQuery } from '../../http/query-time'
 import { formatUsd } from '../../lib/money'
-import { csvResponse } from '../csv'
 import {
   changing,
   closedBody,

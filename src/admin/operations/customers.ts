@@ -20,7 +20,7 @@ import { bookOf } from '../../billing/ledger/balances'
 import { calendarPeriod, committedNano } from '../../billing/ledger/limits'
 import { type Usage, usageBy } from '../../billing/reports/usage-report'
 import { DAY_MS } from '../../billing/reports/usage-totals'
-import { eventSettingsOf, wants } from '../../config/events'
+import { eventSettingsOf, lowBalanceOf, wants } from '../../config/events'
 import { plansOf } from '../../config/models/plans'
 import type { Config } from '../../config/schema'
 import { BUDGET_PERIODS } from '../../contract/budgets'
@@ -136,12 +136,12 @@ const show = operation({
 /** Below which balance of an account who is notified. */
 function alertJson({ events }: Pick<Config, 'events'>, account: string) {
   if (!events) return { low_balance_usd: null, low_balance_recipients: [] }
-  const { lowBalanceNano, lowBalanceNanoOf, to } = eventSettingsOf(events)
+  const { to } = eventSettingsOf(events)
   const recipients = [...to].flatMap(([name, recipient]) =>
     wants(recipient, 'balance.low', account) ? [name] : [],
   )
   return {
-    low_balance_usd: formatUsd(lowBalanceNanoOf.get(account) ?? lowBalanceNano),
+    low_balance_usd: formatUsd(lowBalanceOf(events, account)),
     low_balance_recipients: recipients,
   }
 }

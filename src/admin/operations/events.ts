@@ -22,6 +22,8 @@ import {
 
 const operation = operationsIn('Events')
 const MOST_CONDITIONS = 1_000
+/** Events that are read for one page about an account, which are found by their contents. */
+const MOST_READ = 200
 
 const conditions = operation({
   id: 'listConditions',
@@ -47,6 +49,7 @@ const list = operation({
   query: Type.Object({
     delivery: Type.Optional(OneOf(DELIVERY_STATES, 'Only those with this state of delivery.')),
     recipient: optionalText('Only those for this recipient.'),
+    account: optionalText('Only those about this account. A page can have fewer rows than there are.'),
     ...pageQuery,
   }),
   reply: PageOf(
@@ -63,14 +66,18 @@ const list = operation({
   ),
   async run({ world }, query) {
     const limit = limitOf(query)
-    const { delivery: state, recipient, after } = query
-    const rows = await listEvents(world.db, { state, recipient, after, limit: limit + 1 })
-    return pageOf(
+    const { delivery: state, recipient, account, after } = query
+    const read = account === undefined ? limit : MOST_READ
+    const rows = await listEvents(world.db, { state, recipient, after, limit: read + 1 })
+    const { data, next } = pageOf(
       rows,
-      limit,
+      read,
       (row) => eventJson(world.db, row),
       ({ id }) => id,
     )
+    if (account === undefined) return { data, next }
+    const own = data.filter(({ items }) => items.some((item) => item.account === account))
+    return { data: own.slice(0, limit), next: own.length > limit ? (own[limit - 1]?.id ?? null) : next }
   },
 })
 

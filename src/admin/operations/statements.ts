@@ -2,9 +2,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { requireAccount } from '../../accounts/accounts'
-import { spenderNames } from '../../accounts/spenders'
 import { OneOf, open } from '../../api-operation/operation'
-import { STATEMENT_TITLES, statementHtml, statementLines } from '../../billing/reports/statement-page'
 import {
   draftStatements,
   faultsOfStatements,
@@ -16,8 +14,8 @@ import {
   monthOf,
 } from '../../billing/reports/statements'
 import { isoTime } from '../../db/iso-time'
+import { statementFile } from '../../http/statement-file'
 import { invalidRequest, notFound } from '../../lib/errors'
-import { csvResponse } from '../csv'
 import {
   changing,
   closedBody,
@@ -137,22 +135,7 @@ const show = operation({
       ? await findStatement(db, { number: Number(number) })
       : undefined
     if (!found) throw notFound('statement', number)
-    if (format === 'html') {
-      const ids = (found.content.spenders ?? []).flatMap(({ spender }) => (spender === null ? [] : [spender]))
-      return new Response(statementHtml(found, await spenderNames(db, ids)), {
-        headers: {
-          'content-type': 'text/html; charset=utf-8',
-          'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-        },
-      })
-    }
-    if (format === 'csv')
-      return csvResponse(
-        `statement-${found.number}.csv`,
-        STATEMENT_TITLES,
-        [statementLines(found)],
-        (line) => line,
-      )
+    if (format === 'html' || format === 'csv') return statementFile(db, found, format)
     return { ...summaryJson(found), content: found.content }
   },
 })

@@ -11,9 +11,9 @@ import {
   transferSums,
   transfersByPage,
 } from '../../billing/ledger/transfer-list'
+import { csvResponse } from '../../http/csv'
 import { periodOfQuery } from '../../http/query-time'
 import { formatUsd } from '../../lib/money'
-import { csvResponse } from '../csv'
 import {
   limitOf,
   operationsIn,

@@ -58,3 +58,15 @@ export async function spendTotals(
     totalNano: since(0),
   }
 }
+
+/** Days of which the spend is a rate. */
+const RATE_DAYS = 7
+
+/** Nano-dollars that an account spent on each of the last days in UTC, of which today is the last. */
+export async function spendByDay(db: Db, account: string, now: number): Promise<number[]> {
+  const today = now - (now % DAY_MS)
+  const days = Array.from({ length: RATE_DAYS }, (_, day) => today - (RATE_DAYS - 1 - day) * DAY_MS)
+  const used = await usageBy(db, 'day', { since: days[0] ?? today, account })
+  const amounts = new Map(used.map(({ name, amountNano }) => [Number(name), amountNano]))
+  return days.map((day) => amounts.get(day) ?? 0)
+}

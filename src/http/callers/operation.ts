@@ -33,7 +33,7 @@ import type { Listener } from '../connection'
 /** Everything of a running gateway that holders of keys see and change. */
 export interface CallerWorld extends KeyedWorld, ConversationWorld, DeleteWorld, Omit<System, 'wall'> {
   db: Db
-  readonly config: Pick<Config, 'server' | 'models' | 'receipts' | 'payments'>
+  readonly config: Pick<Config, 'server' | 'models' | 'receipts' | 'payments' | 'events'>
   readonly catalogue: Catalogue
   requestLog: Pick<RequestStore, 'list' | 'find' | 'scan'>
   /** Null if results are not kept. */

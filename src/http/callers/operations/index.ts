@@ -10,6 +10,7 @@ import { otherGatewayOperations } from './other-gateways'
 import { ownKeyOperations } from './own-key'
 import { ownRecordOperations } from './own-records'
 import { ownSecretOperations } from './own-secrets'
+import { ownStatementOperations } from './own-statements'
 import { paymentOperations } from './payments'
 import { quoteOperations } from './quotes'
 import { ownReceiptOperations } from './receipts'
@@ -33,6 +34,7 @@ const operations = [
   ...ownKeyOperations,
   ...ownRecordOperations,
   ...ownReceiptOperations,
+  ...ownStatementOperations,
   ...ownTaskOperations,
   ...quoteOperations,
   ...ownSecretOperations,

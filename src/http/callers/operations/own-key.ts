@@ -19,6 +19,7 @@ import { DAY_MS } from '../../../billing/reports/usage-totals'
 import { allowanceOf } from '../../../billing/selling/allowances'
 import { cardOf } from '../../../catalogue/model-card'
 import { formsFor, modelsOf } from '../../../catalogue/models'
+import { lowBalanceOf } from '../../../config/events'
 import type { DescribedPrices } from '../../../config/models/prices'
 import { BUDGET_PERIODS } from '../../../contract/budgets'
 import type { Model } from '../../../contract/family'
@@ -27,8 +28,9 @@ import { isoTime } from '../../../db/iso-time'
 import { invalidRequest } from '../../../lib/errors'
 import { formatUsd } from '../../../lib/money'
 import { lastCutOf } from '../../../request-log/last-cut'
+import { csvResponse } from '../../csv'
 import { periodOfQuery } from '../../query-time'
-import { accountOf, accountUsed, spendTotals } from '../key-spend'
+import { accountOf, accountUsed, spendByDay, spendTotals } from '../key-spend'
 import { callerOperation } from '../operation'
 import { voicesOf } from './audio-lists'
 
@@ -63,6 +65,12 @@ const me = callerOperation(
         'The last answer of a day, if it was a stream that ended early because no more could be held.',
     }),
     spend_usd: Type.Object({ today: dollars, this_week: dollars, this_month: dollars, total: dollars }),
+    low_balance_usd: Nullable(Type.String(), {
+      description: 'The balance of the account is low below this; null if its operator has set no limit.',
+    }),
+    account_spend_by_day_usd: list(dollars, {
+      description: 'Spend of the account on each of the last seven days in UTC, of which today is the last.',
+    }),
   }),
 )({
   ...ownKey,
@@ -71,13 +79,14 @@ const me = callerOperation(
   summary: 'This key: its limits, what it has spent, and what its account has',
   async run({ world: { db, requestLog, config, now }, key }) {
     const at = now()
-    const [account, usedNano, accountUsedNano, allowance, spend, cut] = await Promise.all([
+    const [account, usedNano, accountUsedNano, allowance, spend, cut, byDay] = await Promise.all([
       accountOf(db, key),
       budgetUsedNano(db, key, at),
       accountUsed(db, key, at),
       allowanceOf(db, key.account, at),
       spendTotals(db, { keyId: key.id }, at),
       lastCutOf(requestLog, key.id, at),
+      spendByDay(db, key.account, at),
     ])
     return {
       object: 'key',
@@ -99,6 +108,8 @@ const me = callerOperation(
         this_month: formatUsd(spend.monthNano),
         total: formatUsd(spend.totalNano),
       },
+      low_balance_usd: config.events ? formatUsd(lowBalanceOf(config.events, key.account)) : null,
+      account_spend_by_day_usd: byDay.map((nano) => formatUsd(nano)),
     }
   },
 })
@@ -143,6 +154,7 @@ const usage = callerOperation(
         }),
       ),
       until: Type.Optional(Type.String({ description: 'Before this time.' })),
+      format: Type.Optional(OneOf(['json', 'csv'], '`csv` is the rows as a file. Default `json`.')),
     },
     { additionalProperties: false },
   ),
@@ -157,14 +169,13 @@ const usage = callerOperation(
       throw invalidRequest('since', `Hours are listed for ${MAX_HOURLY_DAYS} days at most.`)
     const used = await usageBy(db, by, { ...period, keyId: key.id })
     const namesIn = await usageNaming(db, used, [by])
-    return {
-      object: 'usage',
-      since: isoTime(since),
-      until: isoTime(until ?? null),
-      by,
-      rows: used.map((each) => ({ ...namesIn(each), ...usageJson(each) })),
-      total: usageJson(totalUsage(used)),
+    const rows = used.map((each) => ({ ...namesIn(each), ...usageJson(each) }))
+    const total = usageJson(totalUsage(used))
+    if (query.format === 'csv') {
+      const titles = Object.keys({ ...namesIn({ ...totalUsage([]), name: '' }), ...total })
+      return csvResponse(`usage-by-${by}.csv`, titles, [rows], (row) => Object.values(row))
     }
+    return { object: 'usage', since: isoTime(since), until: isoTime(until ?? null), by, rows, total }
   },
 })
 

@@ -1,0 +1,88 @@
+// Statements of the account of a key, for its holder: listed, and one as JSON, a page or a table. It must never show one of another
+// account.
+
+import { Type } from '@sinclair/typebox'
+import { OneOf } from '../../../api-operation/operation'
+import { CursorPage, dollars, limitParameter, text } from '../../../api-operation/schemas'
+import { viewOf } from '../../../api-operation/view'
+import {
+  findStatement,
+  type IssuedStatement,
+  listStatements,
+  type StatementContent,
+} from '../../../billing/reports/statements'
+import { isoTime } from '../../../db/iso-time'
+import { invalidRequest, notFound } from '../../../lib/errors'
+import { statementFile } from '../../statement-file'
+import { callerOperation } from '../operation'
+import { ownKey } from './own-key'
+
+const NUMBER = /^[1-9]\d{0,14}$/
+const closed = { additionalProperties: false }
+
+const summary = viewOf<IssuedStatement>()({
+  number: [Type.Integer(), ({ number }) => number],
+  month: [text, ({ month }) => month],
+  issued_at: [text, ({ issuedAt }) => isoTime(issuedAt)],
+  opening_usd: [dollars, ({ content }) => content.opening_usd],
+  used_usd: [dollars, ({ content }) => content.used_usd],
+  closing_usd: [dollars, ({ content }) => content.closing_usd],
+  hash: [text, ({ hash }) => hash],
+})
+
+const statements = callerOperation(CursorPage(summary.schema))({
+  ...ownKey,
+  id: 'listOwnStatements',
+  endpoint: 'GET /v1/statements',
+  summary: 'Statements of the account of this key, newest first',
+  query: Type.Object(
+    {
+      limit: limitParameter(50, 200),
+      after: Type.Optional(Type.String({ description: 'The page after another one, by its `next`.' })),
+    },
+    closed,
+  ),
+  async run({ world: { db }, key: { account } }, { limit, after }) {
+    if (after !== undefined && !NUMBER.test(after))
+      throw invalidRequest('after', "Invalid 'after': no page has given it. Begin again without it.")
+    const filter = { account, isNewestFirst: true, limit: limit + 1 }
+    const rows = await listStatements(db, { ...filter, ...(after !== undefined && { after: Number(after) }) })
+    const shown = rows.slice(0, limit)
+    const next = rows.length > limit ? String(shown.at(-1)?.number) : null
+    return { object: 'list', data: shown.map(summary.show), next }
+  },
+})
+
+const statement = callerOperation(
+  Type.Object({
+    object: Type.Literal('statement'),
+    ...summary.schema.properties,
+    content: Type.Unsafe<StatementContent>({
+      type: 'object',
+      description: 'The balance before and after, payments and corrections, and usage by model.',
+    }),
+  }),
+)({
+  ...ownKey,
+  id: 'getOwnStatement',
+  endpoint: 'GET /v1/statements/{number}',
+  params: { number: 'The number of the statement.' },
+  summary: 'A statement of the account of this key, as it was issued',
+  query: Type.Object(
+    {
+      format: Type.Optional(
+        OneOf(['json', 'html', 'csv'], '`html` is a page that prints well. Default `json`.'),
+      ),
+    },
+    closed,
+  ),
+  missing: notFound('statement', '1'),
+  async run({ world: { db }, key, params: { number = '' } }, { format }) {
+    const found = NUMBER.test(number) ? await findStatement(db, { number: Number(number) }) : undefined
+    if (found?.account !== key.account) throw notFound('statement', number)
+    if (format === 'html' || format === 'csv') return statementFile(db, found, format)
+    return { object: 'statement', ...summary.show(found), content: found.content }
+  },
+})
+
+export const ownStatementOperations = [statements, statement]

@@ -20,6 +20,7 @@ export type PricedModel = Answer<'getPrices'>['data'][number]
 export type ModelOptions = PricedModel['options'][string]
 /** A row has its model, day or other dimension too, by the name of the dimension. */
 export type OwnUsageRow = Answer<'getUsage'>['rows'][number] & Record<string, string | number>
+export type OwnStatement = Answer<'listOwnStatements'>['data'][number]
 export type OwnToken = Answer<'listTokens'>['data'][number]
 export type Quote = Answer<'createQuote'>
 
@@ -56,6 +57,10 @@ export const askTask = (id: string, signal?: AbortSignal) =>
   get<OwnTask>(`v1/tasks/${encodeURIComponent(id)}`, {}, signal)
 export const askArtifacts = (query: QueryValues, signal?: AbortSignal) =>
   get<Answer<'listOwnArtifacts'>>('v1/artifacts', query, signal)
+export const askStatements = (query: QueryValues, signal?: AbortSignal) =>
+  get<Answer<'listOwnStatements'>>('v1/statements', query, signal)
+export const askStatement = (number: string, signal?: AbortSignal) =>
+  get<Answer<'getOwnStatement'>>(`v1/statements/${encodeURIComponent(number)}`, {}, signal)
 export const askQuote = (of: { path: string; body: object; plain?: boolean }, signal?: AbortSignal) =>
   post<Quote>('v1/quotes', of, signal)
 export const redeem = (code: string) => change<Answer<'redeemCode'>>('v1/codes/redeem', { code })

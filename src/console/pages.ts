@@ -55,6 +55,14 @@ export const pages: readonly ConsolePage[] = [
     load: () => import('./pages/plans'),
   },
   {
+    name: 'codes',
+    title: sellingTexts.codes.title,
+    icon: 'codes',
+    kind: 'admin',
+    letter: 'c',
+    load: () => import('./selling/codes'),
+  },
+  {
     name: 'requests',
     title: texts.requests.title,
     icon: 'requests',
@@ -155,6 +163,14 @@ export const pages: readonly ConsolePage[] = [
     letter: 'p',
     isMain: true,
     load: () => import('./pages/playground'),
+  },
+  {
+    name: 'statements',
+    title: sellingTexts.statements.title,
+    icon: 'statements',
+    kind: 'key',
+    letter: 'e',
+    load: () => import('./selling/own-statements'),
   },
   {
     name: 'connect',

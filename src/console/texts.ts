@@ -14,16 +14,19 @@ import { keys } from './texts/keys'
 import { models } from './texts/models'
 import { overview } from './texts/overview'
 import { ownModels } from './texts/own-models'
-import { plans } from './texts/plans'
 import { playground } from './texts/playground'
 import { requests } from './texts/requests'
 import { results } from './texts/results'
-import { retention } from './texts/retention'
-import { sessions } from './texts/sessions'
+import { codes } from './texts/selling/codes'
+import { events } from './texts/selling/events'
+import { plans } from './texts/selling/plans'
+import { reconciliation } from './texts/selling/reconciliation'
+import { retention } from './texts/selling/retention'
+import { sessions } from './texts/selling/sessions'
+import { statements } from './texts/selling/statements'
 import { settings } from './texts/settings'
 import { spend } from './texts/spend'
 import { spenders } from './texts/spenders'
-import { statements } from './texts/statements'
 import { tasks } from './texts/tasks'
 import { upstreams } from './texts/upstreams'
 import { usage } from './texts/usage'
@@ -209,7 +212,7 @@ const english = {
     settings,
     spend,
   },
-  sellingTexts: { plans, statements, retention, sessions },
+  sellingTexts: { plans, codes, statements, reconciliation, retention, events, sessions },
   keyTexts: { home, activity, models: ownModels, connect, playground },
 }
 

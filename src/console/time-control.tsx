@@ -19,9 +19,9 @@ const PAGES_WITH_TIMES: Readonly<Record<string, (address: Address) => boolean>> 
   requests: () => true,
   usage: () => true,
   models: () => true,
-  upstreams: () => true,
+  upstreams: ({ query }) => query.part !== 'reconciliation',
   accounts: ({ id }) => id !== null && id !== 'new',
-  settings: ({ id }) => id === 'audit',
+  settings: ({ query }) => query.part === 'audit',
   home: () => true,
   activity: ({ query }) => (query.show ?? 'requests') === 'requests',
 }

@@ -2,12 +2,13 @@
 // whose balance after each movement is right. Clicks are counted: each job takes at most four.
 
 import { expect, setDefaultTimeout } from 'bun:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import type { Config } from '../../src/config/schema'
 import { openBrowser } from '../support/browser/browser'
 import { afterAll, beforeAll, test } from '../support/browser/browser-test'
 import {
   askAs,
+  counted,
   type Journey,
   journeyAs,
   makeAdminToken,
@@ -110,18 +111,6 @@ test('a secret is copied where a page has no clipboard, and may be left then', (
     await page.locator('.panel').waitFor({ state: 'detached' })
   }))
 
-/** Counts the clicks of a job. */
-function counted(page: Page) {
-  let clicks = 0
-  return {
-    async click(role: 'link' | 'button', name: string, within: Pick<Page, 'getByRole'> = page) {
-      clicks++
-      await within.getByRole(role, { name, exact: true }).first().click()
-    },
-    clicks: () => clicks,
-  }
-}
-
 test('a new customer by one form: account, plan, first money and first key with its limits', () =>
   visiting(
     'operator',
@@ -205,7 +194,7 @@ test('a customer is found by any part of a name, and has its money, keys, reques
       ['Keys', 'sk-'],
       ['Requests', 'test-chat'],
       ['Money', 'Issue statements'],
-      ['Sessions and history', 'account.create'],
+      ['Events and history', 'account.create'],
       ['Settings', 'Operators are notified when nothing is left: ops.'],
     ] as const) {
       await page.getByRole('navigation', { name: 'Customer seaside' }).getByText(tab, { exact: true }).click()

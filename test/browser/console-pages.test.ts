@@ -167,8 +167,17 @@ test('a viewer is offered nothing that changes anything', () =>
     ]) {
       await open(address)
       const buttons = await page.locator('main button:not(.sort)').allTextContents()
-      const customer = ['Overview', 'Keys', 'Requests', 'Money', 'Sessions and history', 'Settings']
-      const tabs = [...customer, 'Configuration', 'Backups', 'Retention', 'Audit trail']
+      const customer = ['Overview', 'Keys', 'Requests', 'Money', 'Events and history', 'Settings']
+      const tabs = [
+        ...customer,
+        'State',
+        'Reconciliation',
+        'Configuration',
+        'Events',
+        'Backups',
+        'Retention',
+        'Audit trail',
+      ]
       const harmless = [...tabs, 'Check again', 'Clear', 'Show more']
       expect(buttons.filter((text) => !harmless.includes(text))).toEqual([])
     }
@@ -405,7 +414,7 @@ test('at 400 pixels a bar has five entries, and the other pages are behind the l
   ])
   await page.getByRole('button', { name: 'More' }).click()
   // The pages, More, the documentation and the language.
-  expect(await seen()).toHaveLength(15)
+  expect(await seen()).toHaveLength(16)
   const bar = page.locator('nav.side-bar li:not(.further-entry)')
   const tops = await bar.evaluateAll((entries) =>
     entries.map((entry) => Math.round(entry.getBoundingClientRect().top)),

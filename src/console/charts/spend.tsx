@@ -34,12 +34,14 @@ interface SpendProps {
   ask(query: UsageQuery, signal: AbortSignal): Promise<SpendUsage>
   /** The rows that a model leads to. */
   hrefOfModel(model: string): string
+  /** The address of the same as a file. */
+  fileOf(query: UsageQuery): string
   /** Shown instead of an empty table: what to do next. */
   empty: string
   isLive?: boolean
 }
 
-export function Spend({ name, ask, hrefOfModel, empty, isLive = false }: SpendProps) {
+export function Spend({ name, ask, hrefOfModel, fileOf, empty, isLive = false }: SpendProps) {
   const { since, until } = period.value
   const end = until === null ? Date.now() : Date.parse(until)
   const by = end - Date.parse(since) <= HOURLY_MS ? 'hour' : 'day'
@@ -57,7 +59,17 @@ export function Spend({ name, ask, hrefOfModel, empty, isLive = false }: SpendPr
         </Loaded>
       </section>
       <section class="part">
-        <h2>{words.byModel}</h2>
+        <div class="page-head">
+          <h2>{words.byModel}</h2>
+          <div class="actions">
+            <a href={fileOf({ ...asked, by: 'model' })} download>
+              {words.csvByModel}
+            </a>
+            <a href={fileOf({ ...asked, by })} download>
+              {words.csvBy(by)}
+            </a>
+          </div>
+        </div>
         <Loaded of={models}>
           {(usage) => <ByModel usage={usage} hrefOfModel={hrefOfModel} empty={empty} />}
         </Loaded>

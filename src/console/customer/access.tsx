@@ -1,9 +1,10 @@
-// Who has signed in with keys of a customer, and what operators changed.
+// Events about a customer, who has signed in with its keys, and what operators changed.
 
 import { periodQuery } from '../address'
 import { call, hasRole } from '../api'
 import { usePages } from '../parts/paged'
 import { AuditTable } from '../records/audit-table'
+import { EventTable } from '../records/event-table'
 import { SessionTable } from '../records/session-table'
 import { texts } from '../texts'
 
@@ -12,6 +13,10 @@ const words = texts.accounts
 export function CustomerAccess({ account }: { account: string }) {
   return (
     <>
+      <section class="part">
+        <h2>{words.events}</h2>
+        <EventTable account={account} />
+      </section>
       {hasRole('operator') && (
         <section class="part">
           <h2>{words.sessions}</h2>

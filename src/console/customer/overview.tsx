@@ -1,12 +1,13 @@
 // What a customer spends, what of it wants attention, and its last requests.
 
 import { hrefOf } from '../address'
-import { call } from '../api'
+import { call, fileAddress } from '../api'
 import { Spend, type SpendUsage } from '../charts/spend'
 import { Icon } from '../parts/icon'
 import { Loaded } from '../parts/loaded'
 import { Table } from '../parts/table'
 import { useQuery } from '../query'
+import { FailuresOf } from '../records/failures'
 import { texts } from '../texts'
 import type { CustomerJson } from './customer'
 import { askRequestsOf, requestColumns } from './requests'
@@ -24,8 +25,10 @@ export function CustomerOverview({ customer: { account } }: { customer: Customer
           call('getUsage', { query: { ...query, account }, signal }) as unknown as Promise<SpendUsage>
         }
         hrefOfModel={(model) => hrefOf('requests', { account, model })}
+        fileOf={(query) => fileAddress('getUsage', { query: { ...query, account, format: 'csv' } })}
         empty={words.noRequests}
       />
+      <FailuresOf owner={{ account }} />
       <LastRequests account={account} />
     </>
   )

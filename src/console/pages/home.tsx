@@ -2,17 +2,21 @@
 
 import { useState } from 'preact/hooks'
 import { hrefOf } from '../address'
+import { urlOf, withQuery } from '../api'
 import { Spend } from '../charts/spend'
+import { Used } from '../charts/used'
 import { askHolds, askKey, askUsage, type Hold, type OwnKey, redeem } from '../key-api'
+import { daysLeft } from '../lasting'
 import { useLive } from '../live'
 import { Figure } from '../parts/figure'
 import { Field, Form } from '../parts/form'
+import { Icon } from '../parts/icon'
 import { Loaded } from '../parts/loaded'
 import { Money, moneyText, nanoOf, sumUsd } from '../parts/money'
 import { type Column, Table } from '../parts/table'
 import { Time } from '../parts/time'
 import { useQuery } from '../query'
-import { keyTexts } from '../texts'
+import { keyTexts, texts } from '../texts'
 
 const words = keyTexts.home
 
@@ -36,6 +40,7 @@ export default function Home() {
         name="own usage"
         ask={askUsage}
         hrefOfModel={(model) => hrefOf('activity', { model })}
+        fileOf={(query) => urlOf(withQuery('v1/usage', { ...query, format: 'csv' }))}
         empty={words.noSpend}
         isLive
       />
@@ -44,9 +49,8 @@ export default function Home() {
 }
 
 function Figures({ own }: { own: OwnKey }) {
-  const budgetLeft =
-    own.budget_usd === null ? null : sumUsd([own.budget_usd, `-${own.budget_used_usd ?? '0'}`])
   const state = own.account_status === 'open' ? own.status : own.account_status
+  const days = daysLeft(own.available_usd, own.account_spend_by_day_usd)
   return (
     <>
       {state !== 'active' && (
@@ -54,8 +58,14 @@ function Figures({ own }: { own: OwnKey }) {
           {words.notActive(state)}
         </p>
       )}
+      <LowBalance own={own} days={days} />
       <div class="figures">
-        <Amount title={words.available} usd={own.available_usd} href={hrefOf('home')} />
+        <Amount
+          title={words.available}
+          usd={own.available_usd}
+          href={hrefOf('home')}
+          note={days === null ? undefined : texts.accounts.lastsAtThisRate(days)}
+        />
         <Amount title={words.held} usd={own.held_usd} href={hrefOf('activity')} />
         <Amount title={words.today} usd={own.spend_usd.today} href={hrefOf('activity', { range: '24h' })} />
         <Amount
@@ -63,7 +73,18 @@ function Figures({ own }: { own: OwnKey }) {
           usd={own.spend_usd.this_month}
           href={hrefOf('activity', { range: '30d' })}
         />
-        {budgetLeft !== null && <Amount title={words.budgetLeft} usd={budgetLeft} href={hrefOf('home')} />}
+        <Budget
+          title={words.budget}
+          used={own.budget_used_usd}
+          of={own.budget_usd}
+          period={own.budget_period}
+        />
+        <Budget
+          title={words.accountBudget}
+          used={own.account_budget_used_usd}
+          of={own.account_budget_usd}
+          period={own.account_budget_period}
+        />
         {own.allowance_usd !== null && (
           <Amount title={words.allowance} usd={own.allowance_usd} href={hrefOf('home')} />
         )}
@@ -72,9 +93,59 @@ function Figures({ own }: { own: OwnKey }) {
   )
 }
 
-function Amount({ title, usd, href }: { title: string; usd: string; href: string }) {
+/** A balance that lasts fewer days is low. */
+const LOW_DAYS = 3
+
+/** A balance that is low by the limit of the operator, or that ends soon. */
+function LowBalance({ own, days }: { own: OwnKey; days: number | null }) {
+  const { available_usd: available, low_balance_usd: limit } = own
+  const isBelow = limit !== null && nanoOf(available) < nanoOf(limit)
+  const isEnding = nanoOf(available) <= 0n || (days !== null && days < LOW_DAYS)
+  if (!isBelow && !isEnding) return null
   return (
-    <Figure title={title} href={href}>
+    <p class="low" role="alert">
+      <Icon name="warning" />{' '}
+      {words.low(moneyText(available), days === null ? null : texts.accounts.lastsDays(days))}{' '}
+      {words.lowAdvice}
+    </p>
+  )
+}
+
+interface BudgetProps {
+  title: string
+  used: string | null
+  of: string | null
+  period: 'day' | 'week' | 'month' | null
+}
+
+function Budget({ title, used, of, period }: BudgetProps) {
+  if (of === null || used === null || period === null) return null
+  return (
+    <div class="figure">
+      <span>{title}</span>
+      <Used
+        title={title}
+        used={used}
+        of={of}
+        text={texts.accounts.ofBudget(moneyText(used), moneyText(of), period)}
+      />
+    </div>
+  )
+}
+
+function Amount({
+  title,
+  usd,
+  href,
+  note,
+}: {
+  title: string
+  usd: string
+  href: string
+  note?: string | undefined
+}) {
+  return (
+    <Figure title={title} href={href} note={note}>
       <Money usd={usd} />
     </Figure>
   )

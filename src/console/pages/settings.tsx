@@ -5,6 +5,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { address, hrefOfRow, periodQuery } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
+import { settingsParts } from '../palette/settings-parts'
 import { Tabs } from '../parts/choice'
 import { Code } from '../parts/code'
 import { FilterBar } from '../parts/filter-bar'
@@ -19,21 +20,23 @@ import { type Column, Table } from '../parts/table'
 import { Time } from '../parts/time'
 import { useQuery } from '../query'
 import { AuditTable } from '../records/audit-table'
-import { texts } from '../texts'
+import { SessionTable } from '../records/session-table'
+import { sellingTexts, texts } from '../texts'
+import { Events } from './settings-events'
 
 const words = texts.settings
-const PARTS = ['configuration', 'backups', 'retention', 'admins', 'audit'] as const
-type Part = (typeof PARTS)[number]
 
 export default function Settings() {
   const { query } = address.value
-  const own = PARTS.filter((part) => part !== 'admins' || hasRole('owner'))
-  const part: Part = own.find((each) => each === query.part) ?? 'configuration'
+  const own = settingsParts()
+  const part = own.find((each) => each === query.part) ?? 'configuration'
   return (
     <>
       <h1 class="hidden">{words.title}</h1>
       <Tabs label={words.title} parts={own} part={part} titles={words.parts} />
       {part === 'configuration' && <Configuration />}
+      {part === 'events' && <Events />}
+      {part === 'sessions' && <Sessions />}
       {part === 'backups' && <Backups />}
       {part === 'retention' && <Retention />}
       {part === 'admins' && <Admins />}
@@ -177,6 +180,18 @@ function Backups() {
         keyOf={({ name }) => name}
         empty={words.noBackups}
       />
+    </section>
+  )
+}
+
+function Sessions() {
+  const own = sellingTexts.sessions
+  const kind = own.filterKinds.map(([value]) => value).find((value) => value === address.value.query.kind)
+  return (
+    <section class="part">
+      <h2 class="hidden">{own.title}</h2>
+      <FilterBar filters={[{ name: 'kind', title: own.kind, options: own.filterKinds }]} />
+      <SessionTable label={own.title} kind={kind} empty={own.empty} />
     </section>
   )
 }

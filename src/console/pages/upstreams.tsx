@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
 import { numberText } from '../language'
+import { Tabs } from '../parts/choice'
 import { Action } from '../parts/form'
 import { Loaded } from '../parts/loaded'
 import { Facts, Panel } from '../parts/panel'
@@ -12,6 +13,7 @@ import { type Column, Table } from '../parts/table'
 import { Duration, Time } from '../parts/time'
 import { RunningDrills, UpstreamState } from '../parts/upstream-state'
 import { useQuery } from '../query'
+import { Reconciliation } from '../selling/reconciliation'
 import { texts } from '../texts'
 
 const words = texts.upstreams
@@ -46,7 +48,31 @@ const columns: readonly Column<Row>[] = [
   { title: words.slowest, isNumber: true, cell: ({ speed }) => <Duration ms={speed?.first_byte_p99_ms} /> },
 ]
 
+const PARTS = ['state', 'reconciliation'] as const
+
 export default function Upstreams() {
+  const part = address.value.query.part === 'reconciliation' ? 'reconciliation' : 'state'
+  return (
+    <>
+      <div class="page-head">
+        <h1>{words.title}</h1>
+      </div>
+      <Tabs label={words.title} parts={PARTS} part={part} titles={words.parts} />
+      {part === 'state' ? <States /> : <Reconciled />}
+    </>
+  )
+}
+
+function Reconciled() {
+  const load = useQuery(['upstream names'], (signal) =>
+    call('listUpstreams', { query: { limit: MOST }, signal }),
+  )
+  return (
+    <Loaded of={load}>{({ data }) => <Reconciliation upstreams={data.map(({ name }) => name)} />}</Loaded>
+  )
+}
+
+function States() {
   const { id } = address.value
   const period = periodQuery()
   const load = useQuery(['upstreams', period], async (signal) => {
@@ -59,9 +85,6 @@ export default function Upstreams() {
   })
   return (
     <>
-      <div class="page-head">
-        <h1>{words.title}</h1>
-      </div>
       <RunningDrills {...(id !== null && { upstream: id })} />
       <Loaded of={load}>
         {(rows) => (
@@ -141,6 +164,9 @@ function UpstreamPanel({ name, row }: { name: string; row: Row | undefined }) {
         <a href={hrefOf('requests', { upstream: name })}>{texts.requests.title}</a>
         <a href={hrefOf('requests', { upstream: name, failed_by: 'vendor' })}>{words.failures}</a>
         <a href={hrefOf('models', { upstream: name })}>{texts.models.title}</a>
+        <a href={hrefOf('upstreams', { part: 'reconciliation', upstream: name })}>
+          {words.parts.reconciliation}
+        </a>
       </p>
       {hasRole('operator') && (
         <div class="actions">

@@ -11,6 +11,7 @@ import { THEMES, theme } from '../theme'
 import { areViewsOpen } from '../views-button'
 import { ZONES, zone } from '../zone'
 import { chooseLanguage } from './language-choice'
+import { settingsParts } from './settings-parts'
 
 export interface Command {
   title: string
@@ -79,13 +80,17 @@ export function commandsFor({ kind }: Pick<Session, 'kind'>): Command[] {
 
 function adminCommands(): Command[] {
   const settings = texts.settings
-  const parts = Object.entries(settings.parts).filter(([part]) => part !== 'admins' || hasRole('owner'))
   return [
-    ...parts.map(([part, title]) => ({
-      title: `${settings.title}: ${title}`,
+    ...settingsParts().map((part) => ({
+      title: `${settings.title}: ${settings.parts[part]}`,
       kind: texts.page,
       href: hrefOf('settings', { part }),
     })),
+    {
+      title: texts.upstreams.parts.reconciliation,
+      kind: texts.page,
+      href: hrefOf('upstreams', { part: 'reconciliation' }),
+    },
     { title: words.failed, kind: texts.page, href: hrefOf('requests', { status: 'failed' }) },
     ...(hasRole('operator')
       ? [{ title: texts.keys.create, kind: words.action, href: hrefOf('keys', {}, 'new') }]

@@ -2,6 +2,7 @@
 // closed tab must not lose it without a question.
 
 import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { guardLeaving } from '../address'
 import { texts } from '../texts'
@@ -15,7 +16,18 @@ function forget(text: string): void {
   unsaved.value = new Map([...unsaved.value].filter(([each]) => each !== text))
 }
 
-export function Secret({ title, text }: { title: string; text: string }) {
+interface SecretProps {
+  title: string
+  text: string
+  /** The words after the title. */
+  note?: string
+  /** A further button that saves the secret, which is called when it has. */
+  further?(onSaved: () => void): ComponentChildren
+  /** How the secret is shown. Default: as its text. */
+  children?: ComponentChildren
+}
+
+export function Secret({ title, text, note = texts.shownOnce, further, children }: SecretProps) {
   // Before it is seen, so that no key can come first.
   useLayoutEffect(() => {
     unsaved.value = new Map([...unsaved.value, [text, title]])
@@ -24,14 +36,16 @@ export function Secret({ title, text }: { title: string; text: string }) {
   return (
     <div class="secret">
       <p>
-        <strong>{title}</strong> {texts.shownOnce}
+        <strong>{title}</strong> {note}
       </p>
-      <p>
-        <code>{text}</code> <Copy text={text} onCopied={() => forget(text)} />{' '}
+      <p class="secret-text">
+        {!children && <code>{text}</code>} <Copy text={text} onCopied={() => forget(text)} />{' '}
         <button type="button" onClick={() => download([[text, title]])}>
           {texts.download}
-        </button>
+        </button>{' '}
+        {further?.(() => forget(text))}
       </p>
+      {children}
     </div>
   )
 }

@@ -20,6 +20,7 @@ const STATES: Readonly<Record<string, keyof typeof TONES>> = {
   delivered: 'good',
   succeeded: 'good',
   settled: 'good',
+  redeemed: 'good',
   closed: 'bad',
   revoked: 'bad',
   failed: 'bad',

@@ -12,16 +12,19 @@ import keys from './german/keys'
 import models from './german/models'
 import overview from './german/overview'
 import ownModels from './german/own-models'
-import plans from './german/plans'
 import playground from './german/playground'
 import requests from './german/requests'
 import results from './german/results'
-import retention from './german/retention'
-import sessions from './german/sessions'
+import codes from './german/selling/codes'
+import events from './german/selling/events'
+import plans from './german/selling/plans'
+import reconciliation from './german/selling/reconciliation'
+import retention from './german/selling/retention'
+import sessions from './german/selling/sessions'
+import statements from './german/selling/statements'
 import settings from './german/settings'
 import spend from './german/spend'
 import spenders from './german/spenders'
-import statements from './german/statements'
 import tasks from './german/tasks'
 import upstreams from './german/upstreams'
 import usage from './german/usage'
@@ -44,6 +47,6 @@ export const german = {
     settings,
     spend,
   },
-  sellingTexts: { plans, statements, retention, sessions },
+  sellingTexts: { plans, codes, statements, reconciliation, retention, events, sessions },
   keyTexts: { home, activity, models: ownModels, connect, playground },
 } satisfies Texts

@@ -6,7 +6,12 @@ export const home = {
   held: 'Held now',
   today: 'Spent today',
   month: 'Spent this month',
-  budgetLeft: 'Left of the budget',
+  low: (available: string, lasts: string | null) =>
+    `The balance is low: ${available} is available${lasts === null ? '' : `, which lasts ${lasts} at the rate of the last seven days`}.`,
+  lowAdvice:
+    'Top up with a code, or ask your operator. Requests that cost more than what is left are refused.',
+  budget: 'Budget of this key',
+  accountBudget: 'Budget of the account',
   allowance: 'Allowance left',
   notActive: (state: string) => `This key is ${state}: its requests are refused until that changes.`,
   heldTitle: 'What is held, and why',

@@ -4,6 +4,8 @@ export const settings = {
   title: 'Settings',
   parts: {
     configuration: 'Configuration',
+    events: 'Events',
+    sessions: 'Sessions',
     backups: 'Backups',
     retention: 'Retention',
     admins: 'Admins',

@@ -3,6 +3,8 @@
 export const spend = {
   spend: (span: 'hour' | 'day') => (span === 'hour' ? 'Spend by hour in dollars' : 'Spend by day in dollars'),
   byModel: 'Spend by model',
+  csvByModel: 'CSV by model',
+  csvBy: (span: 'hour' | 'day') => (span === 'hour' ? 'CSV by hour' : 'CSV by day'),
   model: 'Model',
   requests: 'Requests',
   share: 'Share',

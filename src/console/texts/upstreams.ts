@@ -4,6 +4,7 @@ import { named, numberText } from '../language'
 
 export const upstreams = {
   title: 'Upstreams',
+  parts: { state: 'State', reconciliation: 'Reconciliation' },
   upstream: 'Upstream',
   kind: 'Kind',
   models: 'Models',

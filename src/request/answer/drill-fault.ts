@@ -43,7 +43,7 @@ export function cutShort(response: HttpResponse, model: Model): HttpResponse {
     cancel: () => body.cancel(),
   })
   const cut = () => {
-    short.fail(Object.assign(garbage(model, 'cut off'), { isDrill: true }))
+    short.fail(Object.assign(garbage(model, 'cut off'), { isOperators: true }))
     body.cancel()
   }
   body.start({

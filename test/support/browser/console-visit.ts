@@ -110,6 +110,18 @@ export function askAs({ url }: TestGateway, token: string) {
     })
 }
 
+/** Counts the clicks of a job. */
+export function counted(page: Page) {
+  let clicks = 0
+  return {
+    async click(role: 'link' | 'button', name: string, within: Pick<Page, 'getByRole'> = page) {
+      clicks++
+      await within.getByRole(role, { name, exact: true }).first().click()
+    },
+    clicks: () => clicks,
+  }
+}
+
 /**
  * A journey through the console by a new admin, and no fault of the page in it. `refused` are statuses of answers that it asks
  * for: the browser tells each as an error.

@@ -17,7 +17,12 @@ export default {
   held: 'Jetzt reserviert',
   today: 'Heute ausgegeben',
   month: 'In diesem Monat ausgegeben',
-  budgetLeft: 'Rest des Budgets',
+  low: (available, lasts) =>
+    `Das Guthaben ist niedrig: ${available} sind verfügbar${lasts === null ? '' : ` und reichen beim Verbrauch der letzten sieben Tage ${lasts}`}.`,
+  lowAdvice:
+    'Laden Sie mit einem Code auf, oder fragen Sie Ihren Betreiber. Anfragen, die mehr kosten, als da ist, werden abgelehnt.',
+  budget: 'Budget dieses Schlüssels',
+  accountBudget: 'Budget des Kontos',
   allowance: 'Rest des Kontingents',
   notActive: (state) =>
     `Dieser Schlüssel ist ${states[state] ?? state}: Er wird abgelehnt, bis sich das ändert.`,

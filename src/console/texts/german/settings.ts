@@ -8,6 +8,8 @@ export default {
   title: 'Einstellungen',
   parts: {
     configuration: 'Konfiguration',
+    events: 'Ereignisse',
+    sessions: 'Sitzungen',
     backups: 'Sicherungen',
     retention: 'Aufbewahrung',
     admins: 'Admins',

@@ -6,6 +6,8 @@ import type { spend } from '../spend'
 export default {
   spend: (span) => `Ausgaben pro ${span === 'hour' ? 'Stunde' : 'Tag'} in Dollar`,
   byModel: 'Ausgaben pro Modell',
+  csvByModel: 'CSV pro Modell',
+  csvBy: (span) => `CSV pro ${span === 'hour' ? 'Stunde' : 'Tag'}`,
   model: 'Modell',
   requests: 'Anfragen',
   share: 'Anteil',

@@ -5,6 +5,7 @@ import type { upstreams } from '../upstreams'
 
 export default {
   title: 'Upstreams',
+  parts: { state: 'Zustand', reconciliation: 'Abgleich' },
   upstream: 'Upstream',
   kind: 'Art',
   models: 'Modelle',

@@ -1,8 +1,8 @@
 // German words of the page of plans.
 
-import { numberText, type Translated } from '../../language'
-import type { plans } from '../plans'
-import { inPeriod } from './words'
+import { numberText, type Translated } from '../../../language'
+import type { plans } from '../../selling/plans'
+import { inPeriod } from '../words'
 
 export default {
   title: 'Tarife',

@@ -1,8 +1,8 @@
 // German words of closed months and their archives.
 
-import { decimalText, type Translated } from '../../language'
-import type { retention } from '../retention'
-import { counted } from './words'
+import { decimalText, type Translated } from '../../../language'
+import type { retention } from '../../selling/retention'
+import { counted } from '../words'
 
 export default {
   off: 'Belastungen bleiben unbegrenzt in der Datenbank. retention.charges der Konfiguration legt fest, wie lange sie bleiben, zum Beispiel 24mo.',

@@ -1,6 +1,6 @@
 // The console's words of closed months and their archives. A page must not have words of its own.
 
-import { decimalText, numberText } from '../language'
+import { decimalText, numberText } from '../../language'
 
 export const retention = {
   off: 'Charges stay in the database forever. To archive old months, set retention.charges in the configuration, such as 24mo.',

@@ -1,8 +1,8 @@
 // German words of the page of statements.
 
-import type { Translated } from '../../language'
-import type { statements } from '../statements'
-import { counted } from './words'
+import type { Translated } from '../../../language'
+import type { statements } from '../../selling/statements'
+import { counted } from '../words'
 
 export default {
   title: 'Abrechnungen',
@@ -48,5 +48,7 @@ export default {
       : `${counted(count, 'Abrechnung', 'Abrechnungen')} für ${month} ausgestellt.`,
   verify: 'Alle prüfen',
   verified: (count) => `${counted(count, 'Abrechnung ist', 'Abrechnungen sind')} unverändert.`,
+  noneOfHolder:
+    'Noch keine Abrechnungen. Sie kommen nach dem Ende eines Monats, wenn Ihr Betreiber welche ausstellt.',
   empty: 'Keine passenden Abrechnungen. Rechnen Sie einen abgelaufenen Monat ab.',
 } satisfies Translated<typeof statements>

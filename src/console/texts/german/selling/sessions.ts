@@ -1,7 +1,7 @@
 // German words of sessions of the console.
 
-import { named, type Translated } from '../../language'
-import type { sessions } from '../sessions'
+import { named, type Translated } from '../../../language'
+import type { sessions } from '../../selling/sessions'
 
 export default {
   title: 'Sitzungen',

@@ -1,6 +1,6 @@
 // The console's words of the page of plans. A page must not have words of its own.
 
-import { numberText } from '../language'
+import { numberText } from '../../language'
 
 export const plans = {
   title: 'Plans',

@@ -1,6 +1,6 @@
 // The console's words of the page of statements. A page must not have words of its own.
 
-import { numberText } from '../language'
+import { numberText } from '../../language'
 
 export const statements = {
   title: 'Statements',
@@ -49,5 +49,6 @@ export const statements = {
     count === 1
       ? '1 statement is as it was issued.'
       : `${numberText(count)} statements are as they were issued.`,
+  noneOfHolder: 'No statements yet. They come after the end of a month, if your operator issues them.',
   empty: 'No matching statements. Issue those of a month that is over.',
 }

@@ -89,6 +89,8 @@ test('operators read German on every page', async () => {
     `keys/${key}`,
     'keys/new',
     'plans',
+    'codes',
+    'codes/new',
     'requests',
     `requests/${await first('/requests?status=failed')}`,
     `requests/${await first('/requests?status=2xx')}`,
@@ -102,7 +104,11 @@ test('operators read German on every page', async () => {
     'models/test-chat',
     'upstreams',
     'upstreams/openai',
+    'upstreams?part=reconciliation',
+    'accounts/alice?part=access',
     'settings',
+    'settings?part=events',
+    'settings?part=sessions',
     'settings?part=backups',
     'settings?part=retention',
     'settings?part=admins',
@@ -132,6 +138,7 @@ test('holders of keys read German on every page, and amounts as Germans write th
     'activity?show=results',
     'models',
     'models/test-chat',
+    'statements',
     'connect',
     'playground',
     'playground?kind=video',
@@ -145,7 +152,7 @@ test('holders of keys read German on every page, and amounts as Germans write th
     })
   }
   await open('home')
-  expect(await page.locator('.figure').first().textContent()).toMatch(/^Verfügbar1\.23\d,\d+\s\$$/)
+  expect(await page.locator('.figure').first().textContent()).toMatch(/^Verfügbar1\.23\d,\d+\s\$reicht bei diesem Verbrauch über ein Jahr$/)
   expect(faults).toEqual([])
   await page.context().close()
 })

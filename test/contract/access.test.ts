@@ -7,6 +7,8 @@ import { adminOperations } from '../../src/admin/operations'
 import { CONSOLE_PATHS } from '../../src/app/console-entrance'
 import { createApp } from '../../src/app/routes'
 import { newId, randomBytes } from '../../src/app/world'
+import { addCredit } from '../../src/billing/ledger/ledger'
+import { draftStatements, issueStatement } from '../../src/billing/reports/statements'
 import { operations } from '../../src/contract/operations'
 import { callerOperations } from '../../src/http/callers/operations'
 import { servedPaths, toleratedPaths } from '../../src/http/paths'
@@ -54,6 +56,7 @@ beforeAll(async () => {
   await createAdmin(gateway.server.world.db, { ...owner, token: secret })
   holder = await signIn(gateway.secret)
   admin = await signIn(secret)
+  await makeStatement()
 })
 afterAll(() => gateway.close())
 
@@ -206,6 +209,15 @@ async function makeAll(): Promise<Made> {
   }
 }
 
+/** Issues the statement of a month in which the first account was paid, the first of all. */
+async function makeStatement(): Promise<void> {
+  const { db, now } = gateway.server.world
+  const [month, at] = ['2024-01', Date.UTC(2024, 0, 15)]
+  await addCredit(db, { id: 'paid_early', account: 'alice', amountNano: 1e9, now: at, note: null })
+  const [content] = await draftStatements(db, month, {}, 'alice')
+  expect(content && (await issueStatement(db, content, now()))).toMatchObject({ number: 1 })
+}
+
 /** The path of each operation that takes an id, with the id of another account; null where the id is not a secret of a key. */
 const ofOthers: Record<string, ((made: Made) => string) | null> = {
   getModel: null,
@@ -230,6 +242,7 @@ const ofOthers: Record<string, ((made: Made) => string) | null> = {
   getVideoContent: ({ video }) => `/v1/videos/${video}/content`,
   getOwnRequest: ({ request }) => `/v1/requests/${request}`,
   getOwnReceipt: ({ request }) => `/v1/requests/${request}/receipt`,
+  getOwnStatement: () => '/v1/statements/1',
   getOwnTask: ({ video }) => `/v1/tasks/${video}`,
   getTaskResult: ({ picture }) => `/v1/tasks/${picture}/result`,
   cancelTask: ({ video }) => `/v1/tasks/${video}/cancel`,
@@ -259,7 +272,11 @@ describe('what belongs to another account', () => {
       for (const { id, path } of readable) {
         const { status, body } = await send('GET', path, { headers: bearer(gateway.secret) })
         // Of a task that runs, all but its progress.
-        found.push({ id, status, has: body.id ?? body.receipt ?? body.data?.length ?? body.request?.id })
+        found.push({
+          id,
+          status,
+          has: body.id ?? body.number ?? body.receipt ?? body.data?.length ?? body.request?.id,
+        })
       }
       return found
     }

@@ -193,7 +193,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('drills on %s', (dat
       })
     expect(callsOf()).toBe(before + 8)
     expect(await gateway.newestCharge()).toMatchObject({ state: 'released', amount: 0 })
-    expect(await gateway.newestLogged()).toMatchObject({ status: 502, refused_by: 'gateway' })
+    expect(await gateway.newestLogged()).toMatchObject({ status: 502, failed_by: 'gateway' })
     expect(gateway.server.world.catalogue.upstreams.get('openai')?.health()).toMatchObject({
       breaker: 'closed',
       running: 0,

@@ -45,7 +45,9 @@ test('exports of vendors are read by their columns', () => {
     readVendorUsage('Date;Model;In\n2026-10-01;m;5\n', { day: 'Date', model: 'Model', inputTokens: ['In'] }),
   ).toEqual([{ day, model: 'm', inputTokens: 5 }])
   expect(
-    readVendorUsage('\ufeffstart_time_iso,line_item,amount_value\r\n\r\n2026-10-01,"x ""y"", in\nput",0.5\r\n'),
+    readVendorUsage(
+      '\ufeffstart_time_iso,line_item,amount_value\r\n\r\n2026-10-01,"x ""y"", in\nput",0.5\r\n',
+    ),
   ).toEqual([{ day, model: 'x "y"', costNano: 500_000_000 }])
 })
 

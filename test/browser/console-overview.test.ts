@@ -302,7 +302,7 @@ test('a range is chosen by its name or dragged in a chart, is kept in the addres
 test('a running drill is shown on the overview and with its upstream only, and an operator ends it', async () => {
   const { id } = await gateway.makeKey('staging', '0')
   await admin('POST', '/drills', { upstream: 'openai', keys: [id], for: '5m', cut: true, share_percent: 20 })
-  const says = /^Drill: openai fails with cut for 20 % of the requests of 1 key, until \d\d:\d\d UTC/
+  const says = /^ ?Drill: openai fails with cut for 20 % of the requests of 1 key, until \d\d:\d\d UTC/
   await journeyAs([browser, gateway], 'viewer', async ({ page, open }) => {
     const strip = page.getByRole('region', { name: 'Running drills' })
     for (const place of ['overview', 'upstreams', 'upstreams/openai']) {

@@ -85,7 +85,7 @@ function States() {
   })
   return (
     <>
-      <RunningDrills {...(id !== null && { upstream: id })} />
+      {id === null && <RunningDrills />}
       <Loaded of={load}>
         {(rows) => (
           <>
@@ -148,6 +148,7 @@ function UpstreamPanel({ name, row }: { name: string; row: Row | undefined }) {
   const { upstream, speed } = row
   return (
     <Panel title={name}>
+      <RunningDrills upstream={name} />
       <Facts
         facts={[
           [texts.state, <UpstreamState breaker={upstream.health?.breaker} key="state" />],

@@ -660,7 +660,8 @@ export default {
       price: {
         source: 'https://github.com/pollinations/pollinations/pull/13373',
         as_of: '2026-08-14',
-        per_image: { '1k low': '0.04', '1k medium': '0.06', '2k low': '0.06', '2k medium': '0.08' },
+        // Those of medium quality have no word for it, so that another name of the model has a price too.
+        per_image: { '1k low': '0.04', '2k low': '0.06', '1k': '0.06', '2k': '0.08' },
         per_input_image: '0.01',
       },
     },

@@ -248,7 +248,7 @@ describe('a name that a client asks for by default', () => {
     const { status, error } = await refusalOf('/v1/audio/speech', 'gpt-5-mini-tts')
     expect({ status, code: error.code }).toEqual({ status: 400, code: 'model_not_found' })
     expect(error.message).toContain(
-      'This key may use for /v1/audio/speech: qnx3-tts-flash, qnx3-tts-instruct-flash, tts-1, tts-1-hd, pgt-4o-mini-tts and 6 more. GET /v1/models lists all.',
+      'This key may use for /v1/audio/speech: qnx3-tts-flash, qnx3-tts-instruct-flash, tts-1, tts-1-hd, pgt-4o-mini-tts and 14 more. GET /v1/models lists all.',
     )
     expect(error.message).toContain('`aliases` in the configuration: { "gpt-5-mini-tts": "qnx3-tts-flash" }.')
   })

@@ -248,7 +248,7 @@ function settingsOf(body: Body, model: Model): Settings {
 
 /** Whether a model has several qualities. The first generation refuses the field. */
 function hasQualities({ upstreamModel }: Model): boolean {
-  return /^grok-imagine-image-[2-9]/.test(upstreamModel)
+  return /^grok-imagine-image-[2-9]\./.test(upstreamModel)
 }
 
 /** The vendor's quality for two names of OpenAI's first image models; `standard` is the default. */

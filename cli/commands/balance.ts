@@ -23,6 +23,7 @@ import { type Gateway, gatewayCommand } from '../lib/gateway'
 import { parseAmountNano, parseLimit, parsePositiveNano } from '../lib/values'
 import { commandLineOf } from '../program'
 import { balanceTable, dollars, entriesTable } from '../view/balance'
+import { counted } from '../view/counted'
 import { createStatus, paint, print, printJson, printJsonList, printStream, say } from '../view/output'
 import { renderBlock } from '../view/table'
 import { parsePeriod, periodArgs, periodQueryOf, utcTime } from '../view/times'
@@ -183,10 +184,10 @@ const verifyBooks = defineCommand({
       const key = signsAnew ? makeSigningKey(randomBytes) : await signingKey(db, randomBytes, now)
       const status = createStatus()
       const onProgress = (done: number, of: number) => {
-        if (of > SHOWN_FROM) status.show(`Verified ${done} of ${of} charges.`)
+        if (of > SHOWN_FROM) status.show(`Verified ${done} of ${counted(of, 'charge')}.`)
       }
       const onCheck = (done: number, of: number, charges: number) => {
-        if (charges > SHOWN_FROM) status.show(`Check ${done + 1} of ${of} of ${charges} charges.`)
+        if (charges > SHOWN_FROM) status.show(`Check ${done + 1} of ${of} of ${counted(charges, 'charge')}.`)
       }
       const whole = args.whole === true
       // It changes something where it signs what it has found right.
@@ -278,9 +279,14 @@ function auditBlock(verification: Verification): string {
     ['earned', `${dollars(books.revenueNano)}`],
     ['shortfall', `${dollars(books.shortfallNano)}, earned, but not covered by a balance`],
     ['on accounts', `${dollars(onAccounts(books))}`],
-    ['checked', `${accounts} accounts, ${charges} charges, ${transfers} transfers`],
-    ['read', since === null ? 'all charges' : `${read} charges, since ${utcTime(since)}`],
-    ...(closed > 0 ? [['closed', `${closed} charges, whose sums are in the books`] as [string, string]] : []),
+    [
+      'checked',
+      [counted(accounts, 'account'), counted(charges, 'charge'), counted(transfers, 'transfer')].join(', '),
+    ],
+    ['read', since === null ? 'all charges' : `${counted(read, 'charge')}, since ${utcTime(since)}`],
+    ...(closed > 0
+      ? [['closed', `${counted(closed, 'charge')}, whose sums are in the books`] as [string, string]]
+      : []),
   ]
   return `${verdict}\n\n${renderBlock(entries)}`
 }

@@ -11,6 +11,7 @@ import { auditCommand } from '../lib/actor'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { lockDataDir } from '../process/serve-lock'
 import { commandLineOf } from '../program'
+import { counted } from '../view/counted'
 import { createStatus, print, printJson } from '../view/output'
 
 export const move = defineCommand({
@@ -44,7 +45,7 @@ export const move = defineCommand({
     lockDataDir(dataDir)
     const status = createStatus()
     const onProgress = (table: string, rows: number) => {
-      if (process.stderr.isTTY) status.show(`copying ${table}: ${rows} rows`)
+      if (process.stderr.isTTY) status.show(`copying ${table}: ${counted(rows, 'row')}`)
     }
     try {
       const findings = await moveToPostgres(file, args.to, {

@@ -18,6 +18,7 @@ import { installList, listInForce, revertList } from '../configuration/updated-l
 import { CommandFailed } from '../lib/errors'
 import { readList } from '../lib/list-text'
 import { openUpstream, within } from '../lib/upstreams'
+import { counted } from '../view/counted'
 import { print, printJson, say } from '../view/output'
 import { renderTable, tableOf } from '../view/table'
 
@@ -149,7 +150,7 @@ function writeWhole(file: string, text: string): void {
 
 function show(name: string, list: ModelList, { added, removed, changed }: Changes, isNew: boolean): void {
   const count = Object.keys(list.models).length
-  print(`${name}: ${count} ${count === 1 ? 'model' : 'models'}`)
+  print(`${name}: ${counted(count, 'model')}`)
   if (!isNew) print(`${added.length} new, ${removed.length} gone, ${changed.length} changed`)
   if (changed.length > 0) {
     const table = tableOf(changed.slice(0, MOST_SHOWN), [

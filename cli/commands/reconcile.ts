@@ -17,6 +17,7 @@ import { CommandFailed, WrongUsage } from '../lib/errors'
 import { type Gateway, gatewayCommand } from '../lib/gateway'
 import type { GatewayFlags } from '../lib/remote'
 import { parsePairs } from '../lib/values'
+import { counted } from '../view/counted'
 import { paint, print, printJson, say } from '../view/output'
 import { printTable } from '../view/table'
 import { parsePeriod, periodArgs, periodQueryOf, utcTime } from '../view/times'
@@ -174,7 +175,7 @@ function showOwn({ models, since, until, not_compared: notCompared }: OwnReconci
   )
   if (notCompared > 0)
     say(
-      `Not compared: ${notCompared} requests with an unusable figure of the vendor, such as a price of zero.`,
+      `Not compared: ${counted(notCompared, 'request')} with an unusable figure of the vendor, such as a price of zero.`,
     )
 }
 
@@ -245,7 +246,7 @@ function showResult({ differences, compared, vendor, charges, ...result }: Recon
   const { charges_without_figures: withoutFigures, shared_models: shared } = result
   say(`\nCompared ${compared} figures. A cost is listed where the vendor asks for more than was charged.`)
   if (withoutFigures > 0)
-    say(`${withoutFigures} charges have no tokens of the vendor: they were counted here.`)
+    say(`Counted here, because the vendor gave no tokens: ${counted(withoutFigures, 'charge')}.`)
   if (shared.length > 0)
     say(`Other upstreams serve these models too, and their charges are in it: ${shared.join(', ')}.`)
 }

@@ -10,6 +10,7 @@ import { WrongUsage } from '../lib/errors'
 import { type Gateway, gatewayCommand, withGateway } from '../lib/gateway'
 import { gatewayArgs } from '../lib/remote'
 import { parseLimit } from '../lib/values'
+import { counted } from '../view/counted'
 import { print, printJson, printStream, say } from '../view/output'
 import { bodiesText, detailsBlock, requestLine, requestTable } from '../view/request'
 import { parsePeriod, periodArgs, periodQueryOf } from '../view/times'
@@ -103,7 +104,7 @@ const list = gatewayCommand({
       if (args.json) return printJson({ rows, next, looked })
       if (rows.length > 0) print(requestTable(rows))
       else if (looked === null) return say('There are no such requests.')
-      if (looked !== null) say(`Looked at ${looked} requests. Go on: --after ${next}`)
+      if (looked !== null) say(`Looked at ${counted(looked, 'request')}. Go on: --after ${next}`)
       else if (next !== null) say(`\nMore: --after ${next}`)
     }
   },

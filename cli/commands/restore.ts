@@ -14,6 +14,7 @@ import { auditCommand } from '../lib/actor'
 import { CommandFailed } from '../lib/errors'
 import { lockDataDir } from '../process/serve-lock'
 import { commandLineOf } from '../program'
+import { counted } from '../view/counted'
 import { createStatus, print, printJson } from '../view/output'
 
 export const restore = defineCommand({
@@ -41,7 +42,7 @@ export const restore = defineCommand({
     if (!config.database) lockDataDir(dataDir)
     const status = createStatus()
     const onProgress = (table: string, rows: number) => {
-      if (process.stderr.isTTY) status.show(`copying ${table}: ${rows} rows`)
+      if (process.stderr.isTTY) status.show(`copying ${table}: ${counted(rows, 'row')}`)
     }
     try {
       const findings = await withScratchFolder(dataDir, async (folder) => {

@@ -9,6 +9,7 @@ import { gatewayCommand, withGateway } from '../lib/gateway'
 import { type GatewayFlags, gatewayArgs } from '../lib/remote'
 import { commandLineOf } from '../program'
 import { bytesText } from '../view/bytes'
+import { counted } from '../view/counted'
 import { print, printJson, say } from '../view/output'
 import { printTable } from '../view/table'
 
@@ -58,7 +59,7 @@ const apply = defineCommand({
         const done = await gateway.call('closeMonths', { body: { charges } })
         if (args.json) return printJson({ closed: done.closed, waiting: done.waiting })
         for (const { month, charges, archive } of done.closed)
-          print(`Closed ${month}: ${charges} charges, now in ${done.place}/${archive}.`)
+          print(`Closed ${month}: ${counted(charges, 'charge')}, now in ${done.place}/${archive}.`)
         if (done.waiting) say(waitingText(done.waiting))
         else if (done.closed.length === 0) say(nothingText(done.charges))
       },

@@ -472,7 +472,7 @@ async function stopOnSignal(
       say(`${what}: no new requests; waiting for the running ones.`)
       try {
         const cut = await server.stop((server.world.config.server?.drainSeconds ?? seconds) * 1000)
-        if (cut > 0) say(`${cut} requests were cut and settled.`)
+        if (cut > 0) say(`Requests that were cut and settled: ${cut}.`)
         await sandbox?.stop()
         resolve()
       } catch (error) {

@@ -105,7 +105,9 @@ const verify = gatewayCommand({
       print(
         found.checked === 1
           ? '1 statement is as it was issued.'
-          : `${found.checked} statements are as they were issued.`,
+          : found.checked === 1
+            ? 'The statement is as it was issued.'
+            : `${found.checked} statements are as they were issued.`,
       )
     if (found.faults.length > 0) throw new CommandFailed('Statements are not right:', found.faults)
   },

@@ -11,6 +11,7 @@ import { rebuildTotals } from '../../src/billing/reports/usage-totals'
 import { isoTime } from '../../src/db/iso-time'
 import { gatewayCommand, needDatabase } from '../lib/gateway'
 import { parseWord } from '../lib/values'
+import { counted } from '../view/counted'
 import { printJson, say } from '../view/output'
 import { type Column, printTable } from '../view/table'
 import { parseDurationMs, parsePeriod, periodArgs, periodQueryOf } from '../view/times'
@@ -60,7 +61,7 @@ export const usage = gatewayCommand({
     return async (gateway) => {
       if (args.rebuild) {
         const { db } = needDatabase(gateway, '--rebuild')
-        await rebuildTotals(db, (done, all) => say(`Added up ${done} of ${all} charges.`))
+        await rebuildTotals(db, (done, all) => say(`Added up ${done} of ${counted(all, 'charge')}.`))
       }
       const query = {
         by,
@@ -163,7 +164,9 @@ function noteMissingSavings({ since, saved_since: savedSince, total }: ReplyOf<'
   if (savedSince && savedSince > since)
     say(`\nSAVED begins at ${savedSince}: the charges before are closed, in archives.`)
   if (total.saved_unknown)
-    say(`\nSAVED does not include ${total.saved_unknown} requests whose cached input is not known any more.`)
+    say(
+      `\nSAVED does not include ${counted(total.saved_unknown, 'request')} whose cached input is not known any more.`,
+    )
 }
 
 /** A count with its share of the paid requests. */

@@ -22,6 +22,7 @@ import { askHealth } from '../process/ask-health'
 import { askServer } from '../process/control'
 import type { Status } from '../process/control-channel'
 import { callable, listeningAddress } from '../process/server-address'
+import { counted } from '../view/counted'
 import { judgeEngine } from './engine'
 import { broken, type Finding, ok, warning } from './findings'
 import type { OtherClock } from './machine'
@@ -187,7 +188,7 @@ export async function examineServer(config: Config | undefined, dataDir: string)
         )
   const compared = await askServer(dataDir, 'GET /config/changes')
   if (!compared || 'faults' in compared || compared.changes.length === 0) return [server, versions]
-  const changes = `${compared.changes.length} ${compared.changes.length === 1 ? 'setting' : 'settings'}`
+  const changes = counted(compared.changes.length, 'setting')
   const stale = warning(
     'reload',
     `the server runs another configuration than the file: ${changes}`,

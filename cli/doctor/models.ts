@@ -16,6 +16,7 @@ import { formatUsd } from '../../src/lib/money'
 import { recordedQuantities } from '../../src/request-log/recorded-quantities'
 import { listModels, modelFinder, type NamedModel } from '../configuration/catalogue'
 import type { SettingsFlags } from '../configuration/settings'
+import { counted } from '../view/counted'
 import { type Finding, ok, warning } from './findings'
 
 /** Days of use that are shown, and days before the end of a model at which it is worth a warning. */
@@ -125,7 +126,7 @@ export async function examineRetirements(
     return ok('retirements', `no model that was used in ${DAYS} days ends in the next ${DAYS}`)
   const found = used.map(
     ({ id, retirement, requests }) =>
-      `${id} ends on ${isoDay(retirement.at)}, ${requests} request${requests === 1 ? '' : 's'} in ${DAYS} days`,
+      `${id} ends on ${isoDay(retirement.at)}, ${counted(requests, 'request')} in ${DAYS} days`,
   )
   return warning(
     'retirements',

@@ -6,6 +6,7 @@ import { hashCode } from '../../src/billing/selling/codes'
 import { MAX_NANO, NANO_PER_USD } from '../../src/lib/money'
 import { networkNamed } from '../../src/lib/network'
 import { asObject } from '../../src/lib/objects'
+import { counted } from '../view/counted'
 import { newApiChannels, oneApiChannels } from './channels'
 import {
   budgetOfRest,
@@ -216,8 +217,8 @@ function readCodes(rows: readonly SourceRow[], quotaPerUsd: number, found: Found
   const open = rows.filter(isOpen)
   if (open.length < rows.length)
     found.left.push({
-      what: `${rows.length - open.length} redemption codes`,
-      why: 'were redeemed, switched off or deleted there',
+      what: counted(rows.length - open.length, 'redemption code'),
+      why: 'redeemed, switched off or deleted there',
     })
   for (const row of open) {
     const code = textIn(row, 'key')

@@ -3,6 +3,7 @@
 
 import type { UpstreamModels } from '../configuration/catalogue'
 import type { Demonstration } from '../lib/demonstration'
+import { counted } from './counted'
 import { paint } from './output'
 import { type Entry, renderBlock, wrap } from './table'
 
@@ -59,7 +60,7 @@ function noModel({ upstreams, commands }: Introduction, width: number | undefine
     ...wrap(words, width).map((line) => paint('yellow', line)),
     '',
     renderBlock(
-      missing.map(({ variable, count }) => [variable ?? '', `${count} ${count === 1 ? 'model' : 'models'}`]),
+      missing.map(({ variable, count }) => [variable ?? '', counted(count, 'model')]),
       width,
     ),
     '',

@@ -2,6 +2,7 @@
 
 import type { ReplyOf } from '../../src/admin/client'
 import { UNKNOWN } from '../../src/tasks/transitions'
+import { counted } from './counted'
 import { paint, type Style } from './output'
 import { type Entry, renderBlock, tableOf } from './table'
 import { distance, shortAge, utcTime } from './times'
@@ -76,10 +77,6 @@ export function taskLine({
 }: Pick<TaskRow, 'state' | 'operation' | 'progress' | 'polls'>): string {
   if (operation !== 'video') return state
   return `${state}${progress === null ? '' : ` ${progress} %`}, ${counted(polls, 'poll')}`
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
 function webhookLine(webhook: NonNullable<TaskReply['webhook']>, now: number): string {

@@ -3,6 +3,7 @@
 import { isoTime } from '../../src/db/iso-time'
 import { parseDurationMs as durationMsOf } from '../../src/lib/durations'
 import { WrongUsage } from '../lib/errors'
+import { counted } from './counted'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
@@ -115,6 +116,6 @@ export function distance(at: number, now: number): string {
     ] as const
   ).find(([, unit]) => awayMs >= unit) ?? ['second', SECOND_MS]
   const count = Math.round(awayMs / unitMs)
-  const amount = `${count} ${name}${count === 1 ? '' : 's'}`
+  const amount = counted(count, name)
   return at > now ? `in ${amount}` : `${amount} ago`
 }

@@ -146,7 +146,7 @@ export function overConcurrency(name: string, concurrency: number): GatewayError
   const error = notTaken(
     new GatewayError(429, {
       code: 'Throttling.ConcurrencyQuota',
-      message: `The upstream ${name} already runs ${concurrency} requests, its limit here. Try again in a moment.`,
+      message: `The upstream ${name} is at its limit here of ${concurrency} at a time. Try again in a moment.`,
       headers: { 'retry-after': '1' },
     }),
   )

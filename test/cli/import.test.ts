@@ -158,7 +158,7 @@ function expectFound(looked: Json, flavor = 'one-api'): void {
     'model never-priced: its price is neither',
     'model half-priced: its price of input is there, its completion ratio neither there nor in the',
     'model below-nothing: its ratios there are not a price',
-    '1 redemption codes: were redeemed',
+    '1 redemption code: redeemed',
     'redemption code 3: is not of 32',
     'redemption code 4: is worth no amount',
     'channel asleep: is switched off',

@@ -115,7 +115,7 @@ test('prices of vendors are compared with the price list, without a file', async
   expect(apart.stdout).toMatch(/^both +1 +cost +0\.000002 +0\.000002 +\+0\.00 %$/m)
   expect(apart.stdout).toMatch(/^fast +2 +cost +0\.000002 +0\.0000021 +\+5\.00 %$/m)
   expect(apart.stderr).toContain('From 2026-10-01 00:00:00 UTC to 2026-11-01 00:00:00 UTC. Prices are')
-  expect(apart.stderr).toContain('Not compared: 1 requests')
+  expect(apart.stderr).toContain('Not compared: 1 request ')
   expect(apart.stderr).toContain('One model differs.')
   expect((await run('reconcile --own --month 2026-10 --tolerance 5')).code).toBe(0)
   expect((await run('reconcile --own')).stderr).toMatch(/^Since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. /m)

@@ -58,7 +58,7 @@ test('months are shown before they are closed, closed, and named wherever they a
   const applied = await run('retention apply')
   expect(applied).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^Closed 2024-01: 1 charges, now in /),
+    stdout: expect.stringMatching(/^Closed 2024-01: 1 charge, now in /),
   })
   const { place, closed } = await json('retention show')
   expect(place).toBe(join(dataDir, 'archive'))
@@ -72,7 +72,7 @@ test('months are shown before they are closed, closed, and named wherever they a
     { id: 'closing-2024-01', kind: 'closing', amount_usd: '-0.05', balance_after_usd: '0.95', charge: null },
     { kind: 'credit', balance_after_usd: '1.00' },
   ])
-  expect(entries[1].note).toBe(`1 charges up to 2024-01, in ${archive}`)
+  expect(entries[1].note).toBe(`1 charge up to 2024-01, in ${archive}`)
   expect(await json('usage --month 2024-02 --by model')).toMatchObject({
     total: { requests: 1, amount_usd: '0.05' },
   })

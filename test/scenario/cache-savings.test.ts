@@ -165,7 +165,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('savings of prompt c
       expect(stdout).toMatch(/^ACCOUNT .* PAID .* SAVED *$/m)
       const own = [...saved].find(([name]) => name.startsWith('bob '))?.[1] ?? 0n
       expect(stdout).toMatch(new RegExp(`^bob .* ${formatUsd(own).replace('.', '\\.')} *$`, 'm'))
-      expect(stdout + stderr).toContain('SAVED does not include 1 requests')
+      expect(stdout + stderr).toContain('SAVED does not include 1 request')
       expect((await run('usage --by account')).stdout).not.toContain('SAVED')
     })
 })

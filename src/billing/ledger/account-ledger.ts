@@ -465,7 +465,7 @@ function movementOfClosing({
     kind: 'closing',
     amountNano: -amountNano,
     charge: null,
-    note: `${requests} charges up to ${closing.month}, in ${closing.archive}`,
+    note: `${requests} ${requests === 1 ? 'charge' : 'charges'} up to ${closing.month}, in ${closing.archive}`,
     position: closing.position,
   }
 }

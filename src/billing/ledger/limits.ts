@@ -189,7 +189,7 @@ export async function refusalOf(
 export function tooManyRunning(most: number): GatewayError {
   return tooMany(
     'Throttling.ConcurrencyQuota',
-    `This key may have ${most} requests running at a time. Wait for one to end.`,
+    `This key may have ${countOfRequests(most)} running at a time. Wait for one to end.`,
     { 'retry-after': '1' },
   )
 }
@@ -202,6 +202,10 @@ export async function countFreeRequest(db: Db, key: KeyLimits, now: number): Pro
     throw await tooFast(db, key, now)
 }
 
+function countOfRequests(count: number): string {
+  return `${count} ${count === 1 ? 'request' : 'requests'}`
+}
+
 /** How errors name a spender. */
 function spenderText({ kind, name }: SpenderLimits): string {
   return kind === 'browser' || kind === 'mcp' ? 'this token' : `${kind} \`${name}\``
@@ -212,8 +216,9 @@ type MinuteLimits = Pick<KeyLimits, 'id' | 'requestsPerMinute' | 'tokensPerMinut
 
 async function tooFast(db: Db, key: MinuteLimits, now: number, whose = 'this key'): Promise<GatewayError> {
   const { requests, tokens } = await countedIn(db, key, Math.floor(now / MINUTE_MS))
-  const byRequests = key.requestsPerMinute !== null && requests >= key.requestsPerMinute
-  const limit = byRequests ? `${key.requestsPerMinute} requests` : `${key.tokensPerMinute} tokens`
+  const { requestsPerMinute: most, tokensPerMinute } = key
+  const isByRequests = most !== null && requests >= most
+  const limit = isByRequests ? countOfRequests(most) : `${tokensPerMinute} tokens`
   const seconds = secondsToNextMinute(now)
   const who = `${whose.charAt(0).toUpperCase()}${whose.slice(1)}`
   return tooMany('Throttling.RateQuota', `${who} may use ${limit} a minute. Try again in ${seconds} s.`, {

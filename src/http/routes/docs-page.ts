@@ -1,16 +1,14 @@
-// Sends the documentation: the document, the page of @elysiajs/swagger, and the viewer, which is part of this program.
-// Loaded on the first request. The page must load nothing from elsewhere.
+// Sends the documentation: the document, its page, and the viewer, which is part of this program. Loaded on the first request.
+// The page must load nothing from elsewhere.
 
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { swagger } from '@elysiajs/swagger'
 import viewerText from '@scalar/api-reference/browser/standalone.js' with { type: 'text' }
-import { Elysia } from 'elysia'
 import placeText from '../../api-document/page/place.js' with { type: 'text' }
 import type { Catalogue } from '../../catalogue/models'
 import type { Config } from '../../config/schema'
 import { createDocument } from '../callers/document'
-import { asset, ownScripts, textDigest } from './docs-asset'
+import { asset, textDigest } from './docs-asset'
 
 export interface DocsPage {
   html(): Response
@@ -56,34 +54,18 @@ export function createDocsPage({ catalogue, config }: DocsWorld, version: string
 
 /** The page of a document, with addresses relative to the page. */
 export async function createPage(
-  document: { info: { title: string; summary: string; 'x-gateway-version': string } },
+  document: { info: { title: string; summary: string } },
   relative: { json: string; viewer: string; gateway: string },
 ): Promise<DocsPage> {
   const script = `${placeText}\n${viewerText}`
   const packed = await promisify(gzip)(script)
-  const { title, summary, 'x-gateway-version': version } = document.info
-  const app = new Elysia().use(
-    swagger({
-      path: '/docs',
-      // The page shows only these; they are in its HTML as they are.
-      documentation: { info: { title, description: summary, version } },
-      scalarCDN: `${relative.viewer}?${textDigest(script).slice(0, 16)}`,
-      // The package's types are those of an older viewer.
-      scalarConfig: {
-        ...viewer,
-        url: relative.json,
-        spec: { url: relative.json },
-        gateway: relative.gateway,
-      } as object,
-    }),
-  )
-  const made = await (await app.handle(new Request('http://localhost/docs'))).text()
-  // The package's page names no language, by which screen readers choose a voice.
-  const html = made.replace('<html>', '<html lang="en">')
+  const html = pageOf(document.info, {
+    script: `${relative.viewer}?${textDigest(script).slice(0, 16)}`,
+    configuration: { ...viewer, url: relative.json, gateway: relative.gateway },
+  })
   const json = JSON.stringify(document)
-  const policy = policyOf(html)
   return {
-    html: () => asset(html, 'text/html; charset=utf-8', { 'content-security-policy': policy }),
+    html: () => asset(html, 'text/html; charset=utf-8', { 'content-security-policy': POLICY }),
     json: () => asset(json, 'application/json'),
     script({ headers }) {
       const isPacked = /\bgzip\b/.test(headers.get('accept-encoding') ?? '')
@@ -93,21 +75,42 @@ export async function createPage(
   }
 }
 
-/**
- * The page's security policy: only scripts and requests of this gateway, and the one script in the page that holds its
- * configuration. Styles may be in the page, because the viewer writes its own there.
- */
-function policyOf(html: string): string {
-  return [
-    "default-src 'none'",
-    `script-src 'self' ${ownScripts(html)}`,
-    "connect-src 'self'",
-    "style-src 'self' 'unsafe-inline'",
-    "img-src 'self' data: blob:",
-    "media-src 'self' blob:",
-    "font-src 'self' data:",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ')
+/** The page: what the viewer shows, and its script. */
+function pageOf(
+  { title, summary }: { title: string; summary: string },
+  { script, configuration }: { script: string; configuration: object },
+): string {
+  const shown = Bun.escapeHTML(JSON.stringify(configuration))
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <title>${Bun.escapeHTML(title)}</title>
+    <meta name="description" content="${Bun.escapeHTML(summary)}">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <style>body { margin: 0 }</style>
+  </head>
+  <body>
+    <script id="api-reference" data-configuration="${shown}"></script>
+    <script src="${script}"></script>
+  </body>
+</html>
+`
 }
+
+/**
+ * The page's security policy: only scripts and requests of this gateway. Styles may be in the page, because the viewer writes its
+ * own there.
+ */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "connect-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "media-src 'self' blob:",
+  "font-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')

@@ -68,12 +68,74 @@ export function samplesOf(
     ? pythonClient(client, request, address)
     : operation.body === 'form'
       ? pythonForm(request, url)
-      : pythonJson(request, url)
+      : pythonCall({ method: 'POST', url, body: request, hasKey: true })
   const typescript = client
     ? typescriptClient(client, request, address)
     : operation.body === 'form'
       ? typescriptForm(request, url)
-      : typescriptJson(request, url)
+      : typescriptCall({ method: 'POST', url, body: request, hasKey: true })
+  return samplesIn(python, typescript)
+}
+
+/** A call that no client has a function for. */
+interface PlainCall {
+  method: string
+  url: string
+  /** Absent for a call without one. */
+  body?: object | undefined
+  hasKey: boolean
+  /** The part of the answer that a program prints. Default: its JSON. */
+  prints?: 'json' | 'text' | 'status' | undefined
+}
+
+/** An operation as the document describes it. */
+interface Described {
+  security?: readonly object[]
+  parameters?: readonly { name: string; in: string; required?: boolean }[]
+  requestBody?: {
+    content: Readonly<Record<string, { examples?: Readonly<Record<string, { value: unknown }>> }>>
+  }
+  responses?: Readonly<Record<string, { content?: object }>>
+  'x-codeSamples'?: readonly Sample[]
+}
+
+/** The paths with samples of operations that have none. Names in braces stay in their addresses, for the reader to fill in. */
+export function withSamples(
+  paths: Readonly<Record<string, object>>,
+  address = USUAL_ADDRESS,
+): Record<string, object> {
+  const sampled = (method: string, path: string, operation: Described) => {
+    const { security, parameters = [], requestBody, responses = {}, 'x-codeSamples': own } = operation
+    const { examples } = requestBody?.content['application/json'] ?? {}
+    const [example] = Object.values(examples ?? {})
+    if (own || method === 'head' || (requestBody && !example)) return operation
+    const types = Object.keys(responses['200']?.content ?? responses['202']?.content ?? {})
+    const asked = parameters.filter(({ in: place, required }) => place === 'query' && required)
+    const query = asked.map(({ name }) => `${name}={${name}}`).join('&')
+    const call: PlainCall = {
+      method: method.toUpperCase(),
+      url: address + path + (query && `?${query}`),
+      body: example?.value as object | undefined,
+      hasKey: security?.length !== 0,
+      prints: types.some((type) => type.includes('json'))
+        ? 'json'
+        : types.some((type) => type.startsWith('text/'))
+          ? 'text'
+          : 'status',
+    }
+    return { ...operation, 'x-codeSamples': samplesIn(pythonCall(call), typescriptCall(call)) }
+  }
+  return Object.fromEntries(
+    Object.entries(paths).map(([path, methods]) => [
+      path,
+      Object.fromEntries(
+        Object.entries(methods).map(([method, operation]) => [method, sampled(method, path, operation)]),
+      ),
+    ]),
+  )
+}
+
+function samplesIn(python: string, typescript: string): Sample[] {
   return [
     { lang: 'Python', label: 'Python', source: python },
     { lang: 'TypeScript', label: 'TypeScript', source: typescript },
@@ -105,14 +167,22 @@ function typescriptClient(client: Client, request: object, address: string): str
   )
 }
 
-function typescriptJson(request: object, url: string): string {
+function typescriptCall({ method, url, body, hasKey, prints = 'json' }: PlainCall): string {
+  const headers = [
+    ...(hasKey ? [`authorization: 'Bearer ${SAMPLE_KEY}'`] : []),
+    ...(body ? [`'content-type': 'application/json'`] : []),
+  ]
+  const options = [
+    ...(method === 'GET' ? [] : [`  method: '${method}',`]),
+    ...(headers.length > 0 ? [`  headers: { ${headers.join(', ')} },`] : []),
+    ...(body ? [`  body: JSON.stringify(${indented(json(body))}),`] : []),
+  ]
+  const print = { json: 'await response.json()', text: 'await response.text()', status: 'response.status' }
   return lines(
-    `const response = await fetch('${url}', {`,
-    `  method: 'POST',`,
-    `  headers: { authorization: 'Bearer ${SAMPLE_KEY}', 'content-type': 'application/json' },`,
-    `  body: JSON.stringify(${indented(json(request))}),`,
-    '})',
-    'console.log(await response.json())',
+    ...(options.length > 0
+      ? [`const response = await fetch('${url}', {`, ...options, '})']
+      : [`const response = await fetch('${url}')`]),
+    `console.log(${print[prints]})`,
   )
 }
 
@@ -153,16 +223,17 @@ function pythonClient(client: Client, request: object, address: string): string 
   )
 }
 
-function pythonJson(request: object, url: string): string {
+function pythonCall({ method, url, body, hasKey, prints = 'json' }: PlainCall): string {
+  const print = { json: 'response.json()', text: 'response.text', status: 'response.status_code' }
   return lines(
     'import requests',
     '',
-    'response = requests.post(',
+    `response = requests.${method.toLowerCase()}(`,
     `    "${url}",`,
-    `    headers={"Authorization": "Bearer ${SAMPLE_KEY}"},`,
-    `    json=${indented(literal(request), '    ')},`,
+    hasKey ? `    headers={"Authorization": "Bearer ${SAMPLE_KEY}"},` : undefined,
+    body && `    json=${indented(literal(body), '    ')},`,
     ')',
-    'print(response.json())',
+    `print(${print[prints]})`,
   )
 }
 

@@ -7,6 +7,7 @@ import { headers } from '../../api-document/headers'
 import { formsOf, pathOfOperation, schemaOfForm } from '../../api-document/operations'
 import { furtherPaths } from '../../api-document/paths'
 import { replySchemas } from '../../api-document/replies'
+import { withSamples } from '../../api-document/samples'
 import { withTypes } from '../../api-document/schema'
 import type { Catalogue } from '../../catalogue/models'
 import { operations } from '../../contract/operations'
@@ -46,6 +47,15 @@ const tags = [
   { name: 'Gateway', description: 'About the gateway itself; no key is asked for.' },
 ]
 
+/** The name of a chat model in examples, where no configuration is known. */
+const ANY_MODEL = JSON.stringify('a-chat-model')
+
+/** The paths with a model of the gateway in their examples, so that a reader can send them as they are. */
+function withModel(paths: Record<string, object>, id: string | undefined): Record<string, object> {
+  if (id === undefined) return paths
+  return JSON.parse(JSON.stringify(paths).replaceAll(ANY_MODEL, () => JSON.stringify(id)))
+}
+
 export function createDocument({ catalogue, version, publicUrl }: DocumentOptions) {
   const known = [...families.values()]
   const served = operations.map((operation) => ({ operation, forms: formsOf(operation, catalogue, known) }))
@@ -59,6 +69,7 @@ export function createDocument({ catalogue, version, publicUrl }: DocumentOption
   )
   for (const [path, methods] of [...Object.entries(callers.paths), ...Object.entries(furtherPaths)])
     paths[path] = { ...paths[path], ...methods }
+  const [model] = served.find(({ operation }) => operation.name === 'chat')?.forms[0]?.models ?? []
   return {
     openapi: '3.1.0',
     info: {
@@ -71,7 +82,7 @@ export function createDocument({ catalogue, version, publicUrl }: DocumentOption
     servers: [{ url: address || '/' }],
     tags,
     security: [{ key: [] }],
-    paths,
+    paths: withSamples(withModel(paths, model?.id), address),
     components: {
       securitySchemes: {
         key: {

@@ -47,7 +47,7 @@ const QuoteBody = Type.Object(
     examples: [
       {
         path: '/v1/chat/completions',
-        body: { model: 'fast', messages: [{ role: 'user', content: 'Hello!' }] },
+        body: { model: 'a-chat-model', messages: [{ role: 'user', content: 'Hello!' }] },
       },
     ],
   },
@@ -114,7 +114,7 @@ const quote = callerOperation(
 
 /**
  * The form of the first model in which a request in plain words is written: always the same one for the same members, and one
- * that has its options. A request with `response_format` therefore gets a form whose answer has it.
+ * that has its options. So what asks for `response_format` gets a form whose answer has it.
  */
 function formFor(candidates: readonly [Model, ...Model[]], { options, ...plain }: Plain): Model {
   const [first] = candidates

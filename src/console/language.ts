@@ -59,6 +59,23 @@ export function numberOfText(text: string): number {
   return Number.parseFloat(plain)
 }
 
+/**
+ * An amount that was typed with the signs of the language, `1.234,5` in German, as programs write it. Groups have three digits each;
+ * what is written otherwise stays as it is, for the server to judge.
+ */
+export function plainAmount(text: string): string {
+  const [integer = '', ...decimals] = text.split(decimalSign)
+  const [first = '', ...groups] = integer.split(groupSign)
+  const isGrouped = /^[-+]?\d{1,3}$/.test(first) && groups.every((group) => /^\d{3}$/.test(group))
+  if (decimals.length > 1 || (groups.length > 0 && !isGrouped)) return text
+  return [first, ...groups].join('') + decimals.map((each) => `.${each}`).join('')
+}
+
+/** An amount as programs write it, `1234.5`, as it is typed: `1234,5` in German. */
+export function typedAmount(number: string): string {
+  return number.replace('.', decimalSign)
+}
+
 /** The signs before and after an amount of dollars. */
 export const [beforeDollars = '', afterDollars = ''] = new Intl.NumberFormat(language, {
   style: 'currency',

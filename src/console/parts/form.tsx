@@ -4,6 +4,7 @@
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api'
+import { plainAmount, typedAmount } from '../language'
 import { texts } from '../texts'
 
 type Values = Readonly<Record<string, string>>
@@ -33,7 +34,10 @@ export function Form(props: FormProps) {
     event.preventDefault()
     const form = event.currentTarget as HTMLFormElement
     const values = Object.fromEntries(
-      [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]),
+      [...new FormData(form)].map(([name, value]) => {
+        const text = String(value).trim()
+        return [name, isAmount(name) ? plainAmount(text) : text]
+      }),
     )
     setSending(true)
     setSaved(false)
@@ -78,6 +82,11 @@ export function Form(props: FormProps) {
       </div>
     </form>
   )
+}
+
+/** Whether a field is for an amount, which is typed with the signs of the language. */
+function isAmount(name: string): boolean {
+  return name.endsWith('_usd')
 }
 
 /** The message of an error, with the title of the field in place of its name in the API. */
@@ -130,7 +139,7 @@ export function Field({
             {...({
               ...own,
               type,
-              defaultValue: String(value ?? ''),
+              defaultValue: isAmount(name) ? typedAmount(String(value ?? '')) : String(value ?? ''),
               autocomplete: 'off',
               spellcheck: false,
               ...(type === 'number' && { min: 1, step: 1, inputMode: 'numeric' }),

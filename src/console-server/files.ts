@@ -48,14 +48,42 @@ const CACHED = 'public, max-age=31536000, immutable'
 export async function readConsoleFiles(): Promise<ConsoleFiles> {
   const files = page.files ? await compiledFiles(page.files) : await bundledFiles(page.index)
   const names = files.map(({ name }) => name)
+  const texts = new Map(
+    files.flatMap(({ name, contentType, bytes }): [string, string][] =>
+      /^(text|image\/svg)/.test(contentType)
+        ? [[name, withRelativeNames(bytes.toString(), names, isPage(contentType))]]
+        : [],
+    ),
+  )
   const packing = files.map(async ({ name, contentType, bytes }): Promise<[string, SentFile]> => {
-    const isPage = contentType.startsWith('text/html')
-    const isText = /^(text|image\/svg)/.test(contentType)
-    const body = isText ? Buffer.from(withRelativeNames(bytes.toString(), names, isPage)) : bytes
+    const text = texts.get(name)
+    const sent = text !== undefined && isPage(contentType) ? withPreloads(text, texts) : text
+    const body = sent === undefined ? bytes : Buffer.from(sent)
     const etag = `"${new Bun.CryptoHasher('sha256').update(body).digest('hex').slice(0, 32)}"`
-    return [isPage ? '' : name, { body, packed: await promisify(gzip)(body), contentType, etag }]
+    return [isPage(contentType) ? '' : name, { body, packed: await promisify(gzip)(body), contentType, etag }]
   })
   return new Map(await Promise.all(packing))
+}
+
+function isPage(contentType: string): boolean {
+  return contentType.startsWith('text/html')
+}
+
+/**
+ * The page with hints to load the scripts that its script imports at the same time as that. A browser would find each only when it has
+ * read the one before.
+ */
+function withPreloads(html: string, texts: ReadonlyMap<string, string>): string {
+  const [, first = ''] = /<script[^>]* src="console\/([^"]+)"/.exec(html) ?? []
+  const found = new Set<string>([first])
+  for (const name of found)
+    for (const [, imported = ''] of (texts.get(name) ?? '').matchAll(
+      /(?:from|import)\s*"\.\/([\w.-]+\.js)"/g,
+    ))
+      found.add(imported)
+  found.delete(first)
+  const links = [...found].map((name) => `<link rel="modulepreload" href="console/${name}">`)
+  return html.replace('</head>', `${links.join('')}</head>`)
 }
 
 /** The answer to GET `/console` and below; undefined for a path that is not a file of the console. */
@@ -65,14 +93,14 @@ export function consoleFileAnswer(files: ConsoleFiles, request: Request): Respon
   if (path === '/') return new Response(null, { status: 308, headers: { location: '../console' } })
   const file = files.get(path.slice(1))
   if (!file) return undefined
-  const isPage = path === ''
+  const isIndex = path === ''
   const isPacked = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')
   const headers = {
     ...HEADERS,
     'content-type': file.contentType,
-    'cache-control': isPage ? 'no-cache' : CACHED,
+    'cache-control': isIndex ? 'no-cache' : CACHED,
     etag: file.etag,
-    ...(isPage && { 'content-security-policy': POLICY }),
+    ...(isIndex && { 'content-security-policy': POLICY }),
   }
   if (request.headers.get('if-none-match') === file.etag) return new Response(null, { status: 304, headers })
   return new Response(isPacked ? file.packed : file.body, {
@@ -112,8 +140,8 @@ async function bundledFiles(index: string): Promise<ReadFile[]> {
 }
 
 /** The bundler addresses files from the root, or next to each other. Scripts lie next to each other; the page does not. */
-function withRelativeNames(text: string, names: readonly string[], isPage: boolean): string {
-  const place = isPage ? 'console/' : './'
+function withRelativeNames(text: string, names: readonly string[], isIndex: boolean): string {
+  const place = isIndex ? 'console/' : './'
   return names.reduce(
     (changed, name) =>
       changed.replaceAll(`"/${name}"`, `"${place}${name}"`).replaceAll(`"./${name}"`, `"${place}${name}"`),

@@ -6,7 +6,7 @@ import type { ProcessControl } from '../admin/operation'
 import { certificateOf } from '../config/listening'
 import { everyPath } from '../http/bun-routes'
 import { clientAddressOf } from '../http/client-address'
-import type { Listener } from '../http/connection'
+import { disableTimeout, type Listener, setKeepAliveTimeout } from '../http/connection'
 import { errorResponse } from '../http/errors'
 import { checkHost, pathOf } from '../http/target'
 import { GatewayError } from '../lib/errors'
@@ -34,7 +34,13 @@ export function adminAtPort(world: World, api: AdminApi): AdminAtPort {
   return async (request, listener) => {
     if (world.config.admin?.allowRemote !== true && !isLocal(request, listener))
       return errorResponse(notFoundForOthers(), 'openai', world.newId('req'), world.log)
-    return api.answer(request, clientAddressOf(request, listener, world.config))
+    // A backup may take minutes.
+    disableTimeout(listener, request)
+    try {
+      return await api.answer(request, clientAddressOf(request, listener, world.config))
+    } finally {
+      setKeepAliveTimeout(listener, request, world.config)
+    }
   }
 }
 

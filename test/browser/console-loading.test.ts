@@ -144,7 +144,7 @@ test('loading is shown, an error says what to do and can be retried, and a list 
   expect(await alert.count()).toBe(0)
   for (const [address, next] of [
     ['tasks', 'Videos and deferred requests create tasks'],
-    ['keys?account=nobody', 'Create one'],
+    ['keys?account=nobody', 'Search customers by a part of the name'],
     ['requests?model=none', 'Choose a longer range'],
     ['accounts?held=true', 'No customers match.'],
   ] as const) {

@@ -70,7 +70,15 @@ export default function Keys() {
         keyOf={({ name }) => name}
         hrefOf={({ name }) => hrefOfRow(name)}
         openKey={id}
-        empty={words.empty}
+        empty={
+          account === undefined ? (
+            words.empty
+          ) : (
+            <>
+              {words.noneOf(account)} <a href={hrefOf('accounts', { text: account })}>{words.findCustomer}</a>
+            </>
+          )
+        }
       />
       {id === 'new' && hasRole('operator') && <NewKey account={account} />}
       {id !== null && id !== 'new' && <KeyPanel key={id} name={id} />}

@@ -10,6 +10,8 @@ export default {
   create: 'Neuer Schlüssel',
   open: (key) => `${key} öffnen`,
   empty: 'Noch keine Schlüssel. Legen Sie einen an: Mit ihm entsteht ein Konto, das Sie aufladen.',
+  noneOf: (account) => `Kein Kunde mit dem Namen ${account} hat einen Schlüssel.`,
+  findCustomer: 'Kunden nach einem Teil des Namens suchen',
   key: 'Schlüssel',
   name: 'Name',
   nameHint: 'Buchstaben, Ziffern, . _ und -',

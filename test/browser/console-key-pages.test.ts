@@ -242,6 +242,14 @@ test('a holder sees the pictures, plays the videos and hears the sounds that are
   }
   expect(await visited.axe()).toEqual([])
   expect(await visited.tooWide()).toEqual([])
+  // D33: each has the same room, and a picture is seen large.
+  const heights = await page
+    .locator('.gallery :is(img, video)')
+    .evaluateAll((all) => all.map((each) => Math.round(each.getBoundingClientRect().height)))
+  expect(new Set(heights).size).toBe(1)
+  await page.getByRole('button', { name: 'Enlarge the kept picture' }).click()
+  await page.locator('dialog img.large').waitFor()
+  await page.keyboard.press('Escape')
   // A picture leads to its request, which shows it too.
   await page
     .locator('figure', { has: page.locator('img') })

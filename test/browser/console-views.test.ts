@@ -116,3 +116,67 @@ test('D31: the link of a row is named by the request and how it ended', async ()
   expect(await visit.axe()).toEqual([])
   await visit.page.context().close()
 })
+
+test('D26: a form names a wrong field by its title, and says what it saved', async () => {
+  const { id } = await gateway.makeKey('formed', '1')
+  const visit = await visitConsole(browser, gateway)
+  const { page } = visit
+  await visit.open(`keys/${id}`)
+  const panel = page.locator('.panel')
+  await panel.getByLabel('Budget', { exact: true }).fill('much')
+  await panel.getByRole('button', { name: 'Save' }).click()
+  const alert = panel.getByRole('alert')
+  await alert.waitFor()
+  expect(await alert.textContent()).toContain('“Budget”')
+  expect(await alert.textContent()).not.toContain('budget_usd')
+  await panel.getByLabel('Budget', { exact: true }).fill('2')
+  await panel.getByLabel('Budget period').selectOption('day')
+  await panel.getByRole('button', { name: 'Save' }).click()
+  await panel.getByText('Saved', { exact: true }).waitFor()
+  await panel.getByText('$0.00 of $2.00 today').waitFor()
+  await panel.getByRole('button', { name: 'Revoke…' }).click()
+  const buttons = page.locator('dialog button')
+  // The answer does not ask again, and both are in one line.
+  expect(await buttons.allTextContents()).toEqual(['Revoke', 'Go back'])
+  const tops = await buttons.evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top))
+  expect(new Set(tops).size).toBe(1)
+  expect(visit.faults.filter((fault) => !/400/.test(fault))).toEqual([])
+  await page.context().close()
+})
+
+/** In the page: each row of a form with fields of several kinds: where labels and controls begin, in pixels. */
+const FIELDS = `[...document.querySelectorAll('.fields')].flatMap((group) => {
+  const rows = Map.groupBy([...group.querySelectorAll('.field')], (field) => Math.round(field.getBoundingClientRect().top))
+  return [...rows.values()].map((fields) => fields.map((field) => [field.querySelector('span'), field.querySelector('input, select')]
+    .map((part) => part.getBoundingClientRect().top - field.getBoundingClientRect().top).join()))
+}).filter((row) => row.length > 1)`
+
+test('D28: labels are level, the content of each page begins at one place, and nothing spans farther than it', async () => {
+  const { id } = await gateway.makeKey('aligned', '1')
+  const visit = await visitConsole(browser, gateway)
+  const { page } = visit
+  for (const address of [`keys/${id}`, 'accounts/new']) {
+    await visit.open(address)
+    const rows = (await page.evaluate(FIELDS)) as string[][]
+    expect(rows.length).toBeGreaterThan(0)
+    expect(rows.filter((row) => new Set(row).size > 1)).toEqual([])
+  }
+  const tops: Record<string, number> = {}
+  for (const name of [
+    ...['overview', 'accounts', 'keys', 'plans', 'requests', 'usage'],
+    ...['statements', 'tasks', 'models', 'upstreams', 'settings'],
+  ]) {
+    await visit.open(name)
+    tops[name] = await page.evaluate(
+      `Math.min(...[...document.querySelectorAll('main > :not(.hidden)')].map((each) => each.getBoundingClientRect().top))`,
+    )
+  }
+  expect(Object.entries(tops).filter(([, top]) => top !== tops.overview)).toEqual([])
+  await page.setViewportSize({ width: 2560, height: 900 })
+  await visit.open('requests')
+  const ends = (await page.evaluate(
+    `['header.header', 'main'].map((part) => Math.max(...[...document.querySelector(part).children].map((each) => each.getBoundingClientRect().right)))`,
+  )) as number[]
+  expect(Math.abs((ends[0] as number) - (ends[1] as number))).toBeLessThanOrEqual(1)
+  await page.context().close()
+})

@@ -66,6 +66,19 @@ for (const database of databaseKinds) {
     await gateway.close()
   })
 
+  test(`D30: an answer that a task was taken is no first byte (${database})`, async () => {
+    const gateway = await startTestGateway({ database })
+    const { db } = gateway.server.world
+    const keeper = new FigureKeeper(db, 'run_one')
+    keeper.fold([rowAt(START, 6, { status: 202 }), rowAt(START, 800)])
+    await keeper.store(START)
+    const [figures] = await figuresBetween(db, START, START + HOUR_MS)
+    expect(figures).toMatchObject({ requests: 2, failed: 0 })
+    const p50 = figures?.firstBytes.percentile(0.01) as number
+    expect(Math.abs(p50 - 400)).toBeLessThanOrEqual(400 * 0.05)
+    await gateway.close()
+  })
+
   test(`upstreams and models have only failures of what was sent to them, each call once (${database})`, async () => {
     const vendor = startVendor()
     const broken = startVendor({ answer: () => new Response('{"error":{"message":"no"}}', { status: 500 }) })

@@ -27,6 +27,7 @@ import {
 import { notSimulated, simulated } from '../configuration/simulated'
 import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
 import { CommandFailed, databaseLineOf, StartFailed, WrongUsage } from '../lib/errors'
+import { makeHistory } from '../lib/sandbox-history'
 import { network } from '../lib/upstreams'
 import { type ControlHandlers, openControl, type Status } from '../process/control-channel'
 import { notifySystemd } from '../process/notify-systemd'
@@ -49,10 +50,7 @@ const MOST_PORTS = 100
 /** How long running requests may continue after SIGTERM, and after another gateway has taken over, in seconds. */
 const DRAIN_SECONDS = 30
 const DRAIN_SECONDS_WHEN_REPLACED = 1_800
-/**
- * Signals within this time count as one, in milliseconds: the terminal may send one, and a script runner sends it
- * again.
- */
+/** Signals within this time count as one, in milliseconds: a terminal and a script runner may each send it. */
 const SAME_SIGNAL_MS = 1_000
 /** How long a process may continue after its stop, so that its output is written. */
 const LAST_MS = 1_000
@@ -148,7 +146,7 @@ async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeC
     sockets,
     passed,
     processFigures,
-    ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
+    ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' }, makeHistory } : {}),
   })
   const running = { server, sandbox }
   if (predecessor) unlock = await orStopped(running, () => succeedAsMain(dataDir, predecessor))

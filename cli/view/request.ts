@@ -10,7 +10,7 @@ import { type Column, type Entry, renderBlock, renderTable, wordsWidth } from '.
 import { taskLine } from './task'
 import { shortTime, utcTime } from './times'
 
-/** Zero dollars, as replies write them. */
+/** No dollars, as answers have them. */
 const NOTHING = formatUsd(0)
 
 type RequestReply = ReplyOf<'listRequests'>['data'][number]

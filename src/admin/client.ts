@@ -106,7 +106,14 @@ const PATIENCE_MS = 30_000
 /** Longest time until work is answered that reads much, such as a backup, in milliseconds. */
 const LONG_PATIENCE_MS = 30 * 60_000
 /** Operations that check what they have written before they answer, or read each charge of a month. */
-const LONG = new Set(['makeBackup', 'closeMonths', 'reconcileUpstream', 'reconcileOwn', 'rehearsePrices'])
+const LONG = new Set([
+  'makeBackup',
+  'closeMonths',
+  'reconcileUpstream',
+  'reconcileOwn',
+  'rehearsePrices',
+  'fillSandbox',
+])
 /** Waits before a request is repeated that can do no harm, in milliseconds. */
 const REPEATS_MS = [250, 1_000]
 /** Statuses of servers and proxies that may do better in a moment. */

@@ -60,6 +60,16 @@ export interface ProcessControl {
   makeBackup(): Promise<BackupReport>
   /** Closes months that are older than this number. Rejects with NotClosed where the books or an archive are not right. */
   closeMonths(keepMonths: number): Promise<RetentionReport>
+  /** Fills an empty gateway with requests of the last days; absent unless its vendors are simulated. */
+  makeHistory?: (() => Promise<HistoryReport>) | undefined
+}
+
+/** A history of simulated requests, by its size. */
+export interface HistoryReport {
+  accounts: number
+  requests: number
+  /** When the first request was made, in milliseconds since 1970. */
+  since: number
 }
 
 type Reloading = { changes: Change[] } | { faults: string[] }

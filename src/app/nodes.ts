@@ -28,7 +28,7 @@ export async function liveNodes(db: Db): Promise<string[]> {
 export interface NodeRow {
   /** Writes it. Throws `SchemaRefused` if the database has another schema by now. */
   note(): Promise<void>
-  /** Removes it, if the database answers. */
+  /** Removes it, where the database answers. */
   forget(): Promise<void>
 }
 

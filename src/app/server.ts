@@ -3,6 +3,7 @@
 
 import { version } from '../../package.json'
 import type { AdminApi } from '../admin/api'
+import type { HistoryReport } from '../admin/operation'
 import { createBackupSchedule } from '../backup/schedule'
 import type { Config } from '../config/schema'
 import { Reencryption } from '../db/encryption/reencryption'
@@ -67,6 +68,8 @@ interface ServerOptions {
   /** Reads the configuration for a reload. Default: it stays as it is. */
   readConfig?: ReadConfig
   mark?: Readonly<Record<string, string>>
+  /** Fills an empty gateway with requests of the last days. Must be absent where vendors are real. */
+  makeHistory?: ((world: World) => Promise<HistoryReport>) | undefined
   outside?: Outside
   /** The processes that serve from the data directory; absent if there is this one only. */
   processes?: Processes
@@ -89,7 +92,7 @@ const KEPT_FOR_JOBS_MS = 3_000
 const KEPT_FOR_CLOSING_MS = 1_500
 
 export async function startServer(options: ServerOptions): Promise<Server> {
-  const { config, dataDir, processes } = options
+  const { config, dataDir, processes, makeHistory } = options
   const world = await openWorld(config, dataDir, options.outside ?? outside, processes)
   const poller = createPoller(world)
   const reencryption = new Reencryption({ ...world, tables: encodedTables })
@@ -123,6 +126,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     reload: (cause) => reloads.reload(cause),
     makeBackup: () => backups.makeNow(),
     closeMonths: (keepMonths) => retention.runNow(keepMonths),
+    makeHistory: makeHistory && (() => makeHistory(world)),
   })
   return {
     world,

@@ -135,9 +135,9 @@ export function writeLog(lines: string): void {
   standardError.flush()
 }
 
-/** A time-ordered id, unique on any number of nodes. */
-export function newId(prefix: string): string {
-  return `${prefix}_${Bun.randomUUIDv7('buffer').toString('hex')}`
+/** A time-ordered id, unique on any number of nodes. `at` is its time, in milliseconds since 1970. */
+export function newId(prefix: string, at = Date.now()): string {
+  return `${prefix}_${Bun.randomUUIDv7('buffer', at).toString('hex')}`
 }
 
 export function randomBytes(count: number): Uint8Array {

@@ -11,6 +11,7 @@ import { texts } from './texts'
 export const operations = {
   getOverview: 'GET /overview',
   search: 'GET /search',
+  fillSandbox: 'POST /sandbox/history',
   listCustomers: 'GET /customers',
   getCustomer: 'GET /customers/{account}',
   createCustomer: 'POST /customers',

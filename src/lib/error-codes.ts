@@ -225,6 +225,18 @@ export const errorCodes = {
       'no',
     ],
     code_ended: ['The code was redeemed or revoked before.', 'Nothing to do.', 'gateway codes list', 'no'],
+    not_a_sandbox: [
+      'Only a gateway whose vendors are simulated can be filled with requests.',
+      'Run `gateway serve --sandbox`.',
+      undefined,
+      'no',
+    ],
+    history_exists: [
+      'A sandbox that has had requests is not filled, or is being filled.',
+      'Begin another one with `--data-dir`.',
+      undefined,
+      'no',
+    ],
     idempotency_key_in_use: ['The first request with this key is still running.', 'Wait for it to end.'],
     month_closed: [
       'The charges of the month are in an archive and no longer in the database.',

@@ -87,7 +87,7 @@ export function invalidRequest(
   return new GatewayError(400, { code, message, param })
 }
 
-/** Things whose absence has an error code. */
+/** Things that have a code for their absence. */
 type Named = ErrorCode extends infer Code ? (Code extends `${infer What}_not_found` ? What : never) : never
 
 /** 404: it does not exist; `what` is a word such as `key`. */

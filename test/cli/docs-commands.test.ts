@@ -73,17 +73,6 @@ test('each block has a language, and those that are not run are counted', () => 
   expect(Object.fromEntries(counts)).toEqual(MARKS)
 })
 
-test('each page begins with commands, or with a setting and then commands', () => {
-  // Two pages are lists of pages, and one is the list of commands itself.
-  const others = ['docs/README.md', 'docs/operate/README.md', 'docs/command-line.md']
-  const late = pages.filter((page) => {
-    const [first, second] = blocks.filter(({ place }) => place.startsWith(`${page}:`))
-    const isEarly = first !== undefined && Number(first.place.split(':')[1]) <= 10
-    return !isEarly || ![first, second].some((block) => block !== undefined && isCommands(block.language))
-  })
-  expect(late.filter((page) => !others.includes(page))).toEqual([])
-})
-
 const folder = temporaryFolder()
 const dataDir = join(folder, 'data')
 const { environment, json, inShell } = createCommandLine(folder, dataDir)

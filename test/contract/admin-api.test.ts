@@ -432,8 +432,8 @@ test('the document is valid OpenAPI, and names each operation once', async () =>
   expect(await new Validator().validate(copy)).toMatchObject({ valid: true })
   expect(new Set(operations.map(({ id }) => id)).size).toBe(operations.length)
   const tried = journey.map(({ id }) => id)
-  // Tested where sessions and statements are made.
-  const apart: string[] = ['getStatement', 'revokeSession']
+  // Tested where sessions and statements are made, and where vendors are simulated for operators.
+  const apart: string[] = ['getStatement', 'revokeSession', 'fillSandbox']
   expect(operations.map(({ id }) => id).filter((id) => !tried.includes(id))).toEqual(apart)
 })
 

@@ -47,6 +47,8 @@ export interface TestGatewayOptions {
   readConfig?: ReadConfig
   /** Headers that tell of simulated vendors. */
   mark?: Readonly<Record<string, string>>
+  /** Fills the gateway with requests of the last days, as that of simulated vendors can. */
+  makeHistory?: Parameters<typeof startServer>[0]['makeHistory']
 }
 
 type Readers = Pick<
@@ -194,6 +196,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     placeOf: ({ server: { port = 0, unixSocket } = {} }) => ({ hostname: '127.0.0.1', port, unixSocket }),
     ...(options.readConfig && { readConfig: options.readConfig }),
     ...(options.mark && { mark: options.mark }),
+    makeHistory: options.makeHistory,
     outside: {
       ...outside,
       openWorkers: () => ({ ...outside.openWorkers(), ...sharedWorkers }),

@@ -6,10 +6,11 @@ import type { Usage } from '../../billing/reports/usage-report'
 import { budgetsOf } from '../../config/models/plans'
 import { isoDay, isoTime } from '../../db/iso-time'
 import { periodOfQuery, timeOfQuery } from '../../http/query-time'
-import { invalidRequest } from '../../lib/errors'
+import { conflict, invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import { expiringKeys, spendSpikes } from '../attention-figures'
-import { type OperationContext, operationsIn, optionalText, periodQuery } from '../operation'
+import { firstStepsOf, hasCharges } from '../first-steps'
+import { type OperationContext, operationsIn, optionalText, periodQuery, recordOnly } from '../operation'
 import {
   accountsAtLimit,
   endingInUse,
@@ -67,7 +68,7 @@ const overview = operation({
     { since: Type.String(), until: Type.String(), total: Figures, spans: Type.Array(Figures) },
     open,
   ),
-  async run({ world }, query) {
+  async run({ world, control }, query) {
     const { db, requestLog } = world
     const now = world.now()
     const { until = now, since = until - DAY_MS } = periodOfQuery(query)
@@ -80,12 +81,13 @@ const overview = operation({
       )
     const earlier = earlierOf(query, period)
     await requestLog.storeFigures()
-    const [spend, before, speeds, current, attention] = await Promise.all([
+    const [spend, before, speeds, current, attention, steps] = await Promise.all([
       spendOf(db, period),
       spendOf(db, earlier),
       speedsOf(db, period),
       openNow(db),
       attentionOf(world, now, period.since),
+      firstStepsOf(world, now),
     ])
     const spans = spanStarts(period)
     const spansBefore = spanStarts(earlier).slice(0, spans.length)
@@ -132,6 +134,7 @@ const overview = operation({
         /** Rows that this process could not write since it began. */
         lost_log_rows: requestLog.lostRows(),
       },
+      first_steps: steps && { ...steps, can_fill: control.makeHistory !== undefined && !steps.request },
     }
   },
 })
@@ -237,4 +240,29 @@ const find = operation({
   run: async ({ world }, { q }) => ({ hits: await search(world, q.trim()) }),
 })
 
-export const overviewOperations = [overview, find]
+const fill = operation({
+  id: 'fillSandbox',
+  endpoint: 'POST /sandbox/history',
+  role: 'owner',
+  summary: 'Fill an empty sandbox with the requests of 30 days, which are simulated and charged by its books',
+  reply: Type.Object({ accounts: Type.Integer(), requests: Type.Integer(), since: Type.String() }, open),
+  async run(asked) {
+    const { world, control } = asked
+    if (!control.makeHistory)
+      throw conflict(
+        'not_a_sandbox',
+        'The vendors of this gateway are not simulated. Run `gateway serve --sandbox`, which has data of its own.',
+      )
+    if (await hasCharges(world.db))
+      throw conflict(
+        'history_exists',
+        'This sandbox has had requests. Name an empty directory with --data-dir to begin another one.',
+      )
+    const { accounts, requests, since } = await control.makeHistory()
+    const made = { accounts, requests, since: isoTime(since) }
+    await recordOnly(asked, { action: 'sandbox.fill', target: 'sandbox', after: made })
+    return made
+  },
+})
+
+export const overviewOperations = [overview, find, fill]

@@ -78,8 +78,8 @@ export function spenderPeriodOf(
 }
 
 /**
- * The periods whose budgets an earlier charge counted in: their counters still exist, whatever the current limits of the key, its
- * account and its plan. The longest if there are several, because it applies for the longest time.
+ * The periods whose budgets a charge of the past counted in: their counters are still there, whatever the limits of the key, of
+ * its account and of its plan are by now. The longest if there are several, because it applies for the longest time.
  */
 export async function countedPeriods(
   db: Db,

@@ -222,7 +222,7 @@ export async function faultsOfClosedTotals(db: Db, closed: number): Promise<stri
   return faults
 }
 
-/** Ranges of positions, after the first and up to the second, with all charges of a period that are not closed. */
+/** Ranges of positions, each from behind the first to the second, in which all charges of a period are that are not closed. */
 export async function positionsBetween(
   db: Db,
   since: number,

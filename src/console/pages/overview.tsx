@@ -16,6 +16,7 @@ import { RunningDrills, UpstreamState } from '../parts/upstream-state'
 import { useQuery } from '../query'
 import { texts } from '../texts'
 import { Attention } from './overview-attention'
+import { FirstSteps } from './overview-first-steps'
 
 const words = texts.overview
 type Figures = Reply<'getOverview'>
@@ -32,6 +33,7 @@ export default function Overview() {
       <Loaded of={load}>
         {(figures) => (
           <>
+            {figures.first_steps && <FirstSteps steps={figures.first_steps} />}
             <Totals figures={figures} />
             <Charts figures={figures} />
             <div class="columns">

@@ -42,6 +42,20 @@ export const overview = {
   firstByteP50: 'first byte p50',
   firstByteP99: 'first byte p99',
   durationP50: 'total time p50',
+  firstSteps: {
+    title: 'First steps',
+    done: 'Done',
+    steps: {
+      upstream: { text: 'Give an upstream the API key of its vendor', action: 'See variables' },
+      model: { text: 'Offer a model', action: 'See offer' },
+      customer: { text: 'Add a customer with a key and money', action: 'Add customer' },
+      request: { text: 'Send the first request', action: 'Open playground' },
+      backup: { text: 'Make a backup', action: 'Go to backups' },
+    },
+    fill: 'Add 30 days of life',
+    fillMeans:
+      'Three customers with about 1,300 simulated requests, charged by the books. Takes up to 3 minutes.',
+  },
   attention: 'Needs attention',
   allWell: 'Nothing needs attention.',
   unknownTasks: (count: number) =>

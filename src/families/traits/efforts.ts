@@ -1,5 +1,5 @@
-// Efforts of thinking between what a caller asks and what a model accepts. An effort that a caller wrote must never be replaced
-// silently; one that a translation made is.
+// Efforts of thinking between what a caller asks and what a model accepts. An effort that a caller wrote must never be replaced by
+// another in silence; one that a translation made is.
 
 import type { Model } from '../../contract/family'
 import type { Traits } from '../../contract/traits'

@@ -1,5 +1,5 @@
-// Gives callers the receipts of their answers: in a header, or with the last event of a stream. A receipt that cannot be made
-// must never delay an answer: it is paid, and its receipt can be requested later.
+// Gives callers the receipts of their answers: in a header, or with the last event of a stream. A receipt that cannot be made must
+// never keep an answer back: it is paid, and its receipt can be asked for later.
 
 import { findReceipt, receiptText, signReceipt } from '../../billing/receipts/receipts'
 import { isObject } from '../../lib/objects'

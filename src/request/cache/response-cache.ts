@@ -65,8 +65,8 @@ export class ResponseCache {
   constructor(private readonly world: CacheWorld) {}
 
   /**
-   * Gives a request its answer from the cache, or the task of making it. Waits for an equal request that runs in this process. If
-   * its answer cannot be kept, the others continue alone. Rejects only if the caller leaves meanwhile.
+   * Gives a request its answer from the cache, or the task of making it. Waits for the same request, where one runs in this process;
+   * one whose answer cannot be kept makes the others continue by themselves. Rejects only if the caller leaves meanwhile.
    */
   async begin(
     request: CheckedRequest,

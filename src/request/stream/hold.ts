@@ -114,9 +114,8 @@ type Answer = 'held' | 'refused' | 'failed'
 
 export class StreamHold {
   /**
-   * Most output tokens that may be delivered of what is held, compared with the meter's bound of them. That bound is the number
-   * of bytes of the text, because no tokenizer makes more tokens than bytes, until a count replaces it (`recount`).
-   * Where the whole limit of
+   * Most output tokens that may be delivered of what is held, compared with the meter's bound of them. That bound is the bytes of
+   * the text, which no tokenizer makes more tokens of, until a count takes their place (`recount`). Where the whole limit of
    * the request is held, `UNCOUNTED_BYTES` for each of its tokens pass first, then `TOKENS_FOR_ONE` times the limit by count.
    */
   heldTokens = 0

@@ -28,6 +28,23 @@ export default {
   unknownAmong: (count) => `${numberText(count)} beim Anbieter unklar`,
   period: 'Zeitraum',
   spend: 'Ausgaben',
+  firstSteps: {
+    title: 'Erste Schritte',
+    done: 'Erledigt',
+    steps: {
+      upstream: {
+        text: 'Einem Upstream den API-Schlüssel seines Anbieters geben',
+        action: 'Variablen ansehen',
+      },
+      model: { text: 'Ein Modell anbieten', action: 'Angebot ansehen' },
+      customer: { text: 'Einen Kunden mit Schlüssel und Guthaben anlegen', action: 'Kunden anlegen' },
+      request: { text: 'Die erste Anfrage senden', action: 'Playground öffnen' },
+      backup: { text: 'Eine Sicherung anlegen', action: 'Zu den Sicherungen' },
+    },
+    fill: '30 Tage Leben hinzufügen',
+    fillMeans:
+      'Drei Kunden mit etwa 1.300 simulierten Anfragen, vom Hauptbuch belastet. Dauert bis zu 3 Minuten.',
+  },
   p99: (duration) => `p99 ${duration}`,
   noAnswers: 'keine Antworten',
   holds: (count) => counted(count, 'Reservierung', 'Reservierungen'),

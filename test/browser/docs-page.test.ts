@@ -55,7 +55,7 @@ async function visit(path = '/docs', title = 'Unified Model Gateway'): Promise<V
   page.on('pageerror', (error) => faults.push(String(error)))
   page.on('console', (message) => {
     // The last is what the viewer says of a document that it does not understand.
-    if (/Content Security Policy|Failed to load|validation errors/.test(message.text()))
+    if (/Content Security Policy|Failed to load|validation errors|deprecated/.test(message.text()))
       faults.push(message.text())
   })
   page.on('request', (request) => {

@@ -423,13 +423,14 @@ test('the page loads nothing but what the gateway has', async () => {
   const html = await response.text()
   const policy = response.headers.get('content-security-policy') ?? ''
   expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
-  expect(policy).toMatch(/^default-src 'none'; script-src 'self' 'sha256-[^ ;]+'; connect-src 'self'; /)
+  expect(policy).toMatch(/^default-src 'none'; script-src 'self'; connect-src 'self'; /)
   expect(policy.match(/unsafe/g)).toHaveLength(1)
   const loaded = [...html.matchAll(/(?:src|href|data-url)="([^"]*)"|url\(([^)]*)\)/g)].map(
     ([, one, other]) => one ?? other ?? '',
   )
-  const [json, script, ...others] = loaded
-  expect({ json, others }).toEqual({ json: 'docs/json', others: [] })
+  const [script, ...others] = loaded
+  expect(others).toEqual([])
+  expect(html).toContain('&quot;url&quot;:&quot;docs/json&quot;')
   expect(script).toMatch(/^docs\/viewer\.js\?[0-9a-f]{16}$/)
   expect(html).not.toMatch(/https?:\/\/|(?:src|href)="\/\//)
   const whole = await fetch(`${gateway.url}/${script}`, { headers: { 'accept-encoding': 'identity' } })

@@ -226,11 +226,12 @@ test('the executable has all of it inside: every page loads', async () => {
     expect(visit.faults).toEqual([])
     await visit.page.context().close()
   }
-  expect(opened).toHaveLength(17)
+  expect(opened).toHaveLength(19)
   expect(opened.filter((title, index) => opened.indexOf(title) !== index).sort()).toEqual([
     'Models',
     'Playground',
     'Requests',
+    'Statements',
   ])
   await stopWell(installation, server)
 })

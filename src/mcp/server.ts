@@ -1,19 +1,12 @@
-// The MCP server: carries the tools over the protocol, one message at a time and without sessions. Only this file knows
-// the SDK. An error of a tool must reach the model that called it, with its status and code.
+// The MCP server: carries the tools over the protocol, one message at a time and without sessions, by the SDK of the
+// message's revision. An error of a tool must reach the model that called it, with its status and code.
 
-import {
-  type CallToolResult,
-  createMcpHandler,
-  isLegacyRequest,
-  type JSONObject,
-  ProtocolError,
-  ProtocolErrorCode,
-  Server,
-  WebStandardStreamableHTTPServerTransport,
-} from '@modelcontextprotocol/server'
+import { type CallToolResult, isLegacyRequest, type JSONObject } from '@modelcontextprotocol/server'
 import { answerOfError } from '../contract/error-answer'
 import type { Gateway } from '../request/line'
 import { createProgress } from './progress'
+import { answerIn2025 } from './revision-2025'
+import { answerIn2026 } from './revision-2026'
 import type { McpCall, McpResult, McpTool, ToolWorld } from './tool'
 import { tools } from './tools'
 
@@ -27,8 +20,27 @@ interface Message {
 
 type AnswerMessage = (message: Message) => Promise<Response>
 
+type SendProgress = (progress: number, message: string) => void
+
+/** The tools for one caller, and how they are served, in every revision of the protocol. */
+export interface Served {
+  info: { name: string; title: string; version: string }
+  instructions: string
+  tools: typeof listed
+  /** Throws an error with the code of wrong parameters for an unknown tool. */
+  call(
+    params: { name: string; arguments?: McpCall['arguments'] | undefined },
+    send: SendProgress,
+  ): Promise<CallToolResult>
+  /** True for a call of a tool: only tools take long enough for a stream. */
+  isCall: boolean
+  keepAliveMs: number
+}
+
 /** Interval of comments in a silent stream, in milliseconds: proxies and clients cut silent streams. */
 const KEEP_ALIVE_MS = 10_000
+/** The code of wrong parameters in JSON-RPC 2.0. */
+const INVALID_PARAMS = -32602
 
 const instructions = [
   'Models of many kinds behind one prepaid account.',
@@ -38,43 +50,23 @@ const instructions = [
 ].join(' ')
 
 export function createMcp(world: ToolWorld, gateway: Gateway, version: string): AnswerMessage {
-  return async ({ request, value, caller }) => {
-    const server = serverFor(world, gateway, version, caller)
-    // Only tools take long enough for a stream.
-    const isCall = (value as { method?: unknown }).method === 'tools/call'
-    if (!(await isLegacyRequest(request, value))) {
-      const responseMode = isCall ? 'sse' : 'auto'
-      // The tools never change while a gateway runs: nothing is there to subscribe to.
-      const limits = { legacy: 'reject', maxSubscriptions: 0, keepAliveMs: KEEP_ALIVE_MS } as const
-      return createMcpHandler(() => server, { ...limits, responseMode }).fetch(request, { parsedBody: value })
-    }
-    const transport = new WebStandardStreamableHTTPServerTransport({
-      enableJsonResponse: !isCall,
-      keepAliveMs: KEEP_ALIVE_MS,
-    })
-    await server.connect(transport)
-    return transport.handleRequest(request, { parsedBody: value })
-  }
-}
-
-/** A server for one message of a caller. */
-function serverFor(world: ToolWorld, gateway: Gateway, version: string, caller: Message['caller']): Server {
   const info = { name: 'unified-model-gateway', title: 'Unified Model Gateway', version }
-  const server = new Server(info, { capabilities: { tools: {} }, instructions })
-  server.setRequestHandler('tools/list', () => ({ tools: listed }))
-  server.setRequestHandler('tools/call', ({ params }, { mcpReq: { _meta, notify } }) => {
-    const tool = tools.find(({ name }) => name === params.name)
-    if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, unknownTool(params.name))
-    const progressToken = _meta?.progressToken
-    const send = (progress: number, message: string) => {
-      if (progressToken === undefined) return
-      const params = { progressToken, progress, message }
-      // The caller may have left.
-      notify({ method: 'notifications/progress', params }).catch(() => {})
+  return async ({ request, value, caller }) => {
+    const served: Served = {
+      info,
+      instructions,
+      tools: listed,
+      async call(params, send) {
+        const tool = tools.find(({ name }) => name === params.name)
+        if (!tool) throw Object.assign(new Error(unknownTool(params.name)), { code: INVALID_PARAMS })
+        return await callTool(world, gateway, tool, send, { ...caller, arguments: params.arguments ?? {} })
+      },
+      isCall: (value as { method?: unknown }).method === 'tools/call',
+      keepAliveMs: KEEP_ALIVE_MS,
     }
-    return callTool(world, gateway, tool, send, { ...caller, arguments: params.arguments ?? {} })
-  })
-  return server
+    const isEarlier = await isLegacyRequest(request, value)
+    return isEarlier ? answerIn2025(request, value, served) : answerIn2026(request, value, served)
+  }
 }
 
 const listed = tools.map(({ name, title, description, input, output, isPaid }) => ({
@@ -101,7 +93,7 @@ async function callTool(
   world: ToolWorld,
   gateway: Gateway,
   tool: McpTool,
-  send: (progress: number, message: string) => void,
+  send: SendProgress,
   call: Omit<McpCall, 'report'>,
 ): Promise<CallToolResult> {
   const progress = createProgress(world, send)

@@ -88,7 +88,8 @@ const packageOwners: Record<string, RegExp> = {
   'prom-client': /^src\/telemetry\/exposition\.ts$/,
   'image-size': /^src\/lib\/file-formats\/picture\.ts$/,
   mediabunny: /^src\/media\/audio-worker\.ts$/,
-  '@modelcontextprotocol/server': /^src\/mcp\/server\.ts$/,
+  '@modelcontextprotocol/sdk': /^src\/mcp\/revision-2025\.ts$/,
+  '@modelcontextprotocol/server': /^src\/mcp\/(server|revision-2026)\.ts$/,
   // The lock on a data directory is a database, and commands tell its errors from faults of their own.
   'bun:sqlite': /^(src\/db\/(drivers\/sqlite(-file)?|file-lock)\.ts$|cli\/)/,
   'bun:ffi': /^cli\//,

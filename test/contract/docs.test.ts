@@ -430,7 +430,7 @@ test('the page loads nothing but what the gateway has', async () => {
   )
   const [script, ...others] = loaded
   expect(others).toEqual([])
-  expect(html).toContain('&quot;url&quot;:&quot;docs/json&quot;')
+  expect(html).toContain('"url":"docs/json"')
   expect(script).toMatch(/^docs\/viewer\.js\?[0-9a-f]{16}$/)
   expect(html).not.toMatch(/https?:\/\/|(?:src|href)="\/\//)
   const whole = await fetch(`${gateway.url}/${script}`, { headers: { 'accept-encoding': 'identity' } })

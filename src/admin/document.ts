@@ -60,12 +60,12 @@ const idempotencyKey: Parameter = {
 }
 
 function describe(operation: AdminOperation): object {
-  const { id, tag, summary, role, isIdempotent } = operation
+  const { id, tag, summary, description, role, isIdempotent } = operation
   return {
     operationId: id,
     tags: [tag],
     summary,
-    description: `Role: ${role}.`,
+    description: [...(description === undefined ? [] : [description]), `Role: ${role}.`].join('\n\n'),
     'x-role': role,
     ...describeInput(operation, isIdempotent ? [idempotencyKey] : []),
     responses: {

@@ -128,7 +128,7 @@ export function pathOfOperation(operation: Operation, forms: readonly PayloadFor
       operationId: operation.name,
       tags: [operation.tag],
       summary: operation.summary,
-      ...descriptionOf(forms),
+      ...descriptionOf(operation, forms),
       ...(operation.aliases && { 'x-aliases': operation.aliases }),
       parameters: [
         ...(operation.inAddress ? [modelParameter(forms)] : []),
@@ -186,8 +186,9 @@ function choiceOf(forms: readonly PayloadForm[]): Schema {
   return { oneOf: refs, discriminator: { propertyName: 'model', mapping: Object.fromEntries(mapping) } }
 }
 
-function descriptionOf(forms: readonly PayloadForm[]): { description?: string } {
-  const texts = [...(forms.length > 1 ? [describeForms(forms)] : []), ...describeSurcharges(forms)]
+function descriptionOf({ about }: Operation, forms: readonly PayloadForm[]): { description?: string } {
+  const kinds = forms.length > 1 ? [describeForms(forms)] : []
+  const texts = [...(about === undefined ? [] : [about]), ...kinds, ...describeSurcharges(forms)]
   return texts.length > 0 ? { description: texts.join('\n\n') } : {}
 }
 
@@ -197,7 +198,7 @@ function describeSurcharges(forms: readonly PayloadForm[]): string[] {
   const fields = [...new Set(rules.map(({ field }) => `\`${field.replace(/\[\].*|\..*/, '')}\``))]
   if (fields.length === 0) return []
   return [
-    `Some values of these fields cost more than the plain price, or name other models; they are refused with status 400 where the model has no price for them: ${fields.join(', ')}.`,
+    `Values that cost more than the plain price, or name other models, are refused with status 400 where the model has no price for them. They are in these fields: ${fields.join(', ')}.`,
   ]
 }
 

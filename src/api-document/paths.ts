@@ -54,12 +54,13 @@ const jsonBody = (value: object, required = Object.keys(value)) => ({
 })
 
 /** A path of other gateways that answers with a task. */
-function imagesLater(path: string, operationId: string, type: string) {
+function imagesLater(title: string, path: string, operationId: string, type: string) {
   return {
     [`${path}/async`]: paid({
       operationId,
       tag: 'Images',
-      summary: `The same as POST ${path} with \`"async": true\`, for clients of other gateways`,
+      summary: `${title}, answered later`,
+      description: `As POST ${path} with \`"async": true\`, for clients of other gateways.`,
       parameters: [idempotencyKey, ...waiting],
       content: { [type]: { schema: { type: 'object', description: `The body of POST ${path}.` } } },
       responses: {
@@ -97,7 +98,8 @@ const videos = {
   '/v1/videos': paid({
     operationId: 'createVideo',
     tag: 'Video',
-    summary: 'Submit a video task in the words of a well-known API, for any video model',
+    summary: 'Submit a video task',
+    description: 'In the words of a well-known API, for any video model.',
     parameters: [idempotencyKey, ...waiting],
     content: {
       'application/json': {
@@ -113,7 +115,9 @@ const videos = {
   '/v1/videos/{id}/remix': paid({
     operationId: 'remixVideo',
     tag: 'Video',
-    summary: 'Submit another video of a finished one, as long and as large, where its model can make it',
+    summary: 'Remix a video',
+    description:
+      'Submits another video of a finished one, as long and as large, where its model can make it.',
     parameters: [id('The id of the finished task.'), idempotencyKey],
     content: {
       'application/json': {
@@ -158,7 +162,8 @@ const contentsPaths = {
   ...contentsPath('streamGenerateContent', {
     operationId: 'streamContents',
     tag: 'Text',
-    summary: 'The same in pieces: as events with `?alt=sse`, else as an array that grows',
+    summary: 'Contents in pieces',
+    description: 'As events with `?alt=sse`, else as an array that grows.',
     parameters: [alt, idempotencyKey],
     body: { contents: [textContent] },
     responses: {
@@ -175,22 +180,24 @@ const contentsPaths = {
   ...contentsPath('embedContent', {
     operationId: 'embedContent',
     tag: 'Embeddings',
-    summary:
-      'The embedding of a text, in the form of clients of `generateContent`, for any model of embeddings',
+    summary: 'Embed a text',
+    description: 'In the form of clients of `generateContent`, for any model of embeddings.',
     body: { content: textContent },
     responses: ok('The vector.', 'ContentsEmbedding'),
   }),
   ...contentsPath('batchEmbedContents', {
     operationId: 'batchEmbedContents',
     tag: 'Embeddings',
-    summary: 'The embeddings of several texts, in the form of clients of `generateContent`',
+    summary: 'Embed several texts',
+    description: 'In the form of clients of `generateContent`.',
     body: { requests: [{ content: textContent }] },
     responses: ok('The vectors, in the order of the requests.', 'ContentsEmbeddings'),
   }),
   ...contentsPath('countTokens', {
     operationId: 'countContentsTokens',
     tag: 'Text',
-    summary: 'How many tokens contents have, for nothing',
+    summary: 'Tokens of contents',
+    description: 'Counted for nothing.',
     parameters: [],
     body: { contents: [textContent] },
     responses: ok('The count.', 'ContentsTokenCount'),
@@ -202,8 +209,9 @@ const compact = {
   '/v1/responses/compact': paid({
     operationId: 'compactResponse',
     tag: 'Text',
-    summary: 'A conversation in fewer tokens: its user messages and a sealed summary',
-    description: 'Paid like a response. The output is the input of the next request.',
+    summary: 'Compact a conversation',
+    description:
+      'Its user messages and a sealed summary, in fewer tokens. Paid like a response. The output is the input of the next request.',
     parameters: [idempotencyKey],
     content: jsonBody({ model: 'a-chat-model', input: 'Hello!' }, ['model']),
     responses: ok('The shorter conversation.', 'Compaction'),
@@ -216,8 +224,9 @@ const tools = {
     post: {
       operationId: 'tools',
       tags: ['Tools'],
-      summary: 'Tools for models over the Model Context Protocol (streamable HTTP), with the same key',
-      description: 'Not a REST endpoint: point an MCP client at it. `gateway env mcp` prints how.',
+      summary: 'Tools for models (MCP)',
+      description:
+        'The Model Context Protocol over streamable HTTP, with the same key. Not a REST endpoint: point an MCP client at it. `gateway env mcp` prints how.',
       requestBody: { required: true, content: objectMedia },
       responses: {
         '200': {
@@ -242,7 +251,7 @@ const page = (
 
 const health = {
   '/health': {
-    get: page('health', 'Whether the gateway, its database and its disk are well', {
+    get: page('health', 'Health of gateway, database and disk', {
       '200': { description: 'They are.', content: jsonMedia('Health') },
       '503': {
         description: 'The database takes no changes, or the disk is full or missing.',
@@ -283,7 +292,7 @@ const gateway = {
   '/docs/reference': {
     get: page(
       'reference',
-      'Error codes, settings, log lines, events, dialects and fields, with a search',
+      'Reference pages, with a search',
       { '200': { description: 'The page.', content: { 'text/html': { schema: { type: 'string' } } } } },
       {
         parameters: [
@@ -309,8 +318,8 @@ const gateway = {
 }
 
 export const furtherPaths = {
-  ...imagesLater('/v1/images/generations', 'createImageTask', 'application/json'),
-  ...imagesLater('/v1/images/edits', 'editImageTask', 'multipart/form-data'),
+  ...imagesLater('Image generation', '/v1/images/generations', 'createImageTask', 'application/json'),
+  ...imagesLater('Image editing', '/v1/images/edits', 'editImageTask', 'multipart/form-data'),
   ...videos,
   ...contentsPaths,
   ...compact,

@@ -10,7 +10,10 @@ export interface ApiOperation {
   /** Names in braces stand for words of the path: `/keys/{key}`. */
   path: string
   tag: string
+  /** Title in the documentation, of a few words. */
   summary: string
+  /** Sentences of the documentation. Absent: the title says it all. */
+  description?: string
   /** Descriptions of the names in the path. */
   params?: Readonly<Record<string, string>>
   query?: TObject

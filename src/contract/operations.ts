@@ -25,7 +25,10 @@ interface OperationRow {
   canBeDeferred?: true
   /** Headers of the caller that go to the vendor. */
   forwards?: readonly string[]
+  /** Title in the documentation, of a few words. */
   summary: string
+  /** The first sentence of the documentation. Absent: the title says it. */
+  about?: string
   /** Heading in the documentation. */
   tag: string
   /** True if a request may name no model: it then goes to the first one of the catalogue that serves the operation. */
@@ -61,7 +64,9 @@ const table = [
     dialect: 'openai',
     // Room for several images and files as base64.
     maxBodyBytes: 32 * MEBIBYTE,
-    summary: 'Chat completion: text, multimodal, tools, reasoning, streaming',
+    summary: 'Chat completion',
+    about:
+      'Answers a conversation of texts, pictures, sounds and files, with tools and reasoning, whole or as a stream.',
     tag: 'Text',
     modalities: { input: ['text'], output: ['text'] },
     asks: { text: 'Why is the sky blue?' },
@@ -77,7 +82,8 @@ const table = [
     maxBodyBytes: 32 * MEBIBYTE,
     // Fields and the header that allows them go together: a vendor refuses one without the other.
     forwards: ['anthropic-version', 'anthropic-beta'],
-    summary: 'Messages: the native format of one provider, for any chat model',
+    summary: 'Messages',
+    about: 'Answers a conversation in the native form of one provider, for any chat model.',
     tag: 'Text',
     modalities: { input: ['text'], output: ['text'] },
     asks: { text: 'Why is the sky blue?' },
@@ -89,8 +95,8 @@ const table = [
     body: 'json',
     dialect: 'openai',
     maxBodyBytes: 32 * MEBIBYTE,
-    summary:
-      'Completion of a plain text, by models that speak this older form, such as those of local servers',
+    summary: 'Text completion',
+    about: 'Continues a plain text, by models that serve this older form, such as those of local servers.',
     tag: 'Text',
     modalities: { input: ['text'], output: ['text'] },
     asks: { text: 'The sky is blue because' },
@@ -115,7 +121,8 @@ const table = [
     dialect: 'openai',
     maxBodyBytes: 32 * MEBIBYTE,
     keepsAnswers: true,
-    summary: 'Responses: text, tools and reasoning as items, for any chat model',
+    summary: 'Responses',
+    about: 'Answers with text, tool calls and reasoning as items, for any chat model.',
     tag: 'Text',
     modalities: { input: ['text'], output: ['text'] },
     asks: { text: 'Why is the sky blue?' },
@@ -129,7 +136,8 @@ const table = [
     body: 'json',
     dialect: 'gemini',
     maxBodyBytes: 32 * MEBIBYTE,
-    summary: 'Contents: the form of generateContent, for any chat model',
+    summary: 'Contents',
+    about: 'Answers a conversation in the form of `generateContent`, for any chat model.',
     tag: 'Text',
     modalities: { input: ['text'], output: ['text'] },
     asks: { text: 'Why is the sky blue?' },
@@ -152,7 +160,8 @@ const table = [
     body: 'json',
     dialect: 'openai',
     maxBodyBytes: MEBIBYTE,
-    summary: 'Text to speech: the answer is the sound itself',
+    summary: 'Text to speech',
+    about: 'The answer is the sound itself.',
     tag: 'Speech',
     modalities: { input: ['text'], output: ['speech'] },
     asks: { text: 'The sky is blue.' },
@@ -165,7 +174,8 @@ const table = [
     // Another form exists too, and callers of every family read their own.
     dialect: 'flat',
     maxBodyBytes: 32 * MEBIBYTE,
-    summary: 'Image generation, from a text or from reference images; the payload depends on the model',
+    summary: 'Image generation',
+    about: 'Makes images from a text, or from reference images.',
     tag: 'Images',
     modalities: { input: ['text'], output: ['image'] },
     asks: { text: 'A lighthouse in a storm, in oil' },
@@ -178,7 +188,8 @@ const table = [
     asJson: 'image',
     dialect: 'openai',
     maxBodyBytes: 256 * MEBIBYTE,
-    summary: 'Image editing, from uploaded images and a mask',
+    summary: 'Image editing',
+    about: 'Edits uploaded images, within a mask if one is sent.',
     tag: 'Images',
     modalities: { input: ['text', 'image'], output: ['image'] },
     asks: { text: 'Make it night' },
@@ -191,7 +202,8 @@ const table = [
     body: 'json',
     dialect: 'openai',
     maxBodyBytes: 32 * MEBIBYTE,
-    summary: 'Generate a video: submits a task to poll, or to be reported to a webhook',
+    summary: 'Video generation',
+    about: 'Submits a task to poll, or to be reported to a webhook.',
     tag: 'Video',
     modalities: { input: ['text'], output: ['video'] },
     asks: { text: 'Waves break at a lighthouse', resolution: '720p' },
@@ -203,7 +215,8 @@ const table = [
     body: 'form',
     dialect: 'openai',
     maxBodyBytes: 64 * MEBIBYTE,
-    summary: 'Transcription: audio to text, JSON or subtitles, in the language that is spoken',
+    summary: 'Transcription',
+    about: 'Turns audio into text, JSON or subtitles, in the language that is spoken.',
     tag: 'Speech',
     modalities: { input: ['audio'], output: ['transcription'] },
     asks: { text: '' },
@@ -222,7 +235,8 @@ const table = [
     body: 'form',
     dialect: 'openai',
     maxBodyBytes: 64 * MEBIBYTE,
-    summary: 'Translation: audio to English text, JSON or subtitles',
+    summary: 'Translation of audio',
+    about: 'Turns audio in any language into English text, JSON or subtitles.',
     tag: 'Speech',
     modalities: { input: ['audio'], output: ['transcription'] },
     asks: { text: '' },
@@ -241,7 +255,8 @@ const table = [
     body: 'json',
     dialect: 'openai',
     maxBodyBytes: 16 * MEBIBYTE,
-    summary: 'Reranking: how well each of several documents answers a query',
+    summary: 'Reranking',
+    about: 'Says how well each of several documents answers a query, the best first.',
     tag: 'Rerank',
     modalities: { input: ['text'], output: ['rerank'] },
     asks: { text: 'Why is the sky blue?' },
@@ -260,7 +275,8 @@ const table = [
     dialect: 'openai',
     maxBodyBytes: 32 * MEBIBYTE,
     modelIsOptional: true,
-    summary: 'Moderation: whether texts or a picture are harmful, and in what way',
+    summary: 'Moderation',
+    about: 'Says whether texts or a picture are harmful, and in what way.',
     tag: 'Moderation',
     modalities: { input: ['text'], output: ['moderation'] },
     asks: { text: 'I want to hurt them.' },

@@ -8,6 +8,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { Glob } from 'bun'
 import catalogue from '../../gateway.config'
 import { picture } from '../../sandbox/pictures'
+import { createAdminDocument } from '../../src/admin/document'
 import { createApp } from '../../src/app/routes'
 import { outside } from '../../src/app/world'
 import type { ModelConfig } from '../../src/config/schema'
@@ -89,6 +90,14 @@ test('the document is valid OpenAPI, under both addresses', async () => {
 test('each heading has requests, and each request a heading that is in the list', () => {
   const used = new Set(operationsOf(api).flatMap(({ operation }) => operation.tags))
   expect([...used].sort()).toEqual(api.tags.map(({ name }) => name).sort())
+})
+
+test('each title is a few words, and says nothing that belongs to the description', () => {
+  for (const document of [api, createAdminDocument('0.0.0') as object as Document]) {
+    const titles = operationsOf(document).map(({ operation }) => operation.summary)
+    expect(titles.length).toBeGreaterThan(60)
+    expect(titles.filter((title) => title.length > 48 || /[.;:]/.test(title))).toEqual([])
+  }
 })
 
 test('a document that is not valid is noticed', async () => {

@@ -118,7 +118,8 @@ const update = operation({
   id: 'updateAccount',
   endpoint: 'PATCH /accounts/{account}',
   role: 'operator',
-  summary: 'Say what an account is called, note something of it, and give it a plan and a budget',
+  summary: 'Change an account',
+  description: 'What it is called, a note, its plan and its budget.',
   body: Type.Object(
     {
       display_name: Type.Optional(
@@ -160,7 +161,7 @@ const update = operation({
 /** An operation that takes an account from one state to another, and changes nothing if it is there already. */
 function transition<const Name extends 'freeze' | 'unfreeze' | 'close'>(
   name: Name,
-  summary: string,
+  description: string,
   role: 'operator' | 'owner',
   status: 'open' | 'frozen' | 'closed',
   change: (db: Db, account: string, now: number) => Promise<unknown>,
@@ -169,7 +170,8 @@ function transition<const Name extends 'freeze' | 'unfreeze' | 'close'>(
     id: `${name}Account`,
     endpoint: `POST /accounts/{account}/${name}`,
     role,
-    summary,
+    summary: `${name.charAt(0).toUpperCase()}${name.slice(1)} an account`,
+    description,
     reply: AccountReply,
     async run(asked) {
       const before = await accountOf(asked)
@@ -189,21 +191,17 @@ function transition<const Name extends 'freeze' | 'unfreeze' | 'close'>(
 
 const freeze = transition(
   'freeze',
-  'Refuse all keys of an account until it is unfrozen',
+  'Refuses all its keys until it is unfrozen.',
   'operator',
   'frozen',
   freezeAccount,
 )
-const unfreeze = transition(
-  'unfreeze',
-  'Take the keys of a frozen account again',
-  'operator',
-  'open',
-  (db, account) => unfreezeAccount(db, account),
+const unfreeze = transition('unfreeze', 'Takes its keys again.', 'operator', 'open', (db, account) =>
+  unfreezeAccount(db, account),
 )
 const close = transition(
   'close',
-  'Refuse all keys of an account permanently, while nothing is held on it',
+  'Refuses all its keys permanently, while nothing is held on it.',
   'owner',
   'closed',
   (db, account, now) => closeUnused(db, { account }, now),
@@ -213,7 +211,8 @@ const ledger = operation({
   id: 'listLedger',
   endpoint: 'GET /accounts/{account}/ledger',
   role: 'viewer',
-  summary: 'Movements of an account, newest first, with the balance after each',
+  summary: 'Movements of an account',
+  description: 'Newest first, with the balance after each.',
   query: Type.Object({
     ...periodQuery,
     ...pageQuery,
@@ -282,7 +281,8 @@ const adjustment = operation({
   id: 'adjustAccount',
   endpoint: 'POST /accounts/{account}/adjustments',
   role: 'operator',
-  summary: 'Correct a balance up or down; down at most by what is available',
+  summary: 'Correct a balance',
+  description: 'Up or down; down at most by what is available.',
   isIdempotent: true,
   body: Type.Object(
     {

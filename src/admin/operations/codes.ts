@@ -45,7 +45,8 @@ const list = operation({
   id: 'listCodes',
   endpoint: 'GET /codes',
   role: 'viewer',
-  summary: 'Codes, newest first: what each is worth, and what became of it',
+  summary: 'Codes',
+  description: 'Newest first: what each is worth, and what became of it.',
   query: Type.Object({
     ...pageQuery,
     status: Type.Optional(OneOf(CODE_STATES, 'Only those in this state.')),
@@ -76,7 +77,8 @@ const create = operation({
   id: 'createCodes',
   endpoint: 'POST /codes',
   role: 'operator',
-  summary: 'Make codes that holders of keys redeem for money, each once. They are in this answer only',
+  summary: 'Make codes',
+  description: 'Holders of keys redeem them for money, each once. They are in this answer only.',
   body: Type.Object(
     {
       amount_usd: Text('Dollars that each is worth, such as `5`.'),
@@ -122,7 +124,8 @@ const revoke = operation({
   id: 'revokeCode',
   endpoint: 'POST /codes/{code}/revoke',
   role: 'operator',
-  summary: 'Refuse a code permanently, by its id or the code itself. What was redeemed stays on its account',
+  summary: 'Refuse a code',
+  description: 'Permanently, by its id or the code itself. What was redeemed stays on its account.',
   reply: CodeReply,
   async run(asked) {
     const { world, params } = asked

@@ -60,7 +60,8 @@ const list = operation({
   id: 'listCustomers',
   endpoint: 'GET /customers',
   role: 'viewer',
-  summary: `Accounts by their names, each with its keys and its spend of the last ${SPEND_DAYS} days`,
+  summary: 'Customers',
+  description: `Accounts by their names, each with its keys and its spend of the last ${SPEND_DAYS} days.`,
   query: Type.Object({
     ...pageQuery,
     text: optionalText('Only those with this text in their name or display name.'),
@@ -106,7 +107,8 @@ const show = operation({
   id: 'getCustomer',
   endpoint: 'GET /customers/{account}',
   role: 'viewer',
-  summary: `One account with its keys, its spend of the last ${SPEND_DAYS} days, and its budget`,
+  summary: 'One customer',
+  description: `An account with its keys, its spend of the last ${SPEND_DAYS} days, and its budget.`,
   reply: OneCustomerReply,
   async run({ world, params }) {
     const { db, config } = world
@@ -195,8 +197,9 @@ const create = operation({
   id: 'createCustomer',
   endpoint: 'POST /customers',
   role: 'operator',
-  summary:
-    'Make an account with its plan, its first key and its first money. The secret is in this answer only',
+  summary: 'Make a customer',
+  description:
+    'An account with its plan, its first key and its first money. The secret is in this answer only.',
   body: NewCustomer,
   reply: NewKeyReply,
   async run(asked, _query, body) {

@@ -110,7 +110,8 @@ const begin = operation({
   id: 'beginDrill',
   endpoint: 'POST /drills',
   role: 'owner',
-  summary: 'Make an upstream fail for named keys for a time. Other keys notice nothing',
+  summary: 'Begin a drill',
+  description: 'Makes an upstream fail for named keys for a time. Other keys notice nothing.',
   body: Begin,
   reply: DrillReply,
   async run(asked, _query, body) {
@@ -184,7 +185,8 @@ const show = operation({
   id: 'getDrill',
   endpoint: 'GET /drills/{drill}',
   role: 'viewer',
-  summary: `A drill, and how the requests that it touched have ended, with sums from the ledger. It touches ${MOST_DRILLED} at most`,
+  summary: 'One drill',
+  description: `How the requests that it touched have ended, with sums from the ledger. It touches ${MOST_DRILLED} at most.`,
   reply: Report,
   async run({ world: { db, now }, params: { drill: id = '' } }) {
     const drill = await requireDrill(db, id)

@@ -29,8 +29,9 @@ const conditions = operation({
   id: 'listConditions',
   endpoint: 'GET /conditions',
   role: 'viewer',
-  summary:
-    'Conditions that last now and are reported to operators, oldest first; none without `events` in the configuration',
+  summary: 'Conditions',
+  description:
+    'Those that last now and are reported to operators, oldest first; none without `events` in the configuration.',
   reply: Type.Object(
     { data: Type.Array(Type.Object({ type: Type.String(), subject: Type.String() }, open)) },
     open,
@@ -45,7 +46,8 @@ const list = operation({
   id: 'listEvents',
   endpoint: 'GET /events',
   role: 'viewer',
-  summary: 'Events that were sent, newest first, with the state of their delivery',
+  summary: 'Events',
+  description: 'Those that were sent, newest first, with the state of their delivery.',
   query: Type.Object({
     delivery: Type.Optional(OneOf(DELIVERY_STATES, 'Only those with this state of delivery.')),
     recipient: optionalText('Only those for this recipient.'),
@@ -85,7 +87,8 @@ const test = operation({
   id: 'testEvent',
   endpoint: 'POST /events/test',
   role: 'operator',
-  summary: 'Send a test to a recipient; `listEvents` shows how it fared',
+  summary: 'Test a recipient',
+  description: 'Sends it a test event; `listEvents` shows how it fared.',
   body: Type.Object({ recipient: Text('The name of the recipient in `events.to`.') }, closedBody),
   reply: Type.Object({ id: Type.String(), recipient: Type.String() }, open),
   async run(asked, _query, { recipient }) {
@@ -104,7 +107,8 @@ const redeliver = operation({
   id: 'redeliverEvent',
   endpoint: 'POST /events/{event}/redeliver',
   role: 'operator',
-  summary: 'Send an event again, with the same id, from the start of its schedule',
+  summary: 'Send an event again',
+  description: 'With the same id, from the start of its schedule.',
   reply: Type.Object({ id: Type.String() }, open),
   async run(asked) {
     const id = asked.params.event ?? ''

@@ -71,7 +71,8 @@ const compareConfiguration = operation({
   id: 'compareConfiguration',
   endpoint: 'GET /configuration/changes',
   role: 'viewer',
-  summary: 'Check the file of the configuration: its faults, or what a reload would change',
+  summary: 'Check the configuration',
+  description: 'Faults of its file, or what a reload would change.',
   reply: ChangesReply,
   run: async ({ control }) => changesJson(await control.compare()),
 })
@@ -80,7 +81,8 @@ const reloadConfiguration = operation({
   id: 'reloadConfiguration',
   endpoint: 'POST /configuration/reload',
   role: 'owner',
-  summary: 'Read the configuration again. One with faults changes nothing',
+  summary: 'Reload the configuration',
+  description: 'One with faults changes nothing.',
   reply: ChangesReply,
   async run(asked) {
     const result = changesJson(await asked.control.reload(`admin ${asked.admin.name}`))
@@ -99,7 +101,8 @@ const listBackups = operation({
   id: 'listBackups',
   endpoint: 'GET /backups',
   role: 'viewer',
-  summary: 'Backups in the place that the configuration names, newest first',
+  summary: 'Backups',
+  description: 'Those in the place that the configuration names, newest first.',
   query: Type.Object(pageQuery),
   reply: PageOf(Type.Object({ name: Type.String(), made_at: Type.String() }, open)),
   async run({ world }, query) {
@@ -127,7 +130,8 @@ const makeBackup = operation({
   id: 'makeBackup',
   endpoint: 'POST /backups',
   role: 'owner',
-  summary: 'Make a backup now, and answer when it is checked and in place',
+  summary: 'Make a backup',
+  description: 'Answers when it is checked and in place.',
   reply: Type.Object({ name: Type.String(), bytes: Type.Integer() }, open),
   async run(asked) {
     const { databaseBytes, ...report } = await asked.control.makeBackup().catch((error) => {
@@ -173,7 +177,8 @@ const createOne = operation({
   id: 'createAdmin',
   endpoint: 'POST /admins',
   role: 'owner',
-  summary: 'Make a token for the admin API. It is in this answer only',
+  summary: 'Make a token for the admin API',
+  description: 'It is in this answer only.',
   body: Type.Object(
     {
       name: Text(`A name of its own: ${NAME_RULE}. Names are not reused.`),
@@ -228,7 +233,8 @@ const trail = operation({
   id: 'listAudit',
   endpoint: 'GET /audit',
   role: 'viewer',
-  summary: 'Changes by operators, newest first: who, what, as it was before and is after',
+  summary: 'Audit trail',
+  description: 'Changes by operators, newest first: who, what, as it was before and is after.',
   query: Type.Object({
     actor: optionalText('Only changes by this admin.'),
     action: optionalText('Only these, such as `key.update`.'),

@@ -119,7 +119,8 @@ const show = operation({
   id: 'getKey',
   endpoint: 'GET /keys/{key}',
   role: 'viewer',
-  summary: 'One key by its name or id, with the money of its account',
+  summary: 'One key',
+  description: 'By its name or id, with the money of its account.',
   reply: KeyReply,
   run: async (asked) => withMoney(asked, await keyOf(asked)),
 })
@@ -128,7 +129,8 @@ const create = operation({
   id: 'createKey',
   endpoint: 'POST /keys',
   role: 'operator',
-  summary: 'Make a key. Its secret is in this answer only',
+  summary: 'Make a key',
+  description: 'Its secret is in this answer only.',
   body: Type.Object(
     {
       name: Text(`Its name: ${NAME_RULE}.`),
@@ -186,7 +188,8 @@ const update = operation({
   id: 'updateKey',
   endpoint: 'PATCH /keys/{key}',
   role: 'operator',
-  summary: 'Change what a key may do. What is not named stays; null removes a limit',
+  summary: 'Change a key',
+  description: 'What is not named stays; null removes a limit.',
   body: Settings,
   reply: KeyReply,
   async run(asked, _query, body) {
@@ -236,7 +239,8 @@ const roll = operation({
   id: 'rollKey',
   endpoint: 'POST /keys/{key}/roll',
   role: 'operator',
-  summary: 'Give a key a new secret, which is in this answer only; the old one is refused',
+  summary: 'Replace the secret of a key',
+  description: 'The new one is in this answer only; the old one is refused.',
   reply: NewKeyReply,
   async run(asked) {
     const key = await usableKeyOf(asked)
@@ -250,7 +254,8 @@ const rollWebhook = operation({
   id: 'rollWebhookSecret',
   endpoint: 'POST /keys/{key}/roll-webhook',
   role: 'operator',
-  summary: 'Replace the secret that signs webhooks; for a day the old one signs too',
+  summary: 'Replace the secret of webhooks',
+  description: 'For a day the old one signs too.',
   reply: Type.Object({ id: Type.String(), webhook_secret: Type.String(), old_until: Type.String() }, open),
   async run(asked) {
     const key = await usableKeyOf(asked)

@@ -75,7 +75,8 @@ const listModels = operation({
   id: 'listModels',
   endpoint: 'GET /models',
   role: 'viewer',
-  summary: 'Models and routes of the configuration in force, with prices, and why some are not available',
+  summary: 'Models and routes',
+  description: 'Those of the configuration in force, with prices, and why some are not available.',
   query: Type.Object(pageQuery),
   reply: PageOf(ModelReply),
   async run({ world }, query) {
@@ -96,7 +97,8 @@ const getModel = operation({
   id: 'getModel',
   endpoint: 'GET /models/{model}',
   role: 'viewer',
-  summary: 'One model or route; slashes in its id are encoded',
+  summary: 'One model or route',
+  description: 'Slashes in its id are encoded.',
   reply: ModelReply,
   async run({ world, params: { model = '' } }) {
     const entry = Object.hasOwn(world.config.models, model) ? world.config.models[model] : undefined
@@ -109,7 +111,8 @@ const upstreams = operation({
   id: 'listUpstreams',
   endpoint: 'GET /upstreams',
   role: 'viewer',
-  summary: 'Upstreams with the health that this process knows of them',
+  summary: 'Upstreams',
+  description: 'With the health that this process knows of them.',
   query: Type.Object(pageQuery),
   reply: PageOf(UpstreamReply),
   async run({ world: { config, catalogue } }, query) {
@@ -128,7 +131,8 @@ const refusals = operation({
   id: 'listRefusals',
   endpoint: 'GET /upstreams/refusals',
   role: 'viewer',
-  summary: 'Refusals of vendors by model and field, newest first: rules that the gateway does not know yet',
+  summary: 'Refusals of vendors',
+  description: 'By model and field, newest first: rules that the gateway does not know yet.',
   query: Type.Object(pageQuery),
   reply: PageOf(
     Type.Object(

@@ -56,7 +56,9 @@ const overview = operation({
   id: 'getOverview',
   endpoint: 'GET /overview',
   role: 'viewer',
-  summary: 'Spend, requests, failures and speed by hour or day, what is open now, and what needs attention',
+  summary: 'Overview',
+  description:
+    'Spend, requests, failures and speed by hour or day, what is open now, and what needs attention.',
   query: Type.Object({
     ...periodQuery,
     before_since: optionalText(
@@ -229,7 +231,8 @@ const find = operation({
   id: 'search',
   endpoint: 'GET /search',
   role: 'viewer',
-  summary: 'Accounts, keys and models whose name begins like this, and requests and tasks by their id',
+  summary: 'Search',
+  description: 'Accounts, keys and models whose name begins like this, and requests and tasks by their id.',
   query: Type.Object({
     q: Type.String({ minLength: 1, maxLength: 128, description: 'The beginning of a name, or an id.' }),
   }),
@@ -244,7 +247,8 @@ const fill = operation({
   id: 'fillSandbox',
   endpoint: 'POST /sandbox/history',
   role: 'owner',
-  summary: 'Fill an empty sandbox with the requests of 30 days, which are simulated and charged by its books',
+  summary: 'Fill an empty sandbox',
+  description: 'Requests of 30 days, which are simulated and charged by its books.',
   reply: Type.Object({ accounts: Type.Integer(), requests: Type.Integer(), since: Type.String() }, open),
   async run(asked) {
     const { world, control } = asked

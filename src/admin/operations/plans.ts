@@ -122,7 +122,8 @@ const list = operation({
   id: 'listPlans',
   endpoint: 'GET /plans',
   role: 'viewer',
-  summary: 'Plans of the configuration, and those that only accounts still have',
+  summary: 'Plans',
+  description: 'Those of the configuration, and those that only accounts still have.',
   reply: Type.Object({ data: Type.Array(PlanReply) }, open),
   run: async (asked) => ({ data: await plansFor(asked) }),
 })
@@ -140,7 +141,8 @@ const listMembers = operation({
   id: 'listPlanAccounts',
   endpoint: 'GET /plans/{plan}/accounts',
   role: 'viewer',
-  summary: 'Accounts of a plan by their names, with what they have used of their budget and allowance',
+  summary: 'Accounts of a plan',
+  description: 'By their names, with what they have used of their budget and allowance.',
   query: Type.Object(pageQuery),
   reply: PageOf(MemberReply),
   async run(asked, query) {

@@ -12,7 +12,8 @@ const list = operation({
   id: 'listReceiptKeys',
   endpoint: 'GET /receipts/keys',
   role: 'viewer',
-  summary: 'Public keys that receipts are checked with, the one that signs first',
+  summary: 'Public keys of receipts',
+  description: 'The one that signs is first.',
   reply: Keys,
   run: async ({ world }) => ({ keys: await listReceiptKeys(world) }),
 })
@@ -21,7 +22,8 @@ const rotate = operation({
   id: 'rotateReceiptKey',
   endpoint: 'POST /receipts/keys/rotation',
   role: 'owner',
-  summary: 'Sign receipts with a new key from now on. The public key before it stays in the list',
+  summary: 'Replace the key of receipts',
+  description: 'Receipts are signed with a new one from now on. The public key before it stays in the list.',
   reply: Keys,
   async run(asked) {
     const { world } = asked

@@ -69,8 +69,8 @@ const reconcile = operation({
   id: 'reconcileUpstream',
   endpoint: 'POST /upstreams/{upstream}/reconciliation',
   role: 'viewer',
-  summary:
-    'Compare what a vendor says was used in a month with the charges, by day and model. It changes nothing',
+  summary: 'Compare a month with a vendor',
+  description: 'What it says was used, with the charges, by day and model. Changes nothing.',
   body: Type.Object(
     {
       month: Text('A month in UTC, such as `2026-10`.'),
@@ -190,8 +190,9 @@ const reconcileOwn = operation({
   id: 'reconcileOwn',
   endpoint: 'GET /reconciliation',
   role: 'viewer',
-  summary:
-    'Compare the prices that vendors reported for single requests with the price list, by model. It changes nothing',
+  summary: 'Compare prices with vendors',
+  description:
+    'Those that they reported for single requests, with the price list, by model. Changes nothing.',
   query: Type.Object({
     upstream: optionalText('Only models of this upstream.'),
     ...periodQuery,

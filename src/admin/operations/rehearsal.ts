@@ -92,7 +92,8 @@ const rehearseCharges = operation({
   id: 'rehearsePrices',
   endpoint: 'POST /rehearsal',
   role: 'viewer',
-  summary: 'Price the charges of a period by other prices, by account. It changes nothing',
+  summary: 'Rehearse other prices',
+  description: 'Prices the charges of a period by them, by account. Changes nothing.',
   body: Body,
   reply: Type.Object(
     {

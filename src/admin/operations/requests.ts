@@ -180,7 +180,8 @@ const summary = operation({
   id: 'summariseRequests',
   endpoint: 'GET /requests/summary',
   role: 'viewer',
-  summary: 'Requests in sum, over time and by the values of each filter. Default: of the last day',
+  summary: 'Sums of requests',
+  description: 'Over time and by the values of each filter. Default: of the last day.',
   query: Type.Object({ ...filterQuery, ...periodQuery }),
   reply: summarySchema,
   async run(asked, query) {
@@ -199,7 +200,8 @@ const show = operation({
   id: 'getRequest',
   endpoint: 'GET /requests/{id}',
   role: 'viewer',
-  summary: 'Everything about a request: times, money, attempts, task and webhook',
+  summary: 'One request',
+  description: 'Everything about it: times, money, attempts, task and webhook.',
   reply: Type.Object(
     { id: Type.String(), explanation: Nullable(Type.String()), charges: Type.Array(Type.Object({}, open)) },
     open,
@@ -217,8 +219,8 @@ const bodies = operation({
   id: 'getRequestBodies',
   endpoint: 'GET /requests/{id}/bodies',
   role: 'operator',
-  summary:
-    'What was asked and answered, as `log.bodies` has kept it; null for nothing. Who looked is in the audit trail',
+  summary: 'Request and response',
+  description: 'As `log.bodies` has kept them; null for nothing. The audit trail names who looked.',
   reply: Type.Object({
     id: Type.String(),
     bodies: Nullable(Type.Object({ request: Nullable(Type.String()), answer: Nullable(Type.String()) })),
@@ -252,8 +254,9 @@ const usage = usageOperation({
   id: 'getUsage',
   endpoint: 'GET /usage',
   role: 'viewer',
-  summary:
-    'Requests and what was paid for them, by one or two of key, account, spender, model, operation, day, hour and names of metadata',
+  summary: 'Usage',
+  description:
+    'Requests and what was paid for them, by one or two of key, account, spender, model, operation, day, hour and names of metadata.',
   query: Type.Object({
     by: Type.Optional(Dimension('What to sum by. Default `key`.')),
     and: Type.Optional(Dimension('A second dimension: a row for each pair. Default: none.')),

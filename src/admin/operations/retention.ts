@@ -58,7 +58,8 @@ const show = operation({
   id: 'getRetention',
   endpoint: 'GET /retention',
   role: 'viewer',
-  summary: 'Which months are closed, and where their archives are',
+  summary: 'Closed months',
+  description: 'With where their archives are.',
   reply: Type.Object(
     { charges: Nullable(Type.String()), place: Type.String(), closed: Type.Array(ClosingReply) },
     open,
@@ -84,7 +85,8 @@ const preview = operation({
   id: 'listMonthsToClose',
   endpoint: 'GET /retention/months',
   role: 'viewer',
-  summary: 'Months that are old enough to be closed, oldest first. Changes nothing',
+  summary: 'Months to close',
+  description: 'Those that are old enough, oldest first. Changes nothing.',
   query: Type.Object({ charges: Charges }),
   reply: Type.Object(
     {
@@ -119,7 +121,8 @@ const close = operation({
   id: 'closeMonths',
   endpoint: 'POST /retention/closings',
   role: 'owner',
-  summary: 'Close months that are old enough now, as the server does by itself, and answer when it is done',
+  summary: 'Close months',
+  description: 'Those that are old enough now, as the server does by itself. Answers when it is done.',
   body: Type.Object({ charges: Charges }, closedBody),
   reply: Type.Object(
     {

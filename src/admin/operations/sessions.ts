@@ -37,7 +37,8 @@ const list = operation({
   id: 'listSessions',
   endpoint: 'GET /sessions',
   role: 'operator',
-  summary: 'Sessions of the console, newest first, also those that have ended',
+  summary: 'Sessions of the console',
+  description: 'Newest first, also those that have ended.',
   query: Type.Object({
     kind: Type.Optional(OneOf(['admin', 'key'], 'Only those of admins, or of holders of keys.')),
     account: optionalText('Only those of holders of keys of this account.'),

@@ -75,8 +75,9 @@ const list = operation({
   id: 'listSpenders',
   endpoint: 'GET /spenders',
   role: 'viewer',
-  summary:
-    'Spenders, newest first: tokens of keys, and users that requests name, with what each has spent of its budget',
+  summary: 'Spenders',
+  description:
+    'Newest first: tokens of keys, and users that requests name, with what each has spent of its budget.',
   query: Type.Object({ ...pageQuery, key: optionalText('Only those of this key, by its name or id.') }),
   reply: PageOf(SpenderReply),
   async run(asked, query) {
@@ -122,7 +123,8 @@ const update = operation({
   id: 'updateSpender',
   endpoint: 'PATCH /spenders/{spender}',
   role: 'operator',
-  summary: 'Change what a spender may do. What is not named stays; null leaves it to the rule of its key',
+  summary: 'Change a spender',
+  description: 'What is not named stays; null leaves it to the rule of its key.',
   body: Type.Object(settings, closedBody),
   reply: SpenderReply,
   async run(asked, _query, body) {
@@ -168,7 +170,8 @@ const forget = operation({
   id: 'forgetSpender',
   endpoint: 'POST /spenders/{spender}/forget',
   role: 'operator',
-  summary: 'Erase who a spender is. Its sums stay with its id; a token is revoked',
+  summary: 'Forget a spender',
+  description: 'Its sums stay with its id; a token is revoked.',
   reply: SpenderReply,
   async run(asked) {
     const { id } = await spenderOf(asked)

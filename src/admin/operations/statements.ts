@@ -88,8 +88,9 @@ const issue = operation({
   id: 'issueStatements',
   endpoint: 'POST /statements',
   role: 'operator',
-  summary:
-    'Issue the statements of a month that is over: of one account, or of all with a balance or a movement. Existing ones stay',
+  summary: 'Issue statements',
+  description:
+    'Those of a month that is over: of one account, or of all with a balance or a movement. Existing ones stay.',
   body: Type.Object({ month: Month, account: optionalText('Only that of this account.') }, closedBody),
   reply: Type.Object({ data: Type.Array(Summary) }, open),
   async run(asked, _query, { month, account }) {
@@ -144,7 +145,8 @@ const verify = operation({
   id: 'verifyStatements',
   endpoint: 'GET /statements/verification',
   role: 'viewer',
-  summary: 'Whether all statements are there as they were issued, and agree with the ledger',
+  summary: 'Verify statements',
+  description: 'Whether all are there as they were issued, and agree with the ledger.',
   reply: Type.Object({ checked: Type.Integer(), faults: Type.Array(Type.String()) }, open),
   run: async ({ world }) => faultsOfStatements((await world.reportSource()).db),
 })

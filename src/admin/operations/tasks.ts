@@ -90,7 +90,8 @@ const show = operation({
   id: 'getTask',
   endpoint: 'GET /tasks/{task}',
   role: 'viewer',
-  summary: "One task by our id or the vendor's, with the deliveries of its webhook",
+  summary: 'One task',
+  description: "By our id or the vendor's, with the deliveries of its webhook.",
   reply: TaskReply,
   run: async (asked) => withDelivery(asked, await taskOf(asked)),
 })
@@ -99,8 +100,9 @@ const cancel = operation({
   id: 'cancelTask',
   endpoint: 'POST /tasks/{task}/cancel',
   role: 'operator',
-  summary:
-    'Ask the vendor to stop a video, or stop a request that is answered later and was not sent yet. The answer shows the current task; `cancel_answer` says why a vendor did not',
+  summary: 'Stop a task',
+  description:
+    'Asks the vendor to stop a video, or stops a request that is answered later and was not sent yet. The answer shows the current task; `cancel_answer` says why a vendor did not.',
   reply: TaskReply,
   async run(asked) {
     const task = await taskOf(asked)
@@ -115,7 +117,8 @@ const reconcile = operation({
   id: 'reconcileTask',
   endpoint: 'POST /tasks/{task}/reconcile',
   role: 'operator',
-  summary: 'Settle a task whose submit got no answer, or have the vendor asked about a failed one once more',
+  summary: 'Settle a task',
+  description: 'One whose submit got no answer. Or has the vendor asked about a failed one once more.',
   body: Type.Object(
     {
       finding: OneOf(
@@ -146,7 +149,8 @@ const redeliverWebhook = operation({
   id: 'redeliverWebhook',
   endpoint: 'POST /tasks/{task}/redeliver',
   role: 'operator',
-  summary: 'Send the webhook of an ended task again, with the same id, from the start of its schedule',
+  summary: 'Send a webhook again',
+  description: 'That of an ended task, with the same id, from the start of its schedule.',
   reply: TaskReply,
   async run(asked) {
     const task = await taskOf(asked)
@@ -164,7 +168,8 @@ const webhooks = operation({
   id: 'listWebhooks',
   endpoint: 'GET /webhooks',
   role: 'viewer',
-  summary: 'Webhooks, newest first, with the state of their delivery',
+  summary: 'Webhooks',
+  description: 'Newest first, with the state of their delivery.',
   query: Type.Object({
     state: Type.Optional(OneOf(DELIVERY_STATES, 'Only those in this state.')),
     account: optionalText('Only those of this account.'),
@@ -228,7 +233,8 @@ const artifactContent = operation({
   id: 'getArtifactContent',
   endpoint: 'GET /artifacts/{artifact}/content',
   role: 'viewer',
-  summary: 'The bytes of a kept result, or the part that a Range header asks for',
+  summary: 'Bytes of a kept result',
+  description: 'Or the part that a Range header asks for.',
   reply: Type.Object({}, open),
   isFile: true,
   async run({ world, params, request, actor }) {

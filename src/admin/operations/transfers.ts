@@ -44,7 +44,8 @@ const list = operation({
   id: 'listTransfers',
   endpoint: 'GET /transfers',
   role: 'viewer',
-  summary: 'Money that came to all accounts and left them, except for charges, newest first',
+  summary: 'Money in and out',
+  description: 'What came to all accounts and left them, except for charges, newest first.',
   query: Type.Object({
     ...periodQuery,
     ...pageQuery,
@@ -71,7 +72,8 @@ const sums = operation({
   id: 'sumTransfers',
   endpoint: 'GET /transfers/sums',
   role: 'viewer',
-  summary: 'How much money of each kind came to all accounts and left them in a period',
+  summary: 'Sums of money in and out',
+  description: 'By kind, for all accounts in a period.',
   query: Type.Object({ ...periodQuery, account: optionalText('Only those of this account.') }),
   reply: Type.Object({
     data: Type.Array(

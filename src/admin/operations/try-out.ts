@@ -40,7 +40,8 @@ const quote = operation({
   id: 'quotePrice',
   endpoint: 'GET /models/{model}/quote',
   role: 'viewer',
-  summary: 'The price of some usage of a model, and what its vendor asks for the same, if that is known',
+  summary: 'Price of a usage',
+  description: 'What a model asks for it, and what its vendor asks for the same, if that is known.',
   query: Type.Object({
     quantities: Type.String({
       minLength: 1,
@@ -78,7 +79,8 @@ const testUpstream = operation({
   id: 'testUpstream',
   endpoint: 'POST /upstreams/{upstream}/test',
   role: 'operator',
-  summary: 'Ask an upstream for something that costs nothing: whether it is there, and takes the key',
+  summary: 'Test an upstream',
+  description: 'Asks it for something that costs nothing: whether it is there, and takes the key.',
   reply: Type.Object(
     {
       upstream: Type.String(),

@@ -104,7 +104,6 @@ export interface CallerOperation extends ApiOperation {
   answers?: string
   /** Good answers besides JSON with 200, or in its place, for the document. */
   furtherAnswers?: Readonly<Record<string, DescribedAnswer>>
-  description?: string
   /** Parameters that no request is refused for, for the document: headers, and what is ignored where it cannot be read. */
   parameters?: readonly Parameter[]
   /** Errors besides those that follow from a key, a query and a body, for the document. */

@@ -22,7 +22,8 @@ const models = openOperation(
   id: 'listSpeechModels',
   forTokens: true,
   endpoint: 'GET /v1/audio/models',
-  summary: 'The models that speak: those that the key may use, or all without a key',
+  summary: 'Models that speak',
+  description: 'Those that the key may use, or all without a key.',
   run: async (asked) => ({ models: speakingOf(asked).map(({ id }) => ({ id, name: id })) }),
 })
 

@@ -152,7 +152,8 @@ const append = callerOperation(InputItemList)({
   ...written,
   id: 'addItems',
   endpoint: 'POST /v1/conversations/{id}/items',
-  summary: `Append items to a conversation, at most ${MAX_ITEMS}`,
+  summary: 'Append items to a conversation',
+  description: `At most ${MAX_ITEMS}.`,
   body: Type.Object({ items: refusing(ItemsField, itemsRefused) }, { examples: [{ items: [hello] }] }),
   answers: 'These items.',
   async run({ world, key: { account }, params: { id = '' } }, _query, { items: given }) {

@@ -44,6 +44,6 @@ const operationOf = <const Id extends string>(id: Id, method: 'GET' | 'HEAD', su
   })
 
 export const fileOperations = [
-  operationOf('getFile', 'GET', 'A kept result, by the signed address that an answer gave'),
+  operationOf('getFile', 'GET', 'Kept result'),
   operationOf('headFile', 'HEAD', 'The same without its bytes'),
 ]

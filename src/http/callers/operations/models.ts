@@ -214,7 +214,8 @@ const listContentsModels = callerOperation(ContentsModelList)({
   id: 'listContentsModels',
   forTokens: true,
   endpoint: 'GET /v1beta/models',
-  summary: 'The models that this key may use, in the form of clients of `generateContent`',
+  summary: 'Models, in the form of `generateContent`',
+  description: 'The models that this key may use, as clients of `generateContent` read them.',
   query: Type.Object(contentsQuery),
   answers: 'A page of the list.',
   async run(asked, query) {
@@ -230,7 +231,7 @@ const getContentsModel = callerOperation(ContentsModel)({
   forTokens: true,
   endpoint: 'GET /v1beta/models/{+id}',
   ...oneModel,
-  summary: 'One model, in the form of clients of `generateContent`',
+  summary: 'One model, in the form of `generateContent`',
   async run(asked) {
     const model = modelInAddress(asked)
     return shownInContents(model, cardsFor(asked)(model))

@@ -33,7 +33,8 @@ const subscription = callerOperation(
   // Clients with a base URL that ends with /v1, and those that omit it.
   endpoint: 'GET /v1/dashboard/billing/subscription',
   aliases: ['/dashboard/billing/subscription'],
-  summary: 'The most that this key can spend with what it has spent, for clients that show a balance',
+  summary: 'Most that this key can spend',
+  description: 'With what it has spent, for clients that show a balance.',
   async run({ world: { db, now }, key }) {
     const at = now()
     const [left, { totalNano }] = await Promise.all([
@@ -58,7 +59,8 @@ const billingUsage = callerOperation(Type.Object({ object: Type.Literal('list'),
   id: 'getBillingUsage',
   endpoint: 'GET /v1/dashboard/billing/usage',
   aliases: ['/dashboard/billing/usage'],
-  summary: 'Cents that this key has ever spent: the limit of the subscription less this is what is left',
+  summary: 'Cents that this key has spent',
+  description: 'Ever. The limit of the subscription less this is what is left.',
   async run({ world: { db, now }, key }) {
     const { totalNano } = await spendTotals(db, { keyId: key.id }, now())
     return { object: 'list', total_usage: (totalNano * 100) / NANO_PER_USD }
@@ -72,7 +74,8 @@ const credits = callerOperation(
   id: 'getCredits',
   endpoint: 'GET /api/v1/credits',
   aliases: [],
-  summary: 'Dollars that the account was given, and has spent',
+  summary: 'Credits of the account',
+  description: 'Dollars that it was given, and has spent.',
   async run({ world: { db, now }, key }) {
     const [account, { totalNano }] = await Promise.all([
       accountOf(db, key),
@@ -126,7 +129,7 @@ const currentKey = callerOperation(Type.Object({ data: keyView.schema }))({
   id: 'getCurrentKey',
   endpoint: 'GET /api/v1/key',
   aliases: ['/api/v1/auth/key'],
-  summary: 'This key, in the form that clients of model routers read',
+  summary: 'This key, for clients of model routers',
   async run({ world: { db, now }, key }) {
     const at = now()
     const [left, spend] = await Promise.all([leftNano(db, key, at), spendTotals(db, { keyId: key.id }, at)])

@@ -76,7 +76,8 @@ const me = callerOperation(
   ...ownKey,
   id: 'getMe',
   endpoint: 'GET /v1/me',
-  summary: 'This key: its limits, what it has spent, and what its account has',
+  summary: 'This key',
+  description: 'Its limits, what it has spent, and what its account has.',
   async run({ world: { db, requestLog, config, now }, key }) {
     const at = now()
     const [account, usedNano, accountUsedNano, allowance, spend, cut, byDay] = await Promise.all([

@@ -169,7 +169,8 @@ const summary = callerOperation(summarySchema)({
   ...ownKey,
   id: 'summariseOwnRequests',
   endpoint: 'GET /v1/requests/summary',
-  summary: 'Requests of this key in sum, over time and by values. Default: of the last day',
+  summary: 'Sums of requests of this key',
+  description: 'Over time and by values. Default: of the last day.',
   query: Type.Object({ ...ownFilterQuery, ...ownPeriod }, closed),
   async run({ world: { db, requestLog, now }, key }, { since: from, until: to, ...words }) {
     const { since = now() - DAY_MS, until = now() + 1 } = periodOfQuery({ since: from, until: to })
@@ -195,7 +196,8 @@ const request = callerOperation(
   id: 'getOwnRequest',
   endpoint: 'GET /v1/requests/{id}',
   params: { id: 'The id of the request, as its header `x-request-id` had it.' },
-  summary: 'A request of this key, with what was held and paid for it',
+  summary: 'One request of this key',
+  description: 'With what was held and paid for it.',
   missing: notOfKey('request', 'req_1'),
   async run({ world: { db, requestLog }, key, params: { id = '' } }) {
     const found = await findRequest({ db, requests: requestLog }, knownId(id))
@@ -216,7 +218,8 @@ const tasks = callerOperation(CursorPage(ownTask.schema))({
   ...ownKey,
   id: 'listOwnTasks',
   endpoint: 'GET /v1/tasks',
-  summary: 'Tasks of this key, newest first: videos, and requests that are answered later',
+  summary: 'Tasks of this key, newest first',
+  description: 'Videos, and requests that are answered later.',
   query: Type.Object(
     {
       state: Type.Optional(OneOf(['submitted', 'succeeded', 'failed'], 'Only tasks in this state.')),
@@ -247,7 +250,8 @@ const holds = callerOperation(WholeList(ownHold.schema))({
   ...ownKey,
   id: 'listOwnHolds',
   endpoint: 'GET /v1/holds',
-  summary: 'What is held for requests of this key that have not ended',
+  summary: 'Holds of this key',
+  description: 'What is held for requests that have not ended.',
   async run({ world: { db }, key }) {
     const rows = await db.query({
       sql: `select id, model, operation, held, created_at, expires_at from open_charges where key_id = $1
@@ -263,7 +267,8 @@ const artifacts = callerOperation(CursorPage(ownArtifact.schema))({
   ...ownKey,
   id: 'listOwnArtifacts',
   endpoint: `GET ${ARTIFACTS_PATH}`,
-  summary: 'Pictures, videos and sounds of this key that are kept, newest first',
+  summary: 'Kept results of this key, newest first',
+  description: 'Pictures, videos and sounds.',
   query: Type.Object(
     {
       request: Type.Optional(Type.String({ maxLength: 256, description: 'Only those of this request.' })),

@@ -13,7 +13,8 @@ const roll = callerOperation(Type.Object({ object: Type.Literal('key_secret'), n
   id: 'rollOwnKey',
   endpoint: 'POST /v1/me/roll',
   tag: 'Keys',
-  summary: 'Replace the secret of this key. The old one is refused at once',
+  summary: 'Replace the secret of this key',
+  description: 'The old one is refused at once.',
   isPrivate: true,
   async run({ world, key, request, requestId, recorded }) {
     const asking = authorizationOf(request, world.config, 'openai')
@@ -35,7 +36,8 @@ const rollWebhook = callerOperation(
   id: 'rollOwnWebhookSecret',
   endpoint: 'POST /v1/me/roll-webhook',
   tag: 'Keys',
-  summary: 'Replace the secret that signs the webhooks of this key. For a day the old one signs too',
+  summary: 'Replace the secret of webhooks',
+  description: 'The secret that signs the webhooks of this key. For a day the old one signs too.',
   isPrivate: true,
   async run({ world, key, request, requestId, recorded }) {
     const db = recorded(key, { action: 'key.roll_webhook' }, { requestId, request })

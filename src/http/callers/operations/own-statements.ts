@@ -34,7 +34,8 @@ const statements = callerOperation(CursorPage(summary.schema))({
   ...ownKey,
   id: 'listOwnStatements',
   endpoint: 'GET /v1/statements',
-  summary: 'Statements of the account of this key, newest first',
+  summary: 'Statements of this account',
+  description: 'Newest first.',
   query: Type.Object(
     {
       limit: limitParameter(50, 200),
@@ -67,7 +68,8 @@ const statement = callerOperation(
   id: 'getOwnStatement',
   endpoint: 'GET /v1/statements/{number}',
   params: { number: 'The number of the statement.' },
-  summary: 'A statement of the account of this key, as it was issued',
+  summary: 'One statement',
+  description: 'As it was issued.',
   query: Type.Object(
     {
       format: Type.Optional(

@@ -75,7 +75,8 @@ const quote = callerOperation(
   forTokens: true,
   endpoint: 'POST /v1/quotes',
   tag: 'Keys',
-  summary: 'The most that a request can cost, before it is sent',
+  summary: 'Quote',
+  description: 'The most that a request can cost, before it is sent.',
   isPrivate: true,
   // As large as the request in question.
   entrance: 'chat',

@@ -35,8 +35,9 @@ const keys = openOperation(
   tag: 'Keys',
   id: 'listReceiptKeys',
   endpoint: 'GET /v1/receipts/keys',
-  summary:
-    'Public keys that receipts are checked with, as a JSON Web Key Set: the one that signs, then older ones',
+  summary: 'Public keys of receipts',
+  description:
+    'The keys that receipts are checked with, as a JSON Web Key Set: the one that signs, then older ones.',
   answers: 'The keys.',
   missing: receiptsOff(),
   async run({ world }) {
@@ -59,7 +60,8 @@ const receipt = callerOperation(
   id: 'getOwnReceipt',
   endpoint: 'GET /v1/requests/{id}/receipt',
   params: { id: 'The id of the request, as its header `x-request-id` had it.' },
-  summary: 'The signed receipt of a request of this key that has ended, also of a stream',
+  summary: 'Receipt of a request',
+  description: 'Signed, of a request of this key that has ended, also of a stream.',
   missing: notOfKey('request', 'req_1'),
   async run({ world, key, params: { id = '' } }) {
     requireReceipts(world)
@@ -101,8 +103,9 @@ const proof = callerOperation(
   ...ownKey,
   id: 'getOwnProof',
   endpoint: 'GET /v1/me/proof',
-  summary:
-    'All charges of a month of this account, with a seal by which the statement of the month can be checked',
+  summary: 'Proof of a month',
+  description:
+    'All charges of a month of this account, with a seal by which the statement of the month can be checked.',
   query: Type.Object(
     {
       period: Type.String({

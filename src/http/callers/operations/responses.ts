@@ -82,7 +82,8 @@ const listInput = callerOperation(InputItemList)({
   ...ofResponse,
   id: 'listInputItems',
   endpoint: 'GET /v1/responses/{id}/input_items',
-  summary: 'The whole input of a response that was kept, with what it continued',
+  summary: 'Input of a kept response',
+  description: 'The whole input, with what it continued.',
   query: ItemPageQuery,
   answers: 'A page of items.',
   async run({ world, key: { account }, params: { id = '' } }, query) {

@@ -29,7 +29,8 @@ const messages = callerOperation(
   ...counted,
   ...pathsBelow('messages', '/count_tokens'),
   id: 'countTokens',
-  summary: 'How many tokens a messages request has, for nothing',
+  summary: 'Tokens of a messages request',
+  description: 'Counted for nothing.',
   body: Type.Object(
     { model: Type.String(), messages: Type.Array(Type.Unknown()) },
     { ...open, examples: [example] },
@@ -49,7 +50,8 @@ const responses = callerOperation(
   ...counted,
   ...pathsBelow('responses', '/input_tokens'),
   id: 'countInputTokens',
-  summary: 'How many input tokens a request of responses has, for nothing',
+  summary: 'Input tokens of a responses request',
+  description: 'Counted for nothing.',
   body: Type.Object(
     { model: Type.String(), input: Type.Unknown() },
     { ...open, examples: [{ model: 'a-chat-model', input: 'Hello!' }] },

@@ -42,9 +42,9 @@ const create = callerOperation(
   ...ofTokens,
   id: 'createToken',
   endpoint: 'POST /v1/tokens',
-  summary: 'Make a short token for a web page, with a limit of its own. Its secret is in this answer only',
+  summary: 'Make a token for a web page',
   description:
-    'It sends requests to models as this key does and reads their tasks, until it expires or its budget is spent. All limits of the key apply to it too.',
+    'A short token with a limit of its own. Its secret is in this answer only. It sends requests to models as this key does and reads their tasks, until it expires or its budget is spent. All limits of the key apply to it too.',
   entrance: 'code',
   isCounted: true,
   body: Type.Object(
@@ -99,7 +99,8 @@ const list = callerOperation(CursorPage(spenderView.schema))({
   ...ofTokens,
   id: 'listTokens',
   endpoint: 'GET /v1/tokens',
-  summary: 'Tokens of this key, newest first, for a day after they expire',
+  summary: 'Tokens of this key, newest first',
+  description: 'Each for a day after it expires.',
   query: Type.Object(
     {
       limit: limitParameter(100, 1_000),

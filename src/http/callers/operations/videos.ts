@@ -90,7 +90,8 @@ const remove = callerOperation(
   ...ofVideo,
   id: 'deleteVideo',
   endpoint: 'DELETE /v1/videos/{id}',
-  summary: 'Delete a video task with its kept results; what runs is stopped first, if its vendor can',
+  summary: 'Delete a video task',
+  description: 'With its kept results. What runs is stopped first, if its vendor can.',
   answers: 'It is deleted.',
   errors: ['running'],
   async run({ world, key, params: { id = '' }, request, listener }) {

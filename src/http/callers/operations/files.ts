@@ -44,6 +44,6 @@ const operationOf = <const Id extends string>(id: Id, method: 'GET' | 'HEAD', su
   })
 
 export const fileOperations = [
-  operationOf('getFile', 'GET', 'Kept result'),
+  operationOf('getFile', 'GET', 'A kept result by its signed address'),
   operationOf('headFile', 'HEAD', 'The same without its bytes'),
 ]

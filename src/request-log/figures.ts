@@ -1,10 +1,10 @@
 // Figures of requests by hour, and of calls by model and upstream: how many, how many failed, how long they took. Summed up as
-// requests end, so that a million of them are looked at as fast as ten. Each process keeps rows of its own, which it writes again
-// while their hour lasts. Lost with a crash is a minute at most; nothing here must be used for money.
+// requests end, so that a million of them are looked at as fast as ten. Nothing here must be used for money.
 
 import type { Db, Statement } from '../db/db'
 import { type CallOutcome, earlierCalls, isFailure, lastOutcome } from './calls'
 import type { Party } from './failure'
+import { HourlySums } from './hourly-sums'
 import { endedInError, type RequestLogRow } from './row'
 
 export interface RequestFigures {
@@ -29,9 +29,6 @@ export interface RequestFigures {
 const HOUR_MS = 3_600_000
 /** How long figures are kept, in milliseconds. */
 const KEEP_MS = 400 * 24 * HOUR_MS
-/** Models and upstreams that are counted separately within an hour; further ones are counted together. */
-const MOST_SERIES = 1_000
-const SAVED_AT_ONCE = 100
 
 /** Durations counted by their length: each bucket is a tenth longer than the one before, so a percentile is right to 5 %. */
 export class DurationCounts {
@@ -82,14 +79,12 @@ export class DurationCounts {
 
 /** Sums up the requests of one process. */
 export class FigureKeeper {
-  private readonly sums = new Map<string, RequestFigures>()
-  private readonly changed = new Set<RequestFigures>()
+  private readonly sums: HourlySums<RequestFigures>
 
-  constructor(
-    private readonly db: Db,
-    /** Names the process among all that have written. */
-    private readonly source: string,
-  ) {}
+  /** `source` names the process among all that have written. */
+  constructor(db: Db, source: string) {
+    this.sums = new HourlySums(db, (figures) => saveFigures(source, figures), noFigures)
+  }
 
   /** Counts ended requests. */
   readonly fold = (rows: readonly RequestLogRow[]): void => {
@@ -101,7 +96,7 @@ export class FigureKeeper {
       if (isFailed) {
         const failed = this.sumsOf(row, outcome && row)
         failed.failedBy[row.failedBy ?? 'gateway']++
-        this.changed.add(failed)
+        this.sums.noteChange(failed)
         continue
       }
       const last = this.sumsOf(row, outcome && row)
@@ -126,51 +121,33 @@ export class FigureKeeper {
   private count(sums: RequestFigures, requests: number, failed: number): void {
     sums.requests += requests
     sums.failed += failed
-    this.changed.add(sums)
+    this.sums.noteChange(sums)
   }
 
   /** Writes what has changed, and forgets hours that are over. Rejects with DatabaseUnavailable. */
-  async store(now: number): Promise<void> {
-    const changed = [...this.changed]
-    for (let from = 0; from < changed.length; from += SAVED_AT_ONCE) {
-      const some = changed.slice(from, from + SAVED_AT_ONCE)
-      const statements = some.map((figures) => saveFigures(this.source, figures))
-      for (const figures of some) this.changed.delete(figures)
-      await this.db.batch(statements).catch((error) => {
-        for (const figures of some) this.changed.add(figures)
-        throw error
-      })
-    }
-    for (const [name, figures] of this.sums) {
-      if (figures.hour < now - 2 * HOUR_MS && !this.changed.has(figures)) this.sums.delete(name)
-    }
+  store(now: number): Promise<void> {
+    return this.sums.store(now)
   }
 
   /** The sums of the hour in which a request ended, for a call or for no call. */
   private sumsOf(
-    { at, durationMs }: RequestLogRow,
+    row: RequestLogRow,
     call: Pick<RequestLogRow, 'model' | 'upstream'> | undefined,
   ): RequestFigures {
-    const [model, upstream] = [call?.model ?? '', call?.upstream ?? '']
-    const endedAt = Math.round(at + durationMs)
-    const isCrowded = this.sums.size >= MOST_SERIES
-    const hour = endedAt - (endedAt % HOUR_MS)
-    const found = this.sums.get(`${hour}\n${model}\n${upstream}`)
-    if (found) return found
-    const [own, vendor] = isCrowded ? ['', ''] : [model, upstream]
-    const name = isCrowded ? `${hour}\n` : `${hour}\n${model}\n${upstream}`
-    const sums = this.sums.get(name) ?? {
-      hour,
-      model: own,
-      upstream: vendor,
-      requests: 0,
-      failed: 0,
-      firstBytes: DurationCounts.none(),
-      durations: DurationCounts.none(),
-      failedBy: { vendor: 0, gateway: 0, caller: 0 },
-    }
-    this.sums.set(name, sums)
-    return sums
+    return this.sums.of(row, [call?.model ?? '', call?.upstream ?? ''])
+  }
+}
+
+function noFigures(hour: number, [model = '', upstream = '']: readonly string[]): RequestFigures {
+  return {
+    hour,
+    model,
+    upstream,
+    requests: 0,
+    failed: 0,
+    firstBytes: DurationCounts.none(),
+    durations: DurationCounts.none(),
+    failedBy: { vendor: 0, gateway: 0, caller: 0 },
   }
 }
 

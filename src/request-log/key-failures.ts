@@ -1,10 +1,10 @@
-// Failed requests by hour and key, and by whose fault they were. Summed up as requests end, as the figures of models are: each process
-// keeps rows of its own, which it writes again while their hour lasts. Lost with a crash is a minute at most; nothing here must be
-// used for money.
+// Failed requests by hour and key, and by whose fault they were. Summed up as requests end, as the figures of models are. Nothing
+// here must be used for money.
 
 import { Conditions } from '../db/conditions'
 import type { Db, Statement } from '../db/db'
 import type { Party } from './failure'
+import { HourlySums } from './hourly-sums'
 import { endedInError, type RequestLogRow } from './row'
 
 export interface KeyFailures {
@@ -16,59 +16,34 @@ export interface KeyFailures {
 }
 
 const HOUR_MS = 3_600_000
-/** Keys that are counted separately within an hour; those of further keys are counted together. */
-const MOST_KEYS = 1_000
-const SAVED_AT_ONCE = 100
 
 /** Sums up the failed requests of one process. */
 export class KeyFailureKeeper {
-  private readonly sums = new Map<string, KeyFailures>()
-  private readonly changed = new Set<KeyFailures>()
+  private readonly sums: HourlySums<KeyFailures>
 
-  constructor(
-    private readonly db: Db,
-    /** Names the process among all that have written. */
-    private readonly source: string,
-  ) {}
+  /** `source` names the process among all that have written. */
+  constructor(db: Db, source: string) {
+    this.sums = new HourlySums(db, (failures) => saveFailures(source, failures), noFailures)
+  }
 
   /** Counts ended requests. */
   readonly fold = (rows: readonly RequestLogRow[]): void => {
     for (const row of rows) {
       if (!endedInError(row.status, row.errorCode)) continue
-      const sums = this.sumsOf(row)
+      const sums = this.sums.of(row, [row.keyId ?? ''])
       sums.failedBy[row.failedBy ?? 'gateway']++
-      this.changed.add(sums)
+      this.sums.noteChange(sums)
     }
   }
 
   /** Writes what has changed, and forgets hours that are over. Rejects with DatabaseUnavailable. */
-  async store(now: number): Promise<void> {
-    const changed = [...this.changed]
-    for (let from = 0; from < changed.length; from += SAVED_AT_ONCE) {
-      const some = changed.slice(from, from + SAVED_AT_ONCE)
-      const statements = some.map((failures) => saveFailures(this.source, failures))
-      for (const failures of some) this.changed.delete(failures)
-      await this.db.batch(statements).catch((error) => {
-        for (const failures of some) this.changed.add(failures)
-        throw error
-      })
-    }
-    for (const [name, failures] of this.sums) {
-      if (failures.hour < now - 2 * HOUR_MS && !this.changed.has(failures)) this.sums.delete(name)
-    }
+  store(now: number): Promise<void> {
+    return this.sums.store(now)
   }
+}
 
-  private sumsOf({ at, durationMs, keyId }: RequestLogRow): KeyFailures {
-    const endedAt = Math.round(at + durationMs)
-    const hour = endedAt - (endedAt % HOUR_MS)
-    const found = this.sums.get(`${hour} ${keyId ?? ''}`)
-    if (found) return found
-    const own = this.sums.size >= MOST_KEYS ? '' : (keyId ?? '')
-    const name = `${hour} ${own}`
-    const sums = this.sums.get(name) ?? { hour, keyId: own, failedBy: { vendor: 0, gateway: 0, caller: 0 } }
-    this.sums.set(name, sums)
-    return sums
-  }
+function noFailures(hour: number, [keyId = '']: readonly string[]): KeyFailures {
+  return { hour, keyId, failedBy: { vendor: 0, gateway: 0, caller: 0 } }
 }
 
 function saveFailures(source: string, { hour, keyId, failedBy }: KeyFailures): Statement {

@@ -66,6 +66,19 @@ for (const database of databaseKinds) {
     await gateway.close()
   })
 
+  test(`series beyond the most and requests without a model share one row, and none is lost (${database})`, async () => {
+    const gateway = await startTestGateway({ database })
+    const { db } = gateway.server.world
+    const keeper = new FigureKeeper(db, 'run_one')
+    const refused = { status: 400, failedBy: 'caller', model: null, upstream: null, isSent: false } as const
+    keeper.fold([rowAt(START, 1, refused), rowAt(START, 1, refused)])
+    keeper.fold(Array.from({ length: 1_003 }, (_, index) => rowAt(START, 1, { model: `m${index}` })))
+    await keeper.store(START)
+    const figures = await figuresBetween(db, START, START + HOUR_MS)
+    expect(figures.reduce((sum, { requests }) => sum + requests, 0)).toBe(1_005)
+    await gateway.close()
+  })
+
   test(`D30: an answer that a task was taken is no first byte (${database})`, async () => {
     const gateway = await startTestGateway({ database })
     const { db } = gateway.server.world

@@ -30,7 +30,7 @@ const effects: readonly (readonly [setting: string, trait: string, effect: strin
   ['`max_tokens` of a chat completion', '`maxTokens`: `false`', 'sent as `max_completion_tokens`'],
   ['`thinking: { type: disabled }`', '`thinking`: `always`', 'the lowest effort of the model'],
   ['an effort together with `thinking: { type: disabled }`', '`offEfforts` without it', 'the next below'],
-  ['a budget of thinking', '`thinkingForms` without `budget`', 'the effort that it stands for'],
+  ['a budget of thinking', '`thinkingForms` without `budget`', 'the effort that corresponds to it'],
   ['an effort, or adaptive thinking', '`thinkingForms` with `budget` and without `adaptive`', 'a budget'],
   [
     'a forced call of a tool',

@@ -7,7 +7,7 @@ import type { Config } from './schema'
 export interface Change {
   /** The place of the setting: `models.fast.price.per_image`. */
   setting: string
-  /** The values as JSON; null if there is none, and where it is not shown. */
+  /** The values as JSON; null if the setting is absent or its value is not shown. */
   before: string | null
   after: string | null
   kind: 'added' | 'removed' | 'changed'

@@ -202,7 +202,7 @@ export class SignIn {
     return response
   }
 
-  /** Where the browser signs out of the identity provider that began the session; undefined if there is none, or it is away. */
+  /** The address at the identity provider where the browser signs out; undefined if no provider began the session, or it does not answer. */
   private async signOutAddress(
     request: Request,
     sessionId: string,

@@ -115,7 +115,7 @@ export interface Receipt {
   keyId: string
   /** Null while the request runs. */
   text: string | null
-  /** The price list that the charge was paid by, as it is hashed in the text; null if there is none. */
+  /** The price list of the charge, in the form that the text hashes; null if it was charged without one. */
   pricesJson: string | null
 }
 

@@ -31,7 +31,7 @@ export interface TableProps<Row> {
   keyOf(row: Row): string
   /** Says to screen readers which row a link opens, where its first cell is not a name. */
   rowName?(row: Row): string
-  /** The address that a row opens; absent if there is none. */
+  /** The address that a row opens. Absent: rows open nothing. */
   hrefOf?(row: Row): string
   /** The row that is open. */
   openKey?: string | null

@@ -59,10 +59,10 @@ export async function spendTotals(
   }
 }
 
-/** Days of which the spend is a rate. */
+/** Days over which the spend is averaged. */
 const RATE_DAYS = 7
 
-/** Nano-dollars that an account spent on each of the last days in UTC, of which today is the last. */
+/** Nano-dollars that an account spent on each of the last days in UTC, up to today. */
 export async function spendByDay(db: Db, account: string, now: number): Promise<number[]> {
   const today = now - (now % DAY_MS)
   const days = Array.from({ length: RATE_DAYS }, (_, day) => today - (RATE_DAYS - 1 - day) * DAY_MS)

@@ -69,7 +69,7 @@ const me = callerOperation(
       description: 'The balance of the account is low below this; null if its operator has set no limit.',
     }),
     account_spend_by_day_usd: list(dollars, {
-      description: 'Spend of the account on each of the last seven days in UTC, of which today is the last.',
+      description: 'Spend of the account on each of the last seven days in UTC, up to today.',
     }),
   }),
 )({

@@ -1,5 +1,6 @@
 // Finds rows in the pages of SQLite and of PostgreSQL. A search reads a slice of pages and lets other work run before the
 // next one, and a list ends where it has looked at enough: it must never hold the process up, however many rows there are.
+// Pages may be joined at any moment of a search: it reads the page that has a row now, and each row once.
 
 import type { Db, Row, Statement, Value } from '../db/db'
 import { isLists, jsonOfColumn } from '../db/json-column'
@@ -50,7 +51,7 @@ export async function listPages(
   filter: RequestFilter,
   { limit, after }: PageRequest,
 ): Promise<RequestPage> {
-  const end = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after)
+  let end = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after)
   if (!Number.isSafeInteger(end)) throw new UnknownCursor()
   const conditions = rowConditionsOf(filter, db.codec)
   const isWanted = (values: readonly Value[]) => conditions.every(({ isMet }) => isMet(values))
@@ -64,11 +65,13 @@ export async function listPages(
       return { rows: found, next: String(number + 1), looked: first - number }
     }
     if (!fits) continue
-    for (const row of rowsOf(db, await readPage(db, number), isWanted, turns)) {
-      if (Number(row.number) >= end) continue
+    const page = await pageWith(db, number)
+    for (const row of rowsOf(db, page, end, isWanted)) {
       if (found.length === limit) return { rows: found, next: String(found.at(-1)?.number), looked: null }
       found.push(row)
     }
+    turns.rows += page.values.length
+    end = Math.min(end, page.first)
     await turns.pause()
   }
   return { rows: found, next: null, looked: null }
@@ -94,14 +97,19 @@ export async function scanPages(
   { needsRows, add }: PageVisitor,
 ): Promise<boolean> {
   const turns = new Turns()
+  let end = Number.MAX_SAFE_INTEGER
   let numbers: number[] = []
   const read = async () => {
-    for (const page of await readPages(db, numbers, needsRows)) {
-      const rows = page.rows === null ? undefined : rowsOfPage(page)
-      const columns = rows ? columnsOf(rows) : readColumns(page.columns)
-      if (!columns) continue
+    const pages = await readPages(db, numbers, needsRows)
+    for (const number of numbers) {
+      const found = number < end ? pages.get(number) : undefined
+      const stored = found?.rows === null ? readColumns(found.columns) : undefined
+      const page = found ? pageOf(found) : await pageWith(db, number)
+      const rows = stored ? undefined : rowsBelow(page, end)
+      const columns = stored ?? columnsOf(rows ?? [])
       turns.rows += columns.rows
-      add(columns, rows)
+      end = Math.min(end, stored ? number - stored.rows + 1 : page.first)
+      if (columns.rows > 0) add(columns, rows)
     }
     numbers = []
     await turns.pause()
@@ -117,11 +125,12 @@ export async function scanPages(
 }
 
 /** Pages with their columns; with their rows if these are needed, or the page was stored by an older gateway. */
-async function readPages(db: Db, numbers: readonly number[], needsRows: boolean): Promise<Row[]> {
+async function readPages(db: Db, numbers: readonly number[], needsRows: boolean): Promise<Map<number, Row>> {
   const places = numbers.map((_, index) => `$${index + 1}`).join(', ')
   const rows = needsRows ? 'rows' : 'case when columns is null then rows end as rows'
-  const sql = `select number, columns, ${rows} from request_pages where number in (${places}) order by number desc`
-  return db.query({ sql, parameters: numbers })
+  const sql = `select number, columns, ${rows} from request_pages where number in (${places})`
+  const pages = await db.query({ sql, parameters: numbers })
+  return new Map(pages.map((page) => [page.number as number, page]))
 }
 
 /**
@@ -150,7 +159,7 @@ async function findInRange(
   for await (const { number, fits } of slices(db, range, condition, [beganBy, id])) {
     if (++pages > mostPages) return undefined
     if (!fits) continue
-    const row = rowsOf(db, await readPage(db, number)).find((each) => each.id === id)
+    const row = rowsOf(db, await pageWith(db, number)).find((each) => each.id === id)
     if (row) return row
   }
   return undefined
@@ -174,7 +183,7 @@ interface Head {
   fits: boolean
 }
 
-/** Pages from the newest on, by the numbers of their last rows: both ends count. */
+/** Pages by the numbers of their last rows, both ends included, and the page that has the row `to`. */
 interface Range {
   from: number
   to: number
@@ -186,12 +195,7 @@ const ALL: Range = { from: 0, to: Number.MAX_SAFE_INTEGER }
 async function* headsOf(db: Db, filter: RequestFilter, end: number): AsyncGenerator<Head> {
   const { since = 0, until } = filter
   const times = await rangeOf(db, since, until)
-  // The page with the last row that was shown may have further ones before it.
-  const [last] = await db.query({
-    sql: 'select min(number) as number from request_pages where number >= $1',
-    parameters: [end - 1],
-  })
-  const range = { from: times.from, to: Math.min(times.to, (last?.number as number | null) ?? times.to) }
+  const range = { from: times.from, to: Math.min(times.to, end - 1) }
   const parameters: Value[] = []
   const place = (value: Value) => `$${parameters.push(value)}`
   const conditions = termsOf(filter).map(
@@ -241,6 +245,7 @@ async function* slices(
     for (const { number, fits } of heads) yield { number: number as number, fits: fits === 1 }
     const next = heads.at(-1)?.number as number | undefined
     if (next === undefined || heads.length < SLICE_PAGES) return
+    // This may be a row of the last page, which is then read again: it has more rows if pages were joined.
     last = next - 1
     await nextTurn()
   }
@@ -249,16 +254,31 @@ async function* slices(
 function sliceOf(condition: string, parameters: readonly Value[], { from, to }: Range): Statement {
   const count = parameters.length
   return {
-    sql: `select number, case when ${condition} then 1 else 0 end as fits from request_pages where number >= $${count + 1} and number <= $${count + 2}
+    sql: `select number, case when ${condition} then 1 else 0 end as fits from request_pages
+      where number >= $${count + 1}
+        and number <= coalesce((select min(number) from request_pages where number >= $${count + 2}), $${count + 2})
       order by number desc limit ${SLICE_PAGES}`,
     parameters: [...parameters, from, to],
   }
 }
 
-async function readPage(db: Db, number: number): Promise<Row | undefined> {
-  const sql = 'select number, rows from request_pages where number = $1'
+interface Page {
+  /** The number of its first row. */
+  first: number
+  values: readonly (readonly Value[])[]
+}
+
+/** The page that has a row now. It is empty if the page was dropped. */
+async function pageWith(db: Db, number: number): Promise<Page> {
+  const sql = 'select number, rows from request_pages where number >= $1 order by number limit 1'
   const [page] = await db.query({ sql, parameters: [number] })
-  return page
+  return page ? pageOf(page) : { first: number, values: [] }
+}
+
+/** The rows of a page as they are stored; none of one that cannot be read. */
+function pageOf(page: Row): Page {
+  const values = jsonOfColumn<Value[][]>(page.rows, [], isLists) ?? []
+  return { first: Number(page.number) - values.length + 1, values }
 }
 
 /** The terms of a filter: one of each group must be in a page. */
@@ -278,26 +298,20 @@ export function metadataTerm({ name, value }: Metadata): string {
   return `metadata.${name}=${value}`
 }
 
-/** The rows of a page as they are stored; none of one that cannot be read. */
-function rowsOfPage(page: Row): Value[][] {
-  return jsonOfColumn<Value[][]>(page.rows, [], isLists) ?? []
+function rowsBelow({ first, values }: Page, end: number): Page['values'] {
+  return values.slice(0, Math.max(0, end - first))
 }
 
-/** The rows of a page, newest first, with their numbers: those that may be wanted by their values. */
+/** The rows of a page below a number, newest first, with their numbers: those that may be wanted by their values. */
 function rowsOf(
   { codec }: Db,
-  page: Row | undefined,
+  page: Page,
+  end = Number.MAX_SAFE_INTEGER,
   isWanted: (values: readonly Value[]) => boolean = () => true,
-  turns = new Turns(),
 ): LoggedRequest[] {
-  // Joined with others, or dropped, since its head was read.
-  if (!page) return []
-  const rows = rowsOfPage(page)
-  turns.rows += rows.length
-  const first = Number(page.number) - rows.length + 1
-  return rows
+  return rowsBelow(page, end)
     .flatMap((values, index) =>
-      isWanted(values) ? [{ number: first + index, ...loggedRequestOf(values, codec) }] : [],
+      isWanted(values) ? [{ number: page.first + index, ...loggedRequestOf(values, codec) }] : [],
     )
     .reverse()
 }

@@ -94,14 +94,32 @@ const filters: RequestFilter[] = [
   { keyId: "' or 1=1 --" },
 ]
 
-const openers: Record<string, () => Promise<RequestStore>> = {
-  SQLite: () => openPageFile(openSqlite(':memory:', { durable: false }), KEEP_MS),
-  PostgreSQL: async () => openPartitions(openAddress(await postgresUrl()), KEEP_MS, START),
+/** Opens an empty database, and the store of requests in one. */
+interface Opener {
+  database(): Promise<Db>
+  store(db: Db): Promise<RequestStore>
 }
 
-describe.each(Object.keys(openers))('%s', (name) => {
+const openers: [name: string, opener: Opener][] = [
+  [
+    'SQLite',
+    {
+      database: async () => openSqlite(':memory:', { durable: false }),
+      store: (db) => openPageFile(db, KEEP_MS),
+    },
+  ],
+  [
+    'PostgreSQL',
+    {
+      database: async () => openAddress(await postgresUrl()),
+      store: (db) => openPartitions(db, KEEP_MS, START),
+    },
+  ],
+]
+
+describe.each(openers)('%s', (_name, opener) => {
   test('answers every question as a list does, in pages of any size', async () => {
-    const store = await (openers[name] as () => Promise<RequestStore>)()
+    const store = await opener.store(await opener.database())
     for (let from = 0; from < rows.length; from += 37) await store.insert(rows.slice(from, from + 37))
     for (const filter of filters) {
       const wanted = rows
@@ -183,9 +201,9 @@ test('PostgreSQL has a partition for each day, and drops whole days', async () =
   await db.close()
 })
 
-describe.each(Object.keys(openers))('sums (%s)', (name) => {
+describe.each(openers)('sums (%s)', (_name, opener) => {
   test('are those of the rows that match, in all, over time, and by the values of each filter under all others', async () => {
-    const store = await (openers[name] as () => Promise<RequestStore>)()
+    const store = await opener.store(await opener.database())
     for (let from = 0; from < rows.length; from += 37) await store.insert(rows.slice(from, from + 37))
     const period = { since: START, until: START + 3 * DAY_MS }
     const meets = (filter: RequestFilter, row: RequestLogRow) =>
@@ -298,6 +316,51 @@ test('nodes that write and join pages in PostgreSQL at the same time lose and do
   const [pages] = await db.query({ sql: 'select count(*) as count from request_pages' })
   expect(pages?.count).toBeLessThan(10)
   await Promise.all(dbs.map((each) => each.close()))
+})
+
+test.each(openers)('%s: searches lose and double no row while pages are joined', async (_name, opener) => {
+  const few = rows.slice(0, 300)
+  const period = { since: START, until: START + 3 * DAY_MS }
+  const questions: [name: string, ask: (store: RequestStore) => Promise<unknown>][] = [
+    [
+      'list',
+      async (store) => (await store.list({}, { limit: 1_000 })).rows.map(({ number, id }) => [number, id]),
+    ],
+    [
+      'filter',
+      async (store) => (await store.list({ keyId: 'key_1' }, { limit: 1_000 })).rows.map(({ id }) => id),
+    ],
+    ['find', async (store) => (await store.find((few[100] as RequestLogRow).id))?.id],
+    ...[{}, { text: 'alice' }].map((filter): (typeof questions)[number] => [
+      `sums of ${JSON.stringify(filter)}`,
+      async (store) => {
+        const summing = new Summing({ ...filter, ...period }, clearCodec)
+        return summing.summary(await store.scan(period, summing))
+      },
+    ]),
+  ]
+  for (const [question, ask] of questions) {
+    let wanted: unknown
+    let queries = 0
+    for (let joinedAt = 0; joinedAt === 0 || joinedAt <= queries; joinedAt += 1 + Math.floor(queries / 8)) {
+      const db = await opener.database()
+      const store = await opener.store(db)
+      for (const row of few) await store.insert([row])
+      queries = 0
+      const joining: Db = {
+        ...db,
+        async query(statement) {
+          if (++queries === joinedAt) await store.trim(START)
+          return db.query(statement)
+        },
+      }
+      const found = await ask(await opener.store(joining))
+      wanted ??= found
+      expect({ question, joinedAt, found }).toEqual({ question, joinedAt, found: wanted })
+      await db.close()
+    }
+    expect(queries).toBeGreaterThan(1)
+  }
 })
 
 test('an id that nobody has is looked for where its time says, and not in all pages', async () => {

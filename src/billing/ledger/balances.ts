@@ -3,11 +3,12 @@
 import type { Db, Row } from '../../db/db'
 import { formatUsd } from '../../lib/money'
 
-export interface Balance {
-  account: string
-  balanceNano: number
-  heldNano: number
-  availableNano: number
+export type Balance = ReturnType<typeof balanceOfRow>
+
+export function balanceOfRow(row: Row) {
+  const balanceNano = row.balance as number
+  const heldNano = row.held as number
+  return { account: row.name as string, balanceNano, heldNano, availableNano: balanceNano - heldNano }
 }
 
 export async function balanceOf(db: Db, account: string): Promise<Balance | undefined> {
@@ -32,10 +33,4 @@ export function balanceJson(balance: Balance) {
 /** The book of an account. */
 export function bookOf(account: string): string {
   return `account:${account}`
-}
-
-function balanceOfRow(row: Row): Balance {
-  const balanceNano = row.balance as number
-  const heldNano = row.held as number
-  return { account: row.name as string, balanceNano, heldNano, availableNano: balanceNano - heldNano }
 }

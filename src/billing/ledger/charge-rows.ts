@@ -45,30 +45,37 @@ export class RowsHash {
 }
 
 /** A charge in words, with all that it shares with others, for whoever has nothing but its line in an archive. */
-export interface ArchivedCharge {
-  position: number
-  id: string
-  /** The number of all charges with the same account, key, model, operation and metadata. */
-  series: number
-  account: string
-  key_id: string
-  model: string
-  operation: string
-  /** The metadata that it was counted by, as a text; null for none. */
-  metadata: string | null
-  state: string
-  held: number
-  amount: number
-  shortfall: number
-  /** The cost at the vendor; null if it is not known. */
-  cost: number | null
-  /** The vendor's usage object and the price list, as texts. */
-  usage: string | null
-  usage_source: string | null
-  prices: string | null
-  ended_by: string
-  created_at: number
-  ended_at: number
+export type ArchivedCharge = ReturnType<typeof archivedCharge>
+
+export function archivedCharge(row: Row, references: ReferencedTexts) {
+  const series = references.series.get(row.series as number)
+  if (!series) throw new Error(`charge ${row.id} has no owner: series ${row.series} is missing`)
+  const shape = row.usage_shape === null ? null : references.usageShapes.get(row.usage_shape as number)
+  if (shape === undefined)
+    throw new Error(`charge ${row.id}: the form ${row.usage_shape} of its usage is missing`)
+  return {
+    position: row.position as number,
+    id: row.id as string,
+    /** The number of all charges with the same account, key, model, operation and metadata. */
+    series: row.series as number,
+    account: series.account,
+    key_id: series.keyId,
+    model: series.model,
+    operation: series.operation,
+    /** The metadata that it was counted by, as a text; null for none. */
+    metadata: references.metadata.get(series.metadataId ?? 0) ?? null,
+    ...describeCodes(row),
+    held: row.held as number,
+    amount: row.amount as number,
+    shortfall: row.shortfall as number,
+    /** The cost at the vendor; null if it is not known. */
+    cost: row.cost as number | null,
+    /** The vendor's usage object and the price list, as texts. */
+    usage: row.usage === null ? null : wholeUsageOf({ shape, figures: row.usage as string }),
+    prices: references.priceLists.get(row.price_list as number) ?? null,
+    created_at: row.created_at as number,
+    ended_at: row.ended_at as number,
+  }
 }
 
 /** Texts and names that charges refer to by numbers. */
@@ -104,32 +111,5 @@ export async function readReferences(db: Db): Promise<ReferencedTexts> {
     priceLists: await texts('price_lists', 'prices'),
     usageShapes: await texts('usage_shapes', 'shape'),
     metadata: await texts('usage_metadata', 'content'),
-  }
-}
-
-export function archivedCharge(row: Row, references: ReferencedTexts): ArchivedCharge {
-  const series = references.series.get(row.series as number)
-  if (!series) throw new Error(`charge ${row.id} has no owner: series ${row.series} is missing`)
-  const shape = row.usage_shape === null ? null : references.usageShapes.get(row.usage_shape as number)
-  if (shape === undefined)
-    throw new Error(`charge ${row.id}: the form ${row.usage_shape} of its usage is missing`)
-  return {
-    position: row.position as number,
-    id: row.id as string,
-    series: row.series as number,
-    account: series.account,
-    key_id: series.keyId,
-    model: series.model,
-    operation: series.operation,
-    metadata: references.metadata.get(series.metadataId ?? 0) ?? null,
-    ...describeCodes(row),
-    held: row.held as number,
-    amount: row.amount as number,
-    shortfall: row.shortfall as number,
-    cost: row.cost as number | null,
-    usage: row.usage === null ? null : wholeUsageOf({ shape, figures: row.usage as string }),
-    prices: references.priceLists.get(row.price_list as number) ?? null,
-    created_at: row.created_at as number,
-    ended_at: row.ended_at as number,
   }
 }

@@ -10,14 +10,21 @@ import { bookOf } from './balances'
 export const TRANSFER_KINDS = ['payment', 'code', 'credit', 'adjust', 'allowance', 'allowance_end'] as const
 export type TransferKind = (typeof TRANSFER_KINDS)[number]
 
-export interface ListedTransfer {
-  id: string
-  at: number
-  account: string
-  kind: string
-  /** Signed, as the account sees it. */
-  amountNano: number
-  note: string | null
+export type ListedTransfer = ReturnType<typeof transferOfRow>
+
+function transferOfRow(row: Row) {
+  const isIncoming = row.from_book === 'funding'
+  const book = (isIncoming ? row.to_book : row.from_book) as string
+  const amountNano = row.amount as number
+  return {
+    id: row.id as string,
+    at: row.at as number,
+    account: book.slice(bookOf('').length),
+    kind: row.kind as string,
+    /** Signed, as the account sees it. */
+    amountNano: isIncoming ? amountNano : -amountNano,
+    note: row.note as string | null,
+  }
 }
 
 export interface TransferFilter {
@@ -100,20 +107,6 @@ function conditionsOf(
   if (kind !== undefined) texts.push(`kind = ${conditions.place(kind)}`)
   if (account !== undefined) texts.push(`${other} = ${conditions.place(bookOf(account))}`)
   return texts
-}
-
-function transferOfRow(row: Row): ListedTransfer {
-  const isIncoming = row.from_book === 'funding'
-  const book = (isIncoming ? row.to_book : row.from_book) as string
-  const amountNano = row.amount as number
-  return {
-    id: row.id as string,
-    at: row.at as number,
-    account: book.slice(bookOf('').length),
-    kind: row.kind as string,
-    amountNano: isIncoming ? amountNano : -amountNano,
-    note: row.note as string | null,
-  }
 }
 
 export function transferJson({ id, at, account, kind, amountNano, note }: ListedTransfer) {

@@ -10,13 +10,17 @@ import { FIGURES } from '../reports/usage-figures'
 import type { Closing, ClosingEntry } from './closings'
 
 /** A position up to which charges were verified, and the lifetime sums that the next verification continues from. */
-export interface Checkpoint {
-  position: number
-  at: number
-  /** Hash of the charges since the checkpoint before. */
-  hash: string
-  sums: Sums
-  signature: string
+export type Checkpoint = ReturnType<typeof checkpointOfRow>
+
+function checkpointOfRow(row: Row) {
+  return {
+    position: row.position as number,
+    at: row.at as number,
+    /** Hash of the charges since the checkpoint before. */
+    hash: row.hash as string,
+    sums: JSON.parse(row.sums as string) as Sums,
+    signature: row.signature as string,
+  }
 }
 
 export interface Sums {
@@ -46,13 +50,7 @@ export function makeSigningKey(randomBytes: (count: number) => Uint8Array): stri
 
 /** All checkpoints, oldest first. */
 export async function checkpointsOf(db: Db): Promise<Checkpoint[]> {
-  return (await db.query({ sql: 'select * from checkpoints order by position' })).map((row) => ({
-    position: row.position as number,
-    at: row.at as number,
-    hash: row.hash as string,
-    sums: JSON.parse(row.sums as string) as Sums,
-    signature: row.signature as string,
-  }))
+  return (await db.query({ sql: 'select * from checkpoints order by position' })).map(checkpointOfRow)
 }
 
 /** Whether each closing, and then each checkpoint, was signed with the key, after the one before it. */

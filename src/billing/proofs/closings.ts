@@ -6,22 +6,26 @@ import type { Db, Row } from '../../db/db'
 import { FIGURES } from '../reports/usage-figures'
 
 /** Charges that were closed together, as the books keep them. */
-export interface Closing {
-  /** The position of the last charge in it. It begins behind that of the closing before it. */
-  position: number
-  /** The month in UTC, such as `2026-10`, with what came late of earlier ones. */
-  month: string
-  /** The end of the month, in milliseconds since 1970: all charges in it ended before. */
-  endedBefore: number
-  at: number
-  charges: number
-  /** Hash of the rows as they were in the database. */
-  hash: string
-  entriesHash: string
-  /** The name of the file that has the charges. */
-  archive: string
-  archiveBytes: number
-  signature: string
+export type Closing = ReturnType<typeof closingOfRow>
+
+function closingOfRow(row: Row) {
+  return {
+    /** The position of the last charge in it. It begins behind that of the closing before it. */
+    position: row.position as number,
+    /** The month in UTC, such as `2026-10`, with what came late of earlier ones. */
+    month: row.month as string,
+    /** The end of the month, in milliseconds since 1970: all charges in it ended before. */
+    endedBefore: row.ended_before as number,
+    at: row.at as number,
+    charges: row.charges as number,
+    /** Hash of the rows as they were in the database. */
+    hash: row.hash as string,
+    entriesHash: row.entries_hash as string,
+    /** The name of the file that has the charges. */
+    archive: row.archive as string,
+    archiveBytes: row.archive_bytes as number,
+    signature: row.signature as string,
+  }
 }
 
 /** Sums of closed charges of one series, named as the columns are. */
@@ -42,18 +46,7 @@ export async function closedPart(db: Db): Promise<ClosedPart> {
 
 /** All closings, oldest first. */
 export async function closingsOf(db: Db): Promise<Closing[]> {
-  return (await db.query({ sql: 'select * from closings order by position' })).map((row) => ({
-    position: row.position as number,
-    month: row.month as string,
-    endedBefore: row.ended_before as number,
-    at: row.at as number,
-    charges: row.charges as number,
-    hash: row.hash as string,
-    entriesHash: row.entries_hash as string,
-    archive: row.archive as string,
-    archiveBytes: row.archive_bytes as number,
-    signature: row.signature as string,
-  }))
+  return (await db.query({ sql: 'select * from closings order by position' })).map(closingOfRow)
 }
 
 /** The closing that has the charges of a time; undefined if they are not closed. */

@@ -53,14 +53,18 @@ export interface StatementContent {
   closing_usd: string
 }
 
-export interface IssuedStatement {
-  number: number
-  account: string
-  month: string
-  issuedAt: number
-  content: StatementContent
-  /** SHA-256 of the number, the hash of the statement before it, and the content as it is stored. */
-  hash: string
+export type IssuedStatement = ReturnType<typeof statementOfRow>
+
+function statementOfRow(row: Row) {
+  return {
+    number: row.number as number,
+    account: row.account as string,
+    month: row.month as string,
+    issuedAt: row.issued_at as number,
+    content: JSON.parse(row.content as string) as StatementContent,
+    /** SHA-256 of the number, the hash of the statement before it, and the content as it is stored. */
+    hash: row.hash as string,
+  }
 }
 
 /** The beginning and the end of a month such as `2026-10`, in milliseconds since 1970; undefined for other text. */
@@ -348,17 +352,6 @@ export async function findStatement(
         },
   )
   return row && statementOfRow(row)
-}
-
-function statementOfRow(row: Row): IssuedStatement {
-  return {
-    number: row.number as number,
-    account: row.account as string,
-    month: row.month as string,
-    issuedAt: row.issued_at as number,
-    content: JSON.parse(row.content as string) as StatementContent,
-    hash: row.hash as string,
-  }
 }
 
 /** Statements that are checked in one look. */

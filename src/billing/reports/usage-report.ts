@@ -25,27 +25,31 @@ export function usageDimensionOf(text: string): UsageDimension | undefined {
   return usageDimensions.find((each) => each === text)
 }
 
-export interface Usage {
-  /** The key's name, the account, the spender's id, the model or the operation; the beginning of a day or an hour in milliseconds. */
-  name: string
-  /** The name in a second dimension; absent if usage is summed by one. */
-  second?: string
-  requests: number
-  /** Charges that have not ended. */
-  running: number
-  /** Charges that cost nothing: refused by the vendor, failed, or cut before any output. */
-  released: number
-  /** Charges paid by a count of the text, because the vendor gave no figures. */
-  counted: number
-  /** Charges paid by an estimate, because not even the text was complete. */
-  estimated: number
-  amountNano: number
-  /** Prices that the accounts could not cover: the operator's loss, in nano-dollars. */
-  shortfallNano: number
-  /** The sum that vendors ask, as far as their prices are known. For operators only. */
-  costNano: number
-  /** The part of `amountNano` that was paid for requests whose cost is known: less the cost, it is the margin. */
-  costedNano: number
+export type Usage = ReturnType<typeof usageOfRow>
+
+function usageOfRow(row: Row) {
+  return {
+    /** The key's name, the account, the spender's id, the model or the operation; the beginning of a day or an hour in milliseconds. */
+    name: String(row.used_by),
+    /** The name in a second dimension; absent if usage is summed by one. */
+    ...(row.then_by !== null && { second: String(row.then_by) }),
+    requests: row.requests as number,
+    /** Charges that have not ended. */
+    running: row.running as number,
+    /** Charges that cost nothing: refused by the vendor, failed, or cut before any output. */
+    released: row.released as number,
+    /** Charges paid by a count of the text, because the vendor gave no figures. */
+    counted: row.counted as number,
+    /** Charges paid by an estimate, because not even the text was complete. */
+    estimated: row.estimated as number,
+    amountNano: row.amount as number,
+    /** Prices that the accounts could not cover: the operator's loss, in nano-dollars. */
+    shortfallNano: row.shortfall as number,
+    /** The sum that vendors ask, as far as their prices are known. For operators only. */
+    costNano: row.cost as number,
+    /** The part of `amountNano` that was paid for requests whose cost is known: less the cost, it is the margin. */
+    costedNano: row.costed as number,
+  }
 }
 
 /** A time from which on and before which requests count, in milliseconds since 1970. */
@@ -323,27 +327,32 @@ export async function costsBetween(
 }
 
 /** A charge as people look at it. */
-export interface ChargeView {
-  id: string
-  account: string
-  keyId: string
-  model: string
-  operation: string
-  state: 'held' | 'settled' | 'released'
-  heldNano: number
-  amountNano: number
-  shortfallNano: number
-  /** The vendor's price, for operators only; null if it is not known. */
-  costNano: number | null
-  /** The metadata that it is counted by, as JSON; null for none. */
-  metadata: string | null
-  /** The price list that applied, and the vendor's usage, both as JSON. */
-  pricesJson: string | null
-  usageJson: string | null
-  usageSource: string | null
-  endedBy: string | null
-  createdAt: number
-  endedAt: number | null
+export type ChargeView = ReturnType<typeof chargeViewOf>
+
+/** `metadata` has the sets of metadata by their ids. */
+function chargeViewOf(row: Row, metadata: ReadonlyMap<number, string>) {
+  return {
+    /** The metadata that it is counted by, as JSON; null for none. */
+    metadata: metadata.get(row.metadata_id as number) ?? null,
+    id: row.id as string,
+    account: row.account as string,
+    keyId: row.key_id as string,
+    model: row.model as string,
+    operation: row.operation as string,
+    state: row.state as 'held' | 'settled' | 'released',
+    heldNano: row.held as number,
+    amountNano: row.amount as number,
+    shortfallNano: row.shortfall as number,
+    /** The vendor's price, for operators only; null if it is not known. */
+    costNano: (row.cost ?? null) as number | null,
+    /** The price list that applied, and the vendor's usage, both as JSON. */
+    pricesJson: row.prices as string | null,
+    usageJson: withWholeUsage(row).usage as string | null,
+    usageSource: row.usage_source as string | null,
+    endedBy: row.ended_by as string | null,
+    createdAt: row.created_at as number,
+    endedAt: row.ended_at as number | null,
+  }
 }
 
 /** Hours after its begin until which the charges of a request are looked for, one after another. */
@@ -391,25 +400,7 @@ export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
     const [found] = await db.query({ sql, parameters: [set] })
     if (found) metadata.set(set, found.content as string)
   }
-  return rows.map((row) => ({
-    metadata: metadata.get(row.metadata_id as number) ?? null,
-    id: row.id as string,
-    account: row.account as string,
-    keyId: row.key_id as string,
-    model: row.model as string,
-    operation: row.operation as string,
-    state: row.state as ChargeView['state'],
-    heldNano: row.held as number,
-    amountNano: row.amount as number,
-    shortfallNano: row.shortfall as number,
-    costNano: (row.cost ?? null) as number | null,
-    pricesJson: row.prices as string | null,
-    usageJson: withWholeUsage(row).usage as string | null,
-    usageSource: row.usage_source as string | null,
-    endedBy: row.ended_by as string | null,
-    createdAt: row.created_at as number,
-    endedAt: row.ended_at as number | null,
-  }))
+  return rows.map((row) => chargeViewOf(row, metadata))
 }
 
 /** The highest position of charges in the totals that have ended before the hour of a time. */
@@ -439,20 +430,4 @@ export async function budgetUsedNano(db: Db, key: KeyLimits, now: number): Promi
     parameters: [key.id, periodOf(key, now).name],
   })
   return (rows[0]?.committed as number | undefined) ?? 0
-}
-
-function usageOfRow(row: Row): Usage {
-  return {
-    name: String(row.used_by),
-    ...(row.then_by !== null && { second: String(row.then_by) }),
-    requests: row.requests as number,
-    running: row.running as number,
-    released: row.released as number,
-    counted: row.counted as number,
-    estimated: row.estimated as number,
-    amountNano: row.amount as number,
-    shortfallNano: row.shortfall as number,
-    costNano: row.cost as number,
-    costedNano: row.costed as number,
-  }
 }

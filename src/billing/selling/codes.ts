@@ -9,18 +9,22 @@ import { conflict, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import { addCredit } from '../ledger/ledger'
 
-export interface Code {
-  id: string
-  /** The last characters of the code, for people to recognise it. */
-  hint: string
-  amountNano: number
-  note: string | null
-  createdAt: number
-  expiresAt: number | null
-  revokedAt: number | null
-  redeemedAt: number | null
-  /** The account that redeemed it. */
-  redeemedBy: string | null
+export type Code = ReturnType<typeof codeOfRow>
+
+function codeOfRow(row: Row) {
+  return {
+    id: row.id as string,
+    /** The last characters of the code, for people to recognise it. */
+    hint: row.hint as string,
+    amountNano: row.amount as number,
+    note: row.note as string | null,
+    createdAt: row.created_at as number,
+    expiresAt: row.expires_at as number | null,
+    revokedAt: row.revoked_at as number | null,
+    redeemedAt: row.redeemed_at as number | null,
+    /** The account that redeemed it. */
+    redeemedBy: row.redeemed_by as string | null,
+  }
 }
 
 export const CODE_STATES = ['open', 'redeemed', 'revoked', 'expired'] as const
@@ -254,20 +258,6 @@ export async function redeemCode(
   ])
   const after = (await findCode(db, id)) ?? code
   return isCredited ? { redeemed: after } : { refusedBy: statusOfCode(after, now), code: after }
-}
-
-function codeOfRow(row: Row): Code {
-  return {
-    id: row.id as string,
-    hint: row.hint as string,
-    amountNano: row.amount as number,
-    note: row.note as string | null,
-    createdAt: row.created_at as number,
-    expiresAt: row.expires_at as number | null,
-    revokedAt: row.revoked_at as number | null,
-    redeemedAt: row.redeemed_at as number | null,
-    redeemedBy: row.redeemed_by as string | null,
-  }
 }
 
 function codeChecksum(digits: string): string {

@@ -1,7 +1,7 @@
 // Accounts besides their money: what they are called, what is noted of them, and whether they are open. The name of an
 // account is in the ledger and must never change; its display name may.
 
-import { type Balance, balanceJson } from '../billing/ledger/balances'
+import { balanceJson, balanceOfRow } from '../billing/ledger/balances'
 import type { Config } from '../config/schema'
 import type { Budget } from '../contract/budgets'
 import { Conditions } from '../db/conditions'
@@ -11,18 +11,23 @@ import { conflict, invalidRequest, notFound } from '../lib/errors'
 import { formatUsd, parseUsd } from '../lib/money'
 import { endSessionsOfAccount } from './sessions'
 
-export interface Account extends Balance {
-  /** Shown to people in place of the name; null for the name. */
-  displayName: string | null
-  /** For operators only. */
-  note: string | null
-  frozenAt: number | null
-  closedAt: number | null
-  /** The name of its plan; null without one. */
-  plan: string | null
-  /** The budget of its own; null for that of its plan, if any. */
-  budget: Budget | null
-  createdAt: number
+export type Account = ReturnType<typeof accountOfRow>
+
+function accountOfRow(row: Row) {
+  return {
+    ...balanceOfRow(row),
+    /** Shown to people in place of the name; null for the name. */
+    displayName: row.display_name as string | null,
+    /** For operators only. */
+    note: row.note as string | null,
+    frozenAt: row.frozen_at as number | null,
+    closedAt: row.closed_at as number | null,
+    /** The name of its plan; null without one. */
+    plan: row.plan as string | null,
+    /** The budget of its own; null for that of its plan, if any. */
+    budget: accountBudgetOfRow(row),
+    createdAt: row.created_at as number,
+  }
 }
 
 export const MAX_DISPLAY_NAME_LENGTH = 200
@@ -220,7 +225,11 @@ export async function closeUnused(db: Db, { account }: Pick<Account, 'account'>,
   )
 }
 
-export function accountStatusOf({ frozenAt, closedAt }: Account): 'open' | 'frozen' | 'closed' {
+/** A frozen account is refused until it is open again, a closed one permanently. */
+export function accountStatusOf({
+  frozenAt,
+  closedAt,
+}: Pick<Account, 'frozenAt' | 'closedAt'>): 'open' | 'frozen' | 'closed' {
   if (closedAt !== null) return 'closed'
   return frozenAt === null ? 'open' : 'frozen'
 }
@@ -246,23 +255,5 @@ export function accountBudgetOfRow(row: Row): Budget | null {
   return {
     amountNano: row.account_budget as number,
     period: row.account_budget_period as Budget['period'],
-  }
-}
-
-function accountOfRow(row: Row): Account {
-  const balanceNano = row.balance as number
-  const heldNano = row.held as number
-  return {
-    account: row.name as string,
-    balanceNano,
-    heldNano,
-    availableNano: balanceNano - heldNano,
-    displayName: row.display_name as string | null,
-    note: row.note as string | null,
-    frozenAt: row.frozen_at as number | null,
-    closedAt: row.closed_at as number | null,
-    plan: row.plan as string | null,
-    budget: accountBudgetOfRow(row),
-    createdAt: row.created_at as number,
   }
 }

@@ -2,7 +2,6 @@
 // made. A key must never be looked up or compared by a part of its secret.
 
 import { openAccount } from '../billing/ledger/ledger'
-import type { KeyLimits } from '../billing/ledger/limits'
 import type { Plan } from '../config/models/plans'
 import type { CacheRule } from '../config/models/response-cache'
 import type { BudgetPeriod } from '../contract/budgets'
@@ -11,40 +10,52 @@ import { apply, type Db, type Row, type Statement, tryApply, type Value } from '
 import { jsonOfColumn, listOfColumn, listText } from '../db/json-column'
 import { asObject, isObject } from '../lib/objects'
 import { webhookSecretPlace } from '../webhooks/secrets'
-import { accountBudgetOfRow } from './accounts'
+import { accountBudgetOfRow, accountStatusOf } from './accounts'
 import { endSessionsOf, followSecret, type SessionToken } from './sessions'
-import { type SpenderRule, UNREADABLE_RULE } from './spender-rule'
+import { UNREADABLE_RULE } from './spender-rule'
 import { revokeTokensOf, type Spender } from './spenders'
 
-export interface Key extends KeyLimits {
-  name: string
-  account: string
-  /** The first and last characters of the secret, for people to recognise it. */
-  hint: string
-  /** Ids of the models that the key may use; null means all. */
-  models: string[] | null
-  /** Networks (CIDR) that the key may be used from; null means anywhere. */
-  addresses: string[] | null
-  /** How its requests name their spenders; null if they name none. */
-  spenders: SpenderRule | null
-  /** How its answers are cached, whatever its plan and the model say; false for not at all, null if they decide. */
-  cache: CacheRule | null
-  expiresAt: number | null
-  revokedAt: number | null
-  /** Since when it is refused until it is resumed. */
-  pausedAt: number | null
-  accountState: AccountState
-  /** The name of the account's plan; null without one. */
-  planName: string | null
+export interface Key extends ReturnType<typeof keyOfRow> {
   /** The plan as it is in force: only of a key that makes a request. Null without one, undefined if it is not configured. */
   plan?: Plan | null | undefined
-  createdAt: number
   /** The token that acts for it, or whom a request names; absent for its holder. */
   spender?: Spender | null
 }
 
-/** A frozen account is refused until it is open again, a closed one permanently. */
-type AccountState = 'open' | 'frozen' | 'closed'
+function keyOfRow(row: Row) {
+  return {
+    id: row.id as string,
+    name: row.name as string,
+    account: row.account as string,
+    /** The first and last characters of the secret, for people to recognise it. */
+    hint: row.hint as string,
+    /** Ids of the models that the key may use; null means all. */
+    models: listOfColumn(row.models),
+    /** Networks (CIDR) that the key may be used from; null means anywhere. */
+    addresses: listOfColumn(row.addresses),
+    requestsPerMinute: row.requests_per_minute as number | null,
+    tokensPerMinute: row.tokens_per_minute as number | null,
+    concurrency: row.concurrency as number | null,
+    budgetNano: row.budget as number | null,
+    budgetPeriod: row.budget_period as BudgetPeriod | null,
+    /** How its requests name their spenders; null if they name none. */
+    spenders: jsonOfColumn(row.spenders, UNREADABLE_RULE, (rule) => Array.isArray(asObject(rule).from)),
+    /** How its answers are cached, whatever its plan and the model say; false for not at all, null if they decide. */
+    cache: jsonOfColumn<CacheRule>(row.cache, false, (rule) => rule === false || isObject(rule)),
+    expiresAt: row.expires_at as number | null,
+    revokedAt: row.revoked_at as number | null,
+    /** Since when it is refused until it is resumed. */
+    pausedAt: row.paused_at as number | null,
+    accountState: accountStatusOf({
+      frozenAt: row.frozen_at as number | null,
+      closedAt: row.closed_at as number | null,
+    }),
+    /** The name of the account's plan; null without one. */
+    planName: row.plan as string | null,
+    accountBudget: accountBudgetOfRow(row),
+    createdAt: row.created_at as number,
+  }
+}
 
 /** The settings that an operator can set on a key. */
 export type KeySettings = Pick<
@@ -346,31 +357,6 @@ function settingValues(settings: KeySettings): Value[] {
 
 export function hintOf(secret: string): string {
   return `${secret.slice(0, 6)}…${secret.slice(-4)}`
-}
-
-function keyOfRow(row: Row): Key {
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    account: row.account as string,
-    hint: row.hint as string,
-    models: listOfColumn(row.models),
-    addresses: listOfColumn(row.addresses),
-    requestsPerMinute: row.requests_per_minute as number | null,
-    tokensPerMinute: row.tokens_per_minute as number | null,
-    concurrency: row.concurrency as number | null,
-    budgetNano: row.budget as number | null,
-    budgetPeriod: row.budget_period as BudgetPeriod | null,
-    spenders: jsonOfColumn(row.spenders, UNREADABLE_RULE, (rule) => Array.isArray(asObject(rule).from)),
-    cache: jsonOfColumn<CacheRule>(row.cache, false, (rule) => rule === false || isObject(rule)),
-    expiresAt: row.expires_at as number | null,
-    revokedAt: row.revoked_at as number | null,
-    pausedAt: row.paused_at as number | null,
-    accountState: row.closed_at !== null ? 'closed' : row.frozen_at !== null ? 'frozen' : 'open',
-    planName: row.plan as string | null,
-    accountBudget: accountBudgetOfRow(row),
-    createdAt: row.created_at as number,
-  }
 }
 
 function checksum(digits: string): string {

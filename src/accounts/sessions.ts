@@ -12,21 +12,27 @@ export interface SessionOwner {
   subject: string
 }
 
-export interface Session extends SessionOwner {
-  id: string
-  /** Without use it ends this long after its last use, in milliseconds. */
-  idleMs: number
-  createdAt: number
-  usedAt: number
-  /** When it ends unless it is used. */
-  expiresAt: number
-  /** When it ends however much it is used. */
-  endsAt: number
-  revokedAt: number | null
-  clientAddress: string | null
-  userAgent: string | null
-  /** Whether its owner may still sign in, with the secret of its beginning. */
-  isOwned: boolean
+export type Session = ReturnType<typeof sessionOfRow>
+
+function sessionOfRow(row: Row) {
+  return {
+    id: row.id as string,
+    kind: row.kind as SessionKind,
+    subject: row.subject as string,
+    /** Without use it ends this long after its last use, in milliseconds. */
+    idleMs: row.idle_ms as number,
+    createdAt: row.created_at as number,
+    usedAt: row.used_at as number,
+    /** When it ends unless it is used. */
+    expiresAt: row.expires_at as number,
+    /** When it ends however much it is used. */
+    endsAt: row.ends_at as number,
+    revokedAt: row.revoked_at as number | null,
+    clientAddress: row.client_address as string | null,
+    userAgent: row.user_agent as string | null,
+    /** Whether its owner may still sign in, with the secret of its beginning. */
+    isOwned: row.is_owned === 1,
+  }
 }
 
 /** The token of a session in place of an Authorization header, which no header can be taken for. */
@@ -314,21 +320,4 @@ export function forgetSessions(now: number): Statement[] {
     { sql: 'delete from console_sessions where expires_at < $1', parameters: [now - REMEMBERED_MS] },
     { sql: 'delete from console_links where expires_at < $1', parameters: [now] },
   ]
-}
-
-function sessionOfRow(row: Row): Session {
-  return {
-    id: row.id as string,
-    kind: row.kind as SessionKind,
-    subject: row.subject as string,
-    idleMs: row.idle_ms as number,
-    createdAt: row.created_at as number,
-    usedAt: row.used_at as number,
-    expiresAt: row.expires_at as number,
-    endsAt: row.ends_at as number,
-    revokedAt: row.revoked_at as number | null,
-    clientAddress: row.client_address as string | null,
-    userAgent: row.user_agent as string | null,
-    isOwned: row.is_owned === 1,
-  }
 }

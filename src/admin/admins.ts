@@ -12,17 +12,21 @@ import { isoTime } from '../db/iso-time'
 import { listOfColumn, listText } from '../db/json-column'
 import { conflict, GatewayError, invalidRequest, notFound } from '../lib/errors'
 
-export interface Admin {
-  id: string
-  name: string
-  role: Role
-  /** The first and last characters of the token, for people to recognise it. */
-  hint: string
-  /** Networks (CIDR) that the token may be used from; null means anywhere. */
-  addresses: string[] | null
-  expiresAt: number | null
-  revokedAt: number | null
-  createdAt: number
+export type Admin = ReturnType<typeof adminOfRow>
+
+function adminOfRow(row: Row) {
+  return {
+    id: row.id as string,
+    name: row.name as string,
+    role: row.role as Role,
+    /** The first and last characters of the token, for people to recognise it. */
+    hint: row.hint as string,
+    /** Networks (CIDR) that the token may be used from; null means anywhere. */
+    addresses: listOfColumn(row.addresses),
+    expiresAt: row.expires_at as number | null,
+    revokedAt: row.revoked_at as number | null,
+    createdAt: row.created_at as number,
+  }
 }
 
 /** Who acts, in the audit trail, with a link of `gateway console`. No admin has a name with a space. */
@@ -190,19 +194,6 @@ export function adminJson(admin: Admin, now: number) {
     expires_at: isoTime(admin.expiresAt),
     revoked_at: isoTime(admin.revokedAt),
     created_at: isoTime(admin.createdAt),
-  }
-}
-
-function adminOfRow(row: Row): Admin {
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    role: row.role as Role,
-    hint: row.hint as string,
-    addresses: listOfColumn(row.addresses),
-    expiresAt: row.expires_at as number | null,
-    revokedAt: row.revoked_at as number | null,
-    createdAt: row.created_at as number,
   }
 }
 

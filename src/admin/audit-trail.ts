@@ -22,16 +22,21 @@ export interface RecordedChange {
   after?: object | null
 }
 
-interface AuditEntry {
-  id: string
-  at: number
-  actor: string
-  action: string
-  target: string
-  before: unknown
-  after: unknown
-  requestId: string | null
-  clientAddress: string | null
+type AuditEntry = ReturnType<typeof entryOfRow>
+
+function entryOfRow(row: Row) {
+  const parsed = (text: Value | undefined) => jsonOfColumn<object | null>(text, null)
+  return {
+    id: row.id as string,
+    at: row.at as number,
+    actor: row.actor as string,
+    action: row.action as string,
+    target: row.target as string,
+    before: parsed(row.before),
+    after: parsed(row.after),
+    requestId: row.request_id as string | null,
+    clientAddress: row.client_address as string | null,
+  }
 }
 
 interface TrailWorld {
@@ -122,20 +127,5 @@ export function auditJson(entry: AuditEntry) {
     after: entry.after,
     request_id: entry.requestId,
     client_address: entry.clientAddress,
-  }
-}
-
-function entryOfRow(row: Row): AuditEntry {
-  const parsed = (text: Value | undefined) => jsonOfColumn<object | null>(text, null)
-  return {
-    id: row.id as string,
-    at: row.at as number,
-    actor: row.actor as string,
-    action: row.action as string,
-    target: row.target as string,
-    before: parsed(row.before),
-    after: parsed(row.after),
-    requestId: row.request_id as string | null,
-    clientAddress: row.client_address as string | null,
   }
 }

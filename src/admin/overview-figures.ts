@@ -189,13 +189,17 @@ async function spentSince(db: Db, since: number, until: number): Promise<Readonl
 }
 
 /** A budget that is full, of a key or of an account, with the key's or the account's name. */
-export interface FullBudget {
-  name: string
-  /** The plan that the budget is of; null if it is the account's or the key's own. */
-  plan: string | null
-  period: string
-  committedNano: number
-  budgetNano: number
+export type FullBudget = ReturnType<typeof fullBudgetOfRow>
+
+function fullBudgetOfRow(row: Row) {
+  return {
+    name: row.name as string,
+    /** The plan that the budget is of; null if it is the account's or the key's own. */
+    plan: (row.plan ?? null) as string | null,
+    period: row.budget_period as string,
+    committedNano: row.committed as number,
+    budgetNano: row.budget as number,
+  }
 }
 
 /** From when on a budget wants attention, in percent. */
@@ -240,13 +244,7 @@ async function fullestOf(db: Db, { sql, parameters = [] }: Statement): Promise<F
     sql: `select * from (${sql}) full_ones order by committed * 1.0 / budget desc, name limit ${MOST_LISTED}`,
     parameters,
   })
-  return rows.map((row) => ({
-    name: row.name as string,
-    plan: (row.plan ?? null) as string | null,
-    period: row.budget_period as string,
-    committedNano: row.committed as number,
-    budgetNano: row.budget as number,
-  }))
+  return rows.map(fullBudgetOfRow)
 }
 
 /** Webhooks of tasks in a period that were given up. */

@@ -31,12 +31,16 @@ interface Person {
   membership: Membership
 }
 
-interface Identity {
-  kind: SessionKind
-  account: string
-  owner: string
-  assertedAt: number
-  lostAt: number | null
+type Identity = ReturnType<typeof identityOfRow>
+
+function identityOfRow(row: Row) {
+  return {
+    kind: row.kind as SessionKind,
+    account: row.account as string,
+    owner: row.owner as string,
+    assertedAt: row.asserted_at as number,
+    lostAt: row.lost_at as number | null,
+  }
 }
 
 /** The request that a person makes. */
@@ -295,14 +299,4 @@ function notMember({ title }: Issuer, kinds: readonly SessionKind[]): GatewayErr
         code: 'not_a_member',
         message: `${title} knows you, but you are in no group that may use this gateway. Ask its operator; a repeat does not help until then.`,
       })
-}
-
-function identityOfRow(row: Row): Identity {
-  return {
-    kind: row.kind as SessionKind,
-    account: row.account as string,
-    owner: row.owner as string,
-    assertedAt: row.asserted_at as number,
-    lostAt: row.lost_at as number | null,
-  }
 }

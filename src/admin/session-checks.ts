@@ -25,13 +25,17 @@ const UNANSWERED_MS = 10 * 60_000
 const MOST_CHECKS = 500
 const AT_A_TIME = 10
 
-interface OpenCheck {
-  session: string
-  issuer: string
-  /** The refresh token as it is stored; null if the provider gave none. */
-  stored: string | null
-  checkedAt: number
-  answeredAt: number
+type OpenCheck = ReturnType<typeof checkOfRow>
+
+function checkOfRow(row: Row) {
+  return {
+    session: row.session as string,
+    issuer: row.issuer as string,
+    /** The refresh token as it is stored; null if the provider gave none. */
+    stored: row.refresh_token as string | null,
+    checkedAt: row.checked_at as number,
+    answeredAt: row.answered_at as number,
+  }
 }
 
 /** The statement that notes which provider began a session, to be done with it. */
@@ -185,14 +189,4 @@ export const sessionCheckTexts: EncodedTable = {
   columns: ['refresh_token', 'id_token'],
   id: 'session',
   placeOf,
-}
-
-function checkOfRow(row: Row): OpenCheck {
-  return {
-    session: row.session as string,
-    issuer: row.issuer as string,
-    stored: row.refresh_token as string | null,
-    checkedAt: row.checked_at as number,
-    answeredAt: row.answered_at as number,
-  }
 }

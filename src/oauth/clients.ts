@@ -7,12 +7,16 @@ import { printableValue } from '../lib/printable'
 import { isLoopback } from '../lib/url-host'
 import { OAuthError } from './error'
 
-export interface Client {
-  id: string
-  /** The name that it gives itself: anybody may call a program anything. */
-  name: string
-  redirectUris: string[]
-  createdAt: number
+export type Client = ReturnType<typeof clientOfRow>
+
+function clientOfRow(row: Row) {
+  return {
+    id: row.id as string,
+    /** The name that it gives itself: anybody may call a program anything. */
+    name: row.name as string,
+    redirectUris: JSON.parse(row.redirect_uris as string) as string[],
+    createdAt: row.created_at as number,
+  }
 }
 
 const MOST_NAME = 80
@@ -93,14 +97,5 @@ export function forgetClients(now: number): Statement {
     sql: `delete from oauth_clients where created_at < $1
       and not exists (select 1 from oauth_grants where client_id = oauth_clients.id)`,
     parameters: [now - WAITING_MS],
-  }
-}
-
-function clientOfRow(row: Row): Client {
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    redirectUris: JSON.parse(row.redirect_uris as string),
-    createdAt: row.created_at as number,
   }
 }

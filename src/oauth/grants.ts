@@ -17,16 +17,20 @@ export interface GrantSource {
   randomBytes(count: number): Uint8Array
 }
 
-interface Grant {
-  id: string
-  clientId: string
-  spenderId: string
-  redirectUri: string
-  challenge: string
-  codeEndsAt: number
-  codeUsedAt: number | null
-  refreshHash: string | null
-  endsAt: number
+type Grant = ReturnType<typeof grantOfRow>
+
+function grantOfRow(row: Row) {
+  return {
+    id: row.id as string,
+    clientId: row.client_id as string,
+    spenderId: row.spender_id as string,
+    redirectUri: row.redirect_uri as string,
+    challenge: row.challenge as string,
+    codeEndsAt: row.code_ends_at as number,
+    codeUsedAt: row.code_used_at as number | null,
+    refreshHash: row.refresh_hash as string | null,
+    endsAt: row.ends_at as number,
+  }
 }
 
 const CODE_MS = 60_000
@@ -226,20 +230,6 @@ function randomText({ randomBytes }: Pick<GrantSource, 'randomBytes'>): string {
 async function findGrant(db: Db, condition: string, value: string): Promise<Grant | undefined> {
   const [row] = await db.query({ sql: `select * from oauth_grants where ${condition}`, parameters: [value] })
   return row && grantOfRow(row)
-}
-
-function grantOfRow(row: Row): Grant {
-  return {
-    id: row.id as string,
-    clientId: row.client_id as string,
-    spenderId: row.spender_id as string,
-    redirectUri: row.redirect_uri as string,
-    challenge: row.challenge as string,
-    codeEndsAt: row.code_ends_at as number,
-    codeUsedAt: row.code_used_at as number | null,
-    refreshHash: row.refresh_hash as string | null,
-    endsAt: row.ends_at as number,
-  }
 }
 
 function notValid(what: 'code' | 'refresh_token'): OAuthError {

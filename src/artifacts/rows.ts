@@ -5,13 +5,17 @@
 import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, tryApply } from '../db/db'
 
-export interface Artifact {
-  id: string
-  contentType: string
-  bytes: number
-  sha256: string
-  expiresAt: number
-  place: string
+export type Artifact = ReturnType<typeof toArtifact>
+
+function toArtifact(row: Row) {
+  return {
+    id: row.id as string,
+    contentType: row.content_type as string,
+    bytes: row.bytes as number,
+    sha256: row.sha256 as string,
+    expiresAt: row.expires_at as number,
+    place: row.place as string,
+  }
 }
 
 interface NewArtifact {
@@ -106,28 +110,21 @@ export async function deleteArtifact(db: Db, id: string): Promise<void> {
   await apply(db, [{ sql: 'delete from artifacts where id = $1', parameters: [id] }])
 }
 
-function toArtifact(row: Row): Artifact {
+/** A row of a list. */
+export type ListedArtifact = ReturnType<typeof listedOfRow>
+
+function listedOfRow(row: Row) {
   return {
     id: row.id as string,
+    account: row.account as string,
+    /** Null for one that was kept by an earlier release. */
+    keyId: row.key_id as string | null,
+    charge: row.charge as string,
     contentType: row.content_type as string,
     bytes: row.bytes as number,
-    sha256: row.sha256 as string,
+    createdAt: row.created_at as number,
     expiresAt: row.expires_at as number,
-    place: row.place as string,
   }
-}
-
-/** A row of a list. */
-export interface ListedArtifact {
-  id: string
-  account: string
-  /** Null for one that was kept by an earlier release. */
-  keyId: string | null
-  charge: string
-  contentType: string
-  bytes: number
-  createdAt: number
-  expiresAt: number
 }
 
 interface ArtifactFilter {
@@ -156,14 +153,5 @@ export async function listArtifacts(
     sql: `select * from artifacts ${list.sql} order by id desc limit ${list.place(limit)}`,
     parameters: list.parameters,
   })
-  return rows.map((row) => ({
-    id: row.id as string,
-    account: row.account as string,
-    keyId: row.key_id as string | null,
-    charge: row.charge as string,
-    contentType: row.content_type as string,
-    bytes: row.bytes as number,
-    createdAt: row.created_at as number,
-    expiresAt: row.expires_at as number,
-  }))
+  return rows.map(listedOfRow)
 }

@@ -22,12 +22,16 @@ interface NewResponse {
 }
 
 /** The size of a kept response, before its content is read. */
-export interface KeptHead {
-  id: string
-  account: string
-  previousId: string | null
-  bytes: number
-  itemCount: number
+export type KeptHead = ReturnType<typeof headOf>
+
+function headOf({ id, account, previous, bytes, items }: Row) {
+  return {
+    id: id as string,
+    account: account as string,
+    previousId: previous as string | null,
+    bytes: bytes as number,
+    itemCount: items as number,
+  }
 }
 
 interface ResponseContent {
@@ -207,14 +211,4 @@ async function queryByIds(db: Db, sql: string, account: string, ids: readonly st
     rows.push(...(await db.query({ sql, parameters: [account, ...page, ...rest] })))
   }
   return rows
-}
-
-function headOf({ id, account, previous, bytes, items }: Row): KeptHead {
-  return {
-    id: id as string,
-    account: account as string,
-    previousId: previous as string | null,
-    bytes: bytes as number,
-    itemCount: items as number,
-  }
 }

@@ -7,62 +7,9 @@ import { isObject } from '../lib/objects'
 import { callerView } from '../upstreams/caller-view'
 import type { TaskState } from './transitions'
 
-export interface Task {
-  id: string
-  account: string
-  keyId: string
-  /** The token that made the request, or whom it named; null for the holder of the key. */
-  spenderId: string | null
-  /** `video`, or the operation of a request that is answered later: then the process that holds its lease makes it. */
-  operation: OperationName
-  model: string
-  upstream: string
-  charge: string
-  /** The vendor's id; null until it has answered, and permanently if its answer was lost. */
-  upstreamId: string | null
-  state: TaskState
-  pollContext: PollContext
-  /** Quantities to charge on success, unless the vendor decides. */
-  quantities: Quantities
-  /** Nano-dollars held for the task while it runs, or paid for it in the end. */
-  costNano: number
-  webhookUrl: string | null
-  /** The address at which its caller reached the gateway, for the address of a kept video. */
-  gatewayUrl: string
-  /** Width and height as the caller named them, if the request has a field for that. */
-  size: string | null
-  /** The task for readers, as JSON; null until the vendor has reported something. */
-  document: string | null
-  /** The address of the video at the vendor, even if readers get another. */
-  videoUrl: string | null
-  errorCode: string | null
-  errorMessage: string | null
-  createdAt: number
-  /** When the task was about to be sent to the vendor: from then on it must not be sent again. */
-  sentAt: number | null
-  endedAt: number | null
-  deadlineAt: number
-  pollAt: number
-  polls: number
-  /** Failed polls in a row. */
-  misses: number
-  /** The last ones of these in a row in which the vendor did not know the task. */
-  missing: number
-  /** When the task was requested to stop; null again once the vendor has answered. */
-  cancelAt: number | null
-  /** Why the vendor did not stop the task. */
-  cancelAnswer: string | null
-  /** End of the lease; the fence keeps late writers from changing what others took over. */
-  leaseUntil: number
-  fence: number
-}
+export type Task = ReturnType<typeof taskOfRow>
 
-/** The place of a text in the row of a task. */
-export function taskTextPlace(id: string, column: string): string {
-  return `tasks.${column} ${id}`
-}
-
-export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row): Task {
+export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row) {
   const textOf = (column: string): string | null => {
     const stored = row[column] as string | null
     return stored === null ? null : codec.decode(stored, taskTextPlace(row.id as string, column))
@@ -71,27 +18,36 @@ export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row): Task {
     id: row.id as string,
     account: row.account as string,
     keyId: row.key_id as string,
+    /** The token that made the request, or whom it named; null for the holder of the key. */
     spenderId: (row.spender as string | undefined) ?? null,
+    /** `video`, or the operation of a request that is answered later: then the process that holds its lease makes it. */
     operation: row.operation as OperationName,
     model: row.model as string,
     upstream: row.upstream as string,
     charge: row.charge as string,
+    /** The vendor's id; null until it has answered, and permanently if its answer was lost. */
     upstreamId: row.upstream_id as string | null,
     state: row.state as TaskState,
     // Parsed or decoded on use: an unreadable row must not keep others from being read.
     get pollContext(): PollContext {
       return JSON.parse(row.memo as string)
     },
+    /** Quantities to charge on success, unless the vendor decides. */
     get quantities(): Quantities {
       return JSON.parse(row.quantities as string)
     },
+    /** Nano-dollars held for the task while it runs, or paid for it in the end. */
     costNano: row.cost as number,
     webhookUrl: row.webhook_url as string | null,
+    /** The address at which its caller reached the gateway, for the address of a kept video. */
     gatewayUrl: row.gateway_url as string,
+    /** Width and height as the caller named them, if the request has a field for that. */
     size: row.size as string | null,
+    /** The task for readers, as JSON; null until the vendor has reported something. */
     get document(): string | null {
       return textOf('document')
     },
+    /** The address of the video at the vendor, even if readers get another. */
     get videoUrl(): string | null {
       return textOf('video_url')
     },
@@ -100,18 +56,29 @@ export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row): Task {
       return textOf('error_message')
     },
     createdAt: row.created_at as number,
+    /** When the task was about to be sent to the vendor: from then on it must not be sent again. */
     sentAt: row.sent_at as number | null,
     endedAt: row.ended_at as number | null,
     deadlineAt: row.deadline_at as number,
     pollAt: row.poll_at as number,
     polls: row.polls as number,
+    /** Failed polls in a row. */
     misses: row.misses as number,
+    /** The last ones of these in a row in which the vendor did not know the task. */
     missing: row.missing as number,
+    /** When the task was requested to stop; null again once the vendor has answered. */
     cancelAt: row.cancel_at as number | null,
+    /** Why the vendor did not stop the task. */
     cancelAnswer: row.cancel_answer as string | null,
+    /** End of the lease; the fence keeps late writers from changing what others took over. */
     leaseUntil: row.lease_until as number,
     fence: row.fence as number,
   }
+}
+
+/** The place of a text in the row of a task. */
+export function taskTextPlace(id: string, column: string): string {
+  return `tasks.${column} ${id}`
 }
 
 /**

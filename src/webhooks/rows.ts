@@ -9,39 +9,47 @@ import type { EncodedTable } from '../db/encryption/reencryption'
 /** The state of a delivery. */
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const
 
-export interface Webhook {
-  /** Equal in all attempts, so that receivers can drop repeats. */
-  id: string
-  /** The task that has ended; empty for an event, as are account, key and address. */
-  task: string
-  /** The recipient of an event, by its name in the configuration; null for the webhook of a task. */
-  recipient: string | null
-  account: string
-  keyId: string
-  url: string
-  /** The host of the address, or the recipient: few deliveries go to one at a time. */
-  host: string
-  /** The body as it is stored; `bodyOfWebhook` reads it. */
-  storedBody: string
-  state: (typeof DELIVERY_STATES)[number]
-  /** All attempts. */
-  attempts: number
-  /** Failed attempts since the start of the schedule. */
-  step: number
-  nextAt: number
-  leaseUntil: number
-  fence: number
-  createdAt: number
-  endedAt: number | null
+export type Webhook = ReturnType<typeof webhookOfRow>
+
+function webhookOfRow(row: Row) {
+  return {
+    /** Equal in all attempts, so that receivers can drop repeats. */
+    id: row.id as string,
+    /** The task that has ended; empty for an event, as are account, key and address. */
+    task: row.task as string,
+    /** The recipient of an event, by its name in the configuration; null for the webhook of a task. */
+    recipient: row.recipient as string | null,
+    account: row.account as string,
+    keyId: row.key_id as string,
+    url: row.url as string,
+    /** The host of the address, or the recipient: few deliveries go to one at a time. */
+    host: row.host as string,
+    /** The body as it is stored; `bodyOfWebhook` reads it. */
+    storedBody: row.body as string,
+    state: row.state as (typeof DELIVERY_STATES)[number],
+    /** All attempts. */
+    attempts: row.attempts as number,
+    /** Failed attempts since the start of the schedule. */
+    step: row.step as number,
+    nextAt: row.next_at as number,
+    leaseUntil: row.lease_until as number,
+    fence: row.fence as number,
+    createdAt: row.created_at as number,
+    endedAt: row.ended_at as number | null,
+  }
 }
 
-export interface Attempt {
-  at: number
-  /** The HTTP status; null without an answer. */
-  status: number | null
-  /** The beginning of the answer, or why there was none. */
-  answer: string
-  durationMs: number
+export type Attempt = ReturnType<typeof attemptOfRow>
+
+function attemptOfRow(row: Row) {
+  return {
+    at: row.at as number,
+    /** The HTTP status; null without an answer. */
+    status: row.status as number | null,
+    /** The beginning of the answer, or why there was none. */
+    answer: row.answer as string,
+    durationMs: row.duration_ms as number,
+  }
 }
 
 const VIDEO_EVENT = 'video.generation'
@@ -310,36 +318,6 @@ export async function listWebhooks(
     parameters: list.parameters,
   })
   return rows.map(webhookOfRow)
-}
-
-function webhookOfRow(row: Row): Webhook {
-  return {
-    id: row.id as string,
-    task: row.task as string,
-    recipient: row.recipient as string | null,
-    account: row.account as string,
-    keyId: row.key_id as string,
-    url: row.url as string,
-    host: row.host as string,
-    storedBody: row.body as string,
-    state: row.state as Webhook['state'],
-    attempts: row.attempts as number,
-    step: row.step as number,
-    nextAt: row.next_at as number,
-    leaseUntil: row.lease_until as number,
-    fence: row.fence as number,
-    createdAt: row.created_at as number,
-    endedAt: row.ended_at as number | null,
-  }
-}
-
-function attemptOfRow(row: Row): Attempt {
-  return {
-    at: row.at as number,
-    status: row.status as number | null,
-    answer: row.answer as string,
-    durationMs: row.duration_ms as number,
-  }
 }
 
 /** How long the fate of a webhook can be looked up, in milliseconds. */

@@ -123,9 +123,9 @@ function showTable(rows: readonly Summary[]): void {
     ['NUMBER', (row) => String(row.number), { align: 'right' }],
     ['MONTH', (row) => row.month],
     ['ACCOUNT', (row) => row.account, { flexible: true }],
-    ['BEFORE', (row) => row.opening_usd, { align: 'decimal' }],
-    ['USED', (row) => row.used_usd, { align: 'decimal' }],
-    ['BALANCE', (row) => row.closing_usd, { align: 'decimal' }],
+    ['BEFORE', (row) => row.opening_usd ?? '', { align: 'decimal' }],
+    ['USED', (row) => row.used_usd ?? '', { align: 'decimal' }],
+    ['BALANCE', (row) => row.closing_usd ?? '', { align: 'decimal' }],
     ['ISSUED (UTC)', (row) => shortTime(Date.parse(row.issued_at)), { optional: true }],
   ])
 }

@@ -355,6 +355,12 @@ export const errorCodes = {
       undefined,
       'yes',
     ],
+    statement_unreadable: [
+      'The row of the statement in the database is damaged.',
+      'Restore the row from a backup.',
+      'gateway statements verify',
+      'no',
+    ],
   }),
   ...coming([502], {
     sound_too_long: ['The vendor made more audio than fits into a file.', 'Send less text.', undefined, 'no'],

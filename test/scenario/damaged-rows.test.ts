@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { join } from 'node:path'
 import { createAdmin, makeToken } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
+import { draftStatements, faultsOfStatements, issueStatement } from '../../src/billing/reports/statements'
 import { openSqlite } from '../../src/db/drivers/sqlite'
 import { noteCondition } from '../../src/events/conditions'
 import { beginDrill, RunningDrills } from '../../src/request/answer/drills'
@@ -278,6 +279,43 @@ describe.each(databaseKinds)('damaged rows of other lists on %s', (database) => 
       expect(await faultOf('drill_1')).toEqual({ kind: 'hang' })
       expect(await faultOf('drill_2')).toEqual(column === 'keys' ? undefined : { kind: 'delay', delayMs: 0 })
     }
+  })
+
+  const CONTENTS = ['{"cut":', 'null', '{}', '{"opening_usd":"1.00"}']
+  test('a statement that cannot be read hides no other, is not shown by itself, and does not stop the next one', async () => {
+    const { gateway, db, ask, write } = opened
+    const months = ['2026-01', '2026-02', '2026-03']
+    const now = Date.UTC(2026, 4)
+    await db.batch([{ sql: 'update transfers set at = $1', parameters: [Date.UTC(2025, 11)] }])
+    for (const month of months)
+      for (const content of await draftStatements(db, month, {}, 'alice'))
+        await issueStatement(db, content, now)
+    const lists = [
+      ['/admin/v1/statements?account=alice', undefined],
+      ['/v1/statements', gateway.secret],
+    ] as const
+    for (const content of CONTENTS) {
+      await write(`update statements set content = $1 where month = '2026-02' and account = 'alice'`, content)
+      for (const [path, by] of lists) {
+        const { status, body } = await ask(path, by)
+        expect({ path, content, status, months: body.data?.map(({ month }: Json) => month) }).toEqual({
+          path,
+          content,
+          status: 200,
+          months: months.toReversed(),
+        })
+        expect(body.data.map(({ used_usd }: Json) => used_usd)).toEqual(['0.00', null, '0.00'])
+        const { number } = body.data[1]
+        for (const format of ['json', 'html', 'csv'])
+          expect(await ask(`${path.split('?')[0]}/${number}?format=${format}`, by)).toMatchObject({
+            status: 500,
+            body: { error: { code: 'statement_unreadable' } },
+          })
+      }
+      expect((await faultsOfStatements(db)).faults).toEqual([expect.stringContaining('not as it was issued')])
+    }
+    await write(`delete from statements where month = '2026-03'`)
+    expect(await draftStatements(db, '2026-03', {}, 'alice')).toMatchObject([{ earlier_usd: '0.00' }])
   })
 
   test('a condition that cannot be read hides no other', async () => {

@@ -18,6 +18,7 @@ import {
   issueStatement,
   listStatements,
   monthOf,
+  requireStatement,
   taxOf,
 } from '../../src/billing/reports/statements'
 import { addToTotals } from '../../src/billing/reports/usage-totals'
@@ -110,7 +111,8 @@ describe.each(databaseKinds)('statements on %s', (database) => {
       expect(issued.map(({ account }) => account).sort()).toEqual(drafts.map(({ account }) => account))
       expect(await draftStatements(db, month, { statements })).toEqual([])
     }
-    const all = await listStatements(db, { limit: 1_000 })
+    const listed = await listStatements(db, { limit: 1_000 })
+    const all = await Promise.all(listed.map(({ number }) => requireStatement(db, String(number))))
     expect(all.map(({ number }) => number)).toEqual(all.map((_, index) => index + 1))
     for (const { account, balanceNano } of await balances(db)) {
       const own = all.filter((statement) => statement.account === account)

@@ -6,16 +6,15 @@ import { OneOf, open } from '../../api-operation/operation'
 import {
   draftStatements,
   faultsOfStatements,
-  findStatement,
   type IssuedStatement,
   isOver,
   issueStatement,
   listStatements,
   monthOf,
+  requireStatement,
 } from '../../billing/reports/statements'
-import { isoTime } from '../../db/iso-time'
-import { statementFile } from '../../http/statement-file'
-import { invalidRequest, notFound } from '../../lib/errors'
+import { statementFile, statementFormat, statementView } from '../../http/statements'
+import { invalidRequest } from '../../lib/errors'
 import {
   changing,
   closedBody,
@@ -31,33 +30,12 @@ import {
 
 const operation = operationsIn('Statements')
 const Month = Text('A month in UTC, such as `2026-10`.')
-const Summary = Type.Object(
-  {
-    number: Type.Integer(),
-    account: Type.String(),
-    month: Type.String(),
-    issued_at: Type.String(),
-    opening_usd: Type.String(),
-    used_usd: Type.String(),
-    closing_usd: Type.String(),
-    hash: Type.String(),
-  },
-  open,
-)
+const Summary = Type.Object({ account: Type.String(), ...statementView.schema.properties }, open)
 
-function summaryJson({ number, account, month, issuedAt, content, hash }: IssuedStatement) {
-  const { opening_usd, used_usd, closing_usd } = content
-  return {
-    number,
-    account,
-    month,
-    issued_at: isoTime(issuedAt) as string,
-    opening_usd,
-    used_usd,
-    closing_usd,
-    hash,
-  }
-}
+const summaryJson = (statement: IssuedStatement) => ({
+  account: statement.account,
+  ...statementView.show(statement),
+})
 
 const list = operation({
   id: 'listStatements',
@@ -124,18 +102,11 @@ const show = operation({
   endpoint: 'GET /statements/{number}',
   role: 'viewer',
   summary: 'One statement, as it was issued',
-  query: Type.Object({
-    format: Type.Optional(
-      OneOf(['json', 'html', 'csv'], '`html` is a page that prints well. Default `json`.'),
-    ),
-  }),
+  query: Type.Object(statementFormat),
   reply: Type.Intersect([Summary, Type.Object({ content: Type.Object({}, open) }, open)]),
   async run({ world, params: { number = '' } }, { format }) {
     const { db } = await world.reportSource()
-    const found = /^[1-9]\d{0,14}$/.test(number)
-      ? await findStatement(db, { number: Number(number) })
-      : undefined
-    if (!found) throw notFound('statement', number)
+    const found = await requireStatement(db, number)
     if (format === 'html' || format === 'csv') return statementFile(db, found, format)
     return { ...summaryJson(found), content: found.content }
   },

@@ -2,7 +2,7 @@
 // interpret anyone's text as markup or as a formula.
 
 import { isoDay } from '../../db/iso-time'
-import type { IssuedStatement, StatementContent } from './statements'
+import type { ReadableStatement, StatementContent } from './statements'
 
 const KINDS: Readonly<Record<string, string>> = {
   credit: 'Top-up',
@@ -42,7 +42,7 @@ footer { margin-top: 2.5rem; color: #6a7076; font-size: 0.75rem; }
 
 /** A whole page, with nothing from elsewhere. `names` are those of spenders by their ids, as far as they are known. */
 export function statementHtml(
-  { number, content, hash, issuedAt }: IssuedStatement,
+  { number, content, hash, issuedAt }: ReadableStatement,
   names: ReadonlyMap<string, string> = new Map(),
 ): string {
   const { account, display_name: name, seller, logo, note, from, to } = content
@@ -192,7 +192,7 @@ function html(text: string): string {
 /** The titles and lines of a statement as a table: each amount once, signed as the account sees it. */
 export const STATEMENT_TITLES = ['number', 'account', 'month', 'line', 'at', 'text', 'requests', 'amount_usd']
 
-export function statementLines({ number, content }: IssuedStatement): (string | number | null)[][] {
+export function statementLines({ number, content }: ReadableStatement): (string | number | null)[][] {
   const { account, month } = content
   const each = (
     line: string,

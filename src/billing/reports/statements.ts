@@ -6,7 +6,10 @@ import { createHash } from 'node:crypto'
 import { PERCENT_DECIMALS, type StatementsEntry } from '../../config/statements'
 import { type Db, type Row, tryApply } from '../../db/db'
 import { isoDay, isoTime } from '../../db/iso-time'
+import { isObjects, jsonOfColumn } from '../../db/json-column'
+import { GatewayError, notFound } from '../../lib/errors'
 import { formatUsd, parseDecimal, parseUsd } from '../../lib/money'
+import { asObject } from '../../lib/objects'
 import { bookOf } from '../ledger/balances'
 import { isSpender, type Usage, usageBy } from './usage-report'
 
@@ -61,10 +64,22 @@ function statementOfRow(row: Row) {
     account: row.account as string,
     month: row.month as string,
     issuedAt: row.issued_at as number,
-    content: JSON.parse(row.content as string) as StatementContent,
+    /** Null for one that cannot be read, as after a broken disk. */
+    content: contentOfRow(row),
     /** SHA-256 of the number, the hash of the statement before it, and the content as it is stored. */
     hash: row.hash as string,
   }
+}
+
+/** A statement that can be shown. */
+export type ReadableStatement = IssuedStatement & { content: StatementContent }
+
+function contentOfRow({ content }: Row): StatementContent | null {
+  return jsonOfColumn<StatementContent | null>(content, null, (parsed) => {
+    const { opening_usd, earlier_usd, used_usd, closing_usd, transfers, usage } = asObject(parsed)
+    const sums = [opening_usd, earlier_usd, used_usd, closing_usd]
+    return sums.every((usd) => typeof usd === 'string') && isObjects(transfers) && isObjects(usage)
+  })
 }
 
 /** The beginning and the end of a month such as `2026-10`, in milliseconds since 1970; undefined for other text. */
@@ -113,7 +128,7 @@ export async function draftStatements(
     const lines = linesOf(usage.get(account)).map(({ name, ...line }) => ({ model: name, ...line }))
     const moved = transfers.get(account) ?? []
     if (openingNano === 0 && lines.length === 0 && moved.length === 0) return []
-    const known = previous && (JSON.parse(previous.content as string) as StatementContent)
+    const known = previous && contentOfRow(previous)
     const content = contentOf({
       account,
       displayName: names.get(account) ?? null,
@@ -292,7 +307,7 @@ export async function issueStatement(
   db: Db,
   content: StatementContent,
   now: number,
-): Promise<IssuedStatement | undefined> {
+): Promise<ReadableStatement | undefined> {
   const { account, month } = content
   const text = JSON.stringify(content)
   for (let attempt = 0; attempt < TRIES; attempt++) {
@@ -354,6 +369,20 @@ export async function findStatement(
   return row && statementOfRow(row)
 }
 
+const NUMBER = /^[1-9]\d{0,14}$/
+
+/** A statement by the text of its number. Rejects with 404 for none of the account, if one is named, and with 500 for one that cannot be read. */
+export async function requireStatement(db: Db, text: string, account?: string): Promise<ReadableStatement> {
+  const found = NUMBER.test(text) ? await findStatement(db, { number: Number(text) }) : undefined
+  if (!found || (account !== undefined && found.account !== account)) throw notFound('statement', text)
+  const { content, ...statement } = found
+  if (content) return { ...statement, content }
+  throw new GatewayError(500, {
+    code: 'statement_unreadable',
+    message: `Statement ${text} cannot be read: its row is damaged. A repeat does not help; restore the row from a backup.`,
+  })
+}
+
 /** Statements that are checked in one look. */
 const PAGE = 1_000
 
@@ -372,6 +401,8 @@ export async function faultsOfStatements(db: Db): Promise<{ checked: number; fau
       if (number !== before.number + 1) faults.push(`statement ${before.number + 1} is missing`)
       if (hash !== hashOf(number, before.hash, row.content as string))
         faults.push(`statement ${number} is not as it was issued`)
+      before = { number, hash }
+      if (!content) continue
       const { until } = monthOf(month) as { until: number }
       if (!balances.has(month)) balances.set(month, balancesBefore(db, until, undefined))
       const closing = (await balances.get(month))?.get(account) ?? 0
@@ -381,7 +412,6 @@ export async function faultsOfStatements(db: Db): Promise<{ checked: number; fau
         faults.push(
           `statement ${number} of ${account} for ${month} ends with $${content.closing_usd}, its ledger with $${formatUsd(closing)}: the next one has the difference as earlier movements`,
         )
-      before = { number, hash }
     }
     if (rows.length < PAGE) return { checked: before.number, faults }
   }

@@ -16,9 +16,9 @@ type Content = StatementJson['content']
 interface StatementRow {
   number: number
   month: string
-  opening_usd: string
-  used_usd: string
-  closing_usd: string
+  opening_usd: string | null
+  used_usd: string | null
+  closing_usd: string | null
   issued_at: string | null
 }
 
@@ -35,7 +35,7 @@ export const statementColumns = [
   {
     title: words.used,
     isNumber: true,
-    cell: ({ used_usd }: StatementRow) => <Money usd={negative(used_usd)} />,
+    cell: ({ used_usd }: StatementRow) => <Money usd={used_usd && negative(used_usd)} />,
   },
   {
     title: words.balance,
@@ -45,8 +45,9 @@ export const statementColumns = [
   { title: words.issued, cell: ({ issued_at }: StatementRow) => <Time at={issued_at} /> },
 ] as const
 
-/** All that came in and went out, apart from what was used: with it the columns of a row add up. */
-function movedIn({ opening_usd, used_usd, closing_usd }: StatementRow): string {
+/** All that came in and went out, apart from what was used: with it the columns of a row add up. Null for a row that cannot be read. */
+function movedIn({ opening_usd, used_usd, closing_usd }: StatementRow): string | null {
+  if (opening_usd === null || used_usd === null || closing_usd === null) return null
   return sumUsd([closing_usd, negative(opening_usd), used_usd])
 }
 

@@ -2,35 +2,17 @@
 // account.
 
 import { Type } from '@sinclair/typebox'
-import { OneOf } from '../../../api-operation/operation'
-import { CursorPage, dollars, limitParameter, text } from '../../../api-operation/schemas'
-import { viewOf } from '../../../api-operation/view'
-import {
-  findStatement,
-  type IssuedStatement,
-  listStatements,
-  type StatementContent,
-} from '../../../billing/reports/statements'
-import { isoTime } from '../../../db/iso-time'
+import { CursorPage, limitParameter } from '../../../api-operation/schemas'
+import { listStatements, requireStatement, type StatementContent } from '../../../billing/reports/statements'
 import { invalidRequest, notFound } from '../../../lib/errors'
-import { statementFile } from '../../statement-file'
+import { statementFile, statementFormat, statementView } from '../../statements'
 import { callerOperation } from '../operation'
 import { ownKey } from './own-key'
 
 const NUMBER = /^[1-9]\d{0,14}$/
 const closed = { additionalProperties: false }
 
-const summary = viewOf<IssuedStatement>()({
-  number: [Type.Integer(), ({ number }) => number],
-  month: [text, ({ month }) => month],
-  issued_at: [text, ({ issuedAt }) => isoTime(issuedAt)],
-  opening_usd: [dollars, ({ content }) => content.opening_usd],
-  used_usd: [dollars, ({ content }) => content.used_usd],
-  closing_usd: [dollars, ({ content }) => content.closing_usd],
-  hash: [text, ({ hash }) => hash],
-})
-
-const statements = callerOperation(CursorPage(summary.schema))({
+const statements = callerOperation(CursorPage(statementView.schema))({
   ...ownKey,
   id: 'listOwnStatements',
   endpoint: 'GET /v1/statements',
@@ -50,14 +32,14 @@ const statements = callerOperation(CursorPage(summary.schema))({
     const rows = await listStatements(db, { ...filter, ...(after !== undefined && { after: Number(after) }) })
     const shown = rows.slice(0, limit)
     const next = rows.length > limit ? String(shown.at(-1)?.number) : null
-    return { object: 'list', data: shown.map(summary.show), next }
+    return { object: 'list', data: shown.map(statementView.show), next }
   },
 })
 
 const statement = callerOperation(
   Type.Object({
     object: Type.Literal('statement'),
-    ...summary.schema.properties,
+    ...statementView.schema.properties,
     content: Type.Unsafe<StatementContent>({
       type: 'object',
       description: 'The balance before and after, payments and corrections, and usage by model.',
@@ -70,20 +52,12 @@ const statement = callerOperation(
   params: { number: 'The number of the statement.' },
   summary: 'One statement',
   description: 'As it was issued.',
-  query: Type.Object(
-    {
-      format: Type.Optional(
-        OneOf(['json', 'html', 'csv'], '`html` is a page that prints well. Default `json`.'),
-      ),
-    },
-    closed,
-  ),
+  query: Type.Object(statementFormat, closed),
   missing: notFound('statement', '1'),
   async run({ world: { db }, key, params: { number = '' } }, { format }) {
-    const found = NUMBER.test(number) ? await findStatement(db, { number: Number(number) }) : undefined
-    if (found?.account !== key.account) throw notFound('statement', number)
+    const found = await requireStatement(db, number, key.account)
     if (format === 'html' || format === 'csv') return statementFile(db, found, format)
-    return { object: 'statement', ...summary.show(found), content: found.content }
+    return { object: 'statement', ...statementView.show(found), content: found.content }
   },
 })
 

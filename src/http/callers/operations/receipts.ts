@@ -87,7 +87,7 @@ const proof = callerOperation(
     seal: Type.String({
       description: 'Signed when the month was over: a hash over all lines, their number and their sum.',
     }),
-    statement: Nullable(Type.Object({ number: Type.Integer(), used_usd: dollars, hash: text })),
+    statement: Nullable(Type.Object({ number: Type.Integer(), used_usd: maybeText, hash: text })),
     data: list(
       Type.Object({
         sha256: text,
@@ -134,7 +134,7 @@ const proof = callerOperation(
       period,
       seal: month.seal,
       statement: statement
-        ? { number: statement.number, used_usd: statement.content.used_usd, hash: statement.hash }
+        ? { number: statement.number, used_usd: statement.content?.used_usd ?? null, hash: statement.hash }
         : null,
       data: shown.map(({ text, keyId, amountNano }) => ({
         sha256: sha256(text),

@@ -1,5 +1,4 @@
-// What both forms of completions change in a request for an OpenAI-compatible vendor. It must never change what the
-// model is asked.
+// What both kinds of completions change in a request for an OpenAI-compatible vendor. It must never change what the model is asked.
 
 import type { Model } from '../contract/family'
 import type { Edit } from '../lib/json/json'
@@ -10,7 +9,7 @@ interface Streamable {
   stream_options?: { include_usage?: boolean | null } | null
 }
 
-/** The edit of a request: the vendor's name of the model, and the figures of usage that a stream is to end with. */
+/** The edit of a request: the vendor's name of the model, and whether a stream ends with usage. */
 export function completionEdit(
   body: Streamable,
   model: Model,

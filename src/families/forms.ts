@@ -1,10 +1,10 @@
 // Shared by families whose requests have files: which files a field has, and how texts and files are sent to the
-// vendor. It must never read a file's bytes: the type of a file was found when it arrived.
+// vendor. It must never read a file's bytes: the type of a file was detected when it arrived.
 
 import type { FormPart, Upload } from '../contract/family'
 import { invalidRequest } from '../lib/errors'
 
-/** The files of a form's field. A text instead of them is refused; `example` is the file of the curl sample. */
+/** The files in a form's field. A text instead of them is refused; `example` is the file of the curl sample. */
 export function uploadsIn(body: object, field: string, example = 'picture.png'): readonly Upload[] {
   const value = (body as Record<string, unknown>)[field] ?? []
   if (isUploads(value)) return value
@@ -16,8 +16,7 @@ export function uploadsIn(body: object, field: string, example = 'picture.png'):
 }
 
 /**
- * Texts of a form, in their order. Fields without a value are left out; lists of texts have the brackets that servers
- * know.
+ * Texts of a form, in order. Fields without a value are omitted; names of lists of texts end with brackets, as servers expect.
  */
 export function textParts(fields: Readonly<Record<string, unknown>>): FormPart[] {
   return Object.entries(fields).flatMap(([name, value]): FormPart[] => {
@@ -27,7 +26,7 @@ export function textParts(fields: Readonly<Record<string, unknown>>): FormPart[]
   })
 }
 
-/** Files of a form, field by field. Several files of a field have brackets too. */
+/** Files of a form, field by field. Names of fields with several files end with brackets too. */
 export function fileParts(fields: Readonly<Record<string, unknown>>): FormPart[] {
   return Object.entries(fields).flatMap(([name, value]) => {
     if (!isUploads(value)) return []
@@ -61,8 +60,7 @@ const EXTENSIONS: Record<Format, readonly string[]> = {
 }
 
 /**
- * An upload with a true type and name. Servers trust these, but clients leave them out or make them up; the type of the
- * bytes is known.
+ * An upload with the correct type and name. Servers trust these, but clients omit or invent them; the type of the bytes is known.
  */
 function named(upload: Upload, field: string): Upload {
   const { picture, audio, filename, contentType } = upload

@@ -57,7 +57,7 @@ const bridges = dialects.flatMap((dialect) =>
   protocols.filter(({ name }) => name !== dialect.name).map((protocol) => bridge(dialect, protocol)),
 )
 
-// Each family knows its own body. The request line only hands a checked body back to the family that checked it.
+// Each family knows its own body. The request line only returns a checked body to the family that checked it.
 const list = [
   openaiChat,
   anthropicMessages,

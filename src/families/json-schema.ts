@@ -1,17 +1,17 @@
-// JSON schemas that callers give for tools and answers, as other vendors take them. It must never change what a schema
-// allows: only keywords that are hints, or that mean something to one client, are left out.
+// JSON schemas that callers give for tools and answers, in the form that other vendors accept. It must never change what a schema
+// allows: only hints, and keywords that have a meaning for one client only, are omitted.
 
 import { isObject } from '../lib/objects'
 
-/** Keywords that hold values, not schemas. */
+/** Keywords whose values are not schemas. */
 const VALUES = new Set(['default', 'const', 'enum', 'examples', 'required'])
-/** Keywords that hold schemas by names of the caller's own. */
+/** Keywords that hold schemas under names chosen by the caller. */
 const NAMED = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
 
-/** Whether a keyword is left out. */
+/** Whether a keyword is omitted. */
 type Drops = (keyword: string, value: unknown) => boolean
 
-/** A schema without some keywords, at any depth; the same value if it has none. A parameter of such a name stays. */
+/** A schema without some keywords, at any depth; the same value if it has none. A parameter with such a name stays. */
 export function withoutKeywords(schema: unknown, drops: Drops): unknown {
   if (Array.isArray(schema)) return changed(schema, (part) => withoutKeywords(part, drops))
   if (!isObject(schema)) return schema
@@ -42,7 +42,7 @@ function eachOf(schemas: Record<string, unknown>, drops: Drops): Record<string, 
   return left === values ? schemas : Object.fromEntries(names.map((name, index) => [name, left[index]]))
 }
 
-/** The values after a change of each; the same list if none has changed. */
+/** The values after each is changed; the same list if none has changed. */
 function changed(values: unknown[], change: (value: unknown) => unknown): unknown[] {
   const left = values.map(change)
   return left.every((value, index) => value === values[index]) ? values : left

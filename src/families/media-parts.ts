@@ -1,11 +1,11 @@
-// Parts of messages that hold sound or films: sound needs a price of its own, and a model that does not read a kind, by its
-// `inputModalities`, is never asked to. A model without such a list is judged only by its prices.
+// Parts of messages that hold audio or video: audio needs its own price, and a model that does not read a kind, by its
+// `inputModalities`, never gets it. A model without such a list is judged only by its prices.
 
 import type { FieldRule, Model } from '../contract/family'
 import { GatewayError } from '../lib/errors'
 import { asObject } from '../lib/objects'
 
-/** Rules for the type of a part, and for the data of parts that hold files: some vendors take sound as a file or a picture. */
+/** Rules for the type of a part, and for the data of parts that hold files: some vendors accept audio as a file or a picture. */
 export function soundParts(type: string, ...data: readonly string[]): FieldRule[] {
   return [
     { field: type, plain: /^(?!.*audio)/i, why: 'audio has a price of its own', price: 'input_audio_token' },
@@ -29,7 +29,7 @@ const KINDS = {
 } as const
 
 /**
- * Throws 400 for a part of messages or items that the model does not read, by its type or by the data URL in it. `members` are
+ * Throws 400 for a part of messages or items that the model cannot read, judged by its type or by the data URL in it. `members` are
  * those that hold parts.
  */
 export function checkParts(
@@ -38,7 +38,7 @@ export function checkParts(
   name: 'messages' | 'input',
   members: readonly string[],
 ): void {
-  // Most models have no list of what they read.
+  // Most models do not list what they read.
   if (model.inputModalities === undefined || !Array.isArray(list)) return
   for (const [index, holder] of list.entries()) {
     for (const member of members) {

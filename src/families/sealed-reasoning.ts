@@ -1,4 +1,4 @@
-// Reasoning that must come back to the model that wrote it, sealed for a caller whose dialect has no place for it: as the
+// Reasoning that must be sent back to the model that wrote it, sealed for a caller whose dialect has no place for it: as the
 // `encrypted_content` of an item, or the signature of a block. It must never be opened for another model or account.
 
 import type { Model, ParsedRequest } from '../contract/family'
@@ -6,13 +6,13 @@ import { asObject, isObject } from '../lib/objects'
 
 type Fields = Record<string, unknown>
 
-/** A block of thinking as the vendor of messages signed it, or one that only the vendor can read. */
+/** A block of thinking as Anthropic signed it, or one that only that vendor can read. */
 export type ThinkingBlock = { thinking: string; signature: string } | { redacted: string }
 
-/** Parts of an answer that a vendor of chat completions gets back. Absent members are empty. */
+/** Parts of an answer that are sent back to a vendor of chat completions. Absent members are empty. */
 export interface ChatReasoning {
   kind: 'chat'
-  /** The `reasoning_content`, which every model of the make reads. */
+  /** The `reasoning_content`, which every model of the same family of models reads. */
   text: string
   /** The `reasoning_details`. */
   details?: readonly unknown[]
@@ -25,9 +25,9 @@ export interface ChatReasoning {
 /** Signatures of parts of an answer of Gemini's own API. Absent members are empty. */
 export interface GeminiReasoning {
   kind: 'gemini'
-  /** That of the text that follows; of a part with an empty text, if something else follows. */
+  /** The signature of the text that follows; of a part with an empty text, if something else follows. */
   text?: string
-  /** Those of calls, by their ids. */
+  /** Signatures of calls, by id. */
   calls?: Readonly<Record<string, string>>
 }
 
@@ -38,7 +38,7 @@ export type SealedReasoning =
   | GeminiReasoning
   | { kind: 'responses'; item: Fields }
 
-/** The reasoning of two items that follow each other, as that of one. */
+/** The reasoning of two consecutive items, merged. */
 export function together(one: SealedReasoning, other: SealedReasoning): SealedReasoning {
   if (one.kind === 'messages' && other.kind === 'messages') {
     return { kind: one.kind, blocks: [...one.blocks, ...other.blocks] }
@@ -58,7 +58,7 @@ export function together(one: SealedReasoning, other: SealedReasoning): SealedRe
   }
 }
 
-/** The sealed form; undefined if the request belongs to no account to seal it for. */
+/** The sealed form; undefined if the request belongs to no account. */
 export function sealReasoning(
   { answer }: ParsedRequest,
   model: Model,
@@ -69,7 +69,7 @@ export function sealReasoning(
   return answer?.seal(JSON.stringify({ ...reasoning, ...makers }))
 }
 
-/** The reasoning in a sealed text, without the parts that this model and vendor did not write; undefined if none is left. */
+/** The reasoning in a sealed text, without parts that another model or vendor wrote; undefined if none is left. */
 export function openReasoning(
   { answer }: Pick<ParsedRequest, 'answer'>,
   model: Model,
@@ -96,7 +96,7 @@ export function openReasoning(
   return undefined
 }
 
-/** The parts of a completion that only the endpoint which made them can check. */
+/** The parts of a completion that only the endpoint that made them can verify. */
 function signedParts({ details, extra, calls }: Fields): Partial<ChatReasoning> {
   return {
     ...(Array.isArray(details) && { details }),
@@ -119,7 +119,7 @@ function signaturesIn({ text, calls }: Fields): Omit<GeminiReasoning, 'kind'> {
   }
 }
 
-/** The object in a sealed text; an empty one if it was sealed for something else. */
+/** The object in a sealed text; an empty one if it was sealed for another purpose. */
 function parsedObject(text: string): Fields {
   try {
     return asObject(JSON.parse(text))
@@ -132,7 +132,7 @@ function isKind(kind: string): kind is SealedReasoning['kind'] {
   return kind === 'messages' || kind === 'chat' || kind === 'responses' || kind === 'gemini'
 }
 
-/** Who can read reasoning: a text any model of the make, signatures only the model that they are of. */
+/** Who can read reasoning: for text, any model with the same make; for signatures, only the model that made them. */
 function writerOf(kind: SealedReasoning['kind'], model: Model): string {
   if (kind === 'responses') return model.upstreamModel
   if (kind === 'gemini') return signerOf(model)
@@ -140,22 +140,21 @@ function writerOf(kind: SealedReasoning['kind'], model: Model): string {
 }
 
 /**
- * Who can check signatures of a completion, or of Gemini: the model at the same vendor. Google's own client drops those of the Gemini
- * API before it asks Vertex AI (google-gemini/gemini-cli, geminiChat.ts, 2026-08).
+ * Who can verify signatures of a completion, or of Gemini: the same model at the same vendor. Google's own client drops those of
+ * the Gemini API before it calls Vertex AI (google-gemini/gemini-cli, geminiChat.ts, 2026-08).
  */
 function signerOf(model: Model): string {
   return `${model.upstream.kind} ${nameOf(model)}`
 }
 
-/** The make of a model, by the vendor's name for it: `claude`, `deepseek`, `kimi`. */
+/** The make of a model, from the vendor's name for it: `claude`, `deepseek`, `kimi`. */
 function makeOf(model: Model): string {
   const name = nameOf(model)
   return /^[a-z]+/.exec(name)?.[0] ?? name
 }
 
 /**
- * The name of a model wherever it is served: without the names of a cloud before it, and without dates and versions of
- * the cloud after it.
+ * The name of a model on any platform: without the prefixes of a cloud, and without its dates and versions at the end.
  */
 export function nameOf({ upstreamModel }: Pick<Model, 'upstreamModel'>): string {
   const name = upstreamModel.toLowerCase()

@@ -1,9 +1,9 @@
-// Shared by families of many contracts: schemas, and the figures of vendors. Nothing here must decide by a vendor's name.
+// Shared by families of many contracts: schemas, and readers of vendors' figures. Nothing here must decide by a vendor's name.
 
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { Model, ParsedRequest } from '../contract/family'
 
-/** A field that may be absent or null, which mean the same to SDKs. */
+/** A field that may be absent or null, which SDKs treat as equal. */
 export const optionalField = <Schema extends TSchema>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]))
 
@@ -20,22 +20,22 @@ export function quotedOutput(
   return Math.min(outputTokens, limit ?? outputTokens)
 }
 
-/** Fewest output tokens with which an answer that is cut is of use. */
+/** Minimum of output tokens for a truncated answer to be useful. */
 export const USEFUL_OUTPUT_TOKENS = 256
 
-/** More than any answer can have, in tokens or seconds: a larger figure is a fault of the vendor. */
+/** More than any answer can have, in tokens or seconds: a larger figure is an error of the vendor. */
 export const ABSURD_FIGURE = 100_000_000
 
-/** A count in a vendor's answer; 0 if absent, NaN if it is not a count, so that no sum with it passes a bound. */
+/** A count in a vendor's answer; 0 if absent, NaN if invalid, so that no sum with it passes a check. */
 export function reportedCount(value: unknown): number {
   if (value === undefined || value === null) return 0
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
 }
 
 /**
- * The output where cached tokens are reported in addition to the input: some models of xAI report 4,328 cached tokens with an input of 4,142
- * (vercel/ai#12485). `rest` is the total without the input. Whether it has the cached tokens in it is not documented, so
- * thinking that is not in the output is taken from its own figure.
+ * The output if cached tokens are reported in addition to the input: some models of xAI report 4,328 cached tokens with an input of
+ * 4,142 (vercel/ai#12485). `rest` is the total without the input. It is not documented whether that includes cached tokens, so
+ * thinking outside the output is read from its own figure.
  */
 export function outputWithSeparateCache(
   { rest, output, cached }: { rest: number; output: number; cached: number },
@@ -45,19 +45,19 @@ export function outputWithSeparateCache(
   return isWithin ? output : Math.min(rest, output + reportedCount(thinking))
 }
 
-/** A vendor's figure; 0 if absent, NaN if it is not a figure, or an absurd one. */
+/** A vendor's figure; 0 if absent, NaN if invalid or absurdly large. */
 export function figureOf(value: unknown): number {
   if (value === undefined || value === null) return 0
   return typeof value === 'number' && value >= 0 && value <= ABSURD_FIGURE ? value : Number.NaN
 }
 
-/** A figure that is counted one by one, such as tokens. */
+/** A figure that must be an integer, such as tokens. */
 export function countedFigure(value: unknown): number {
   const figure = figureOf(value)
   return Number.isInteger(figure) ? figure : Number.NaN
 }
 
-/** The number of tokens in a vendor's answer to a count; undefined if it has none. */
+/** The number of tokens in a vendor's answer to a token count; undefined if it has none. */
 export function countedTokens(reply: object): number | undefined {
   const { input_tokens: tokens } = reply as { input_tokens?: unknown }
   return Number.isSafeInteger(tokens) && (tokens as number) >= 0 ? (tokens as number) : undefined

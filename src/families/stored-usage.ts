@@ -1,5 +1,5 @@
-// Reads a vendor's usage object as a charge stores it, without its answer, by the same readers that bill answers. It must never decide
-// which reading is right: only the price that was charged shows that.
+// Reads a vendor's usage object as stored with a charge, without its answer, by the same readers that bill answers. It must never
+// decide which reading is right: only the price that was charged shows that.
 
 import { type Quantities, units } from '../contract/units'
 import { chatFigures } from './chat/caller-side'
@@ -13,7 +13,7 @@ const READERS: readonly ((usage: unknown) => Quantities | 'invalid' | undefined)
   (usage) => responseFigures({ usage }),
 ]
 
-/** The different figures that a usage object has in the dialects that can read it. */
+/** The distinct figures that the dialects read from a usage object. */
 export function readingsOf(usage: unknown): Quantities[] {
   const readings = new Map<string, Quantities>()
   for (const read of READERS) {

@@ -1,6 +1,6 @@
-// Fields by which vendors of several contracts charge more than the plain price, and the searches of the web that are held. Fields of
-// a single contract are next to it. Pure. A field that names another model must always be refused: it would bypass the key's list
-// of models and the prices.
+// Fields for which vendors of several contracts charge more than the base price, and web searches that are held. Fields of a single
+// contract are in its folder. Pure. A field that names another model must always be refused: it would bypass the key's list of
+// models and the prices.
 
 import type { FieldRule } from '../contract/family'
 
@@ -16,10 +16,10 @@ export const serviceTier: FieldRule = {
   price: 'service_tier',
 }
 
-/** Searches of the web that are allowed and held if the caller sets no limit. */
+/** Web searches that are allowed and held if the caller sets no limit. */
 export const OPEN_SEARCHES = 10
 
-/** Whether a type of a tool is that of a search of the web by the vendor: OpenAI and Anthropic begin it alike, with versions after. */
+/** Whether a tool type is a vendor's web search: OpenAI's and Anthropic's begin with the same words, followed by a version. */
 export function isWebSearch(type: unknown): boolean {
   return typeof type === 'string' && type.startsWith('web_search')
 }
@@ -39,7 +39,7 @@ export const otherModels: readonly FieldRule[] = [
   ),
 ]
 
-/** Fields that ask for the answer later: an answer that arrives elsewhere cannot be billed. */
+/** Fields that request a later answer: an answer that arrives elsewhere cannot be billed. */
 export const laterAnswers: readonly FieldRule[] = ['background', 'deferred', 'async', 'batch'].map(
   (field) => ({
     field,
@@ -50,14 +50,14 @@ export const laterAnswers: readonly FieldRule[] = ['background', 'deferred', 'as
   }),
 )
 
-/** The rule for speed. If the usage reports it, `fast` has the price of the service tier of this name. */
+/** The rule for speed. If the usage reports `fast`, the price is that of the service tier with this name. */
 export const speed: FieldRule = {
   field: 'speed',
   plain: ['standard'],
   why: 'a faster mode has prices of its own',
 }
 
-/** Modes that cost more for each token. */
+/** Modes that cost more per token. */
 export const dearerModes: readonly FieldRule[] = [
   {
     field: 'inference_geo',
@@ -67,7 +67,7 @@ export const dearerModes: readonly FieldRule[] = [
   },
 ]
 
-/** The rule for a cache that is kept longer: writing to it costs more. */
+/** The rule for a longer cache lifetime: writing to the cache costs more. */
 export function longCache(field: string, price?: FieldRule['price']): FieldRule {
   return {
     field,
@@ -79,8 +79,8 @@ export function longCache(field: string, price?: FieldRule['price']): FieldRule 
 }
 
 /**
- * Fields of local servers by which a request has more output than is held for it, or has the server connect to an
- * address. `others` are names of the limit that this API does not read.
+ * Fields of local servers that make a request produce more output than is held for it, or make the server connect to an address.
+ * `others` are names of the limit that this API does not read.
  */
 export function localServerFields(others: readonly string[]): FieldRule[] {
   return [

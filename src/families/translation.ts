@@ -1,5 +1,4 @@
-// Makes the translation of a request once, so that it is checked, quoted and sent in the same form. It must never
-// outlive the request.
+// Translates a request once, so that the same form is checked, quoted and sent. It must never outlive the request.
 
 import type { Model } from '../contract/family'
 

@@ -1,5 +1,5 @@
-// What clients send with every request, whatever their user asks for. It is left out where it cannot be served, and named in a
-// header of the answer. This is the only list; a tool that the request forces to be called must never be left out.
+// Fields and tools that clients send with every request, whatever their user wants. They are omitted if they cannot be served, and
+// named in a response header. This is the only such list; a tool that must be called may never be omitted.
 
 /** Tools that a vendor runs, and clients that offer them in each request. The names are those of OpenAI's SDK (`responses.d.ts`). */
 const OFFERED_TOOLS: readonly { name: string; type: RegExp; clients: string }[] = [
@@ -7,7 +7,7 @@ const OFFERED_TOOLS: readonly { name: string; type: RegExp; clients: string }[] 
   { name: 'image_generation', type: /^image_generation$/, clients: 'the openai-native provider of Cline' },
 ]
 
-/** The types of all tools that clients offer unasked, as one expression. */
+/** The types of all tools that clients offer by default, as one expression. */
 export const OFFERED_TYPES = new RegExp(OFFERED_TOOLS.map(({ type }) => type.source).join('|'))
 
 /** The names of tools on the list, each once. */
@@ -16,14 +16,14 @@ export function offeredIn(tools: readonly { type?: unknown }[]): string[] {
   return OFFERED_TOOLS.filter(({ type }) => types.some((each) => type.test(each))).map(({ name }) => name)
 }
 
-/** Lists that LangChain and others send empty, each with the fields that mean nothing without it. */
+/** Lists that LangChain and others send empty, each with the fields that are meaningless without it. */
 const EMPTY_LISTS: readonly { list: string; choice: string; others: readonly string[] }[] = [
   { list: 'tools', choice: 'tool_choice', others: ['parallel_tool_calls'] },
   { list: 'functions', choice: 'function_call', others: [] },
 ]
 
 /**
- * The fields of empty lists of tools, which OpenAI refuses ("[] is too short - 'tools'"). None if a call is forced: that is a
+ * The fields of empty lists of tools, which OpenAI refuses ("[] is too short - 'tools'"). Empty if a call is forced: that is a
  * mistake of the caller, which the vendor explains.
  */
 export function emptyListsIn(body: Readonly<Record<string, unknown>>): string[] {

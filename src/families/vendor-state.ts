@@ -1,6 +1,5 @@
-// Fields that name what a vendor keeps in its account, by an id or an address that only that account can read. All
-// callers share the account, so an id that somebody knows or guesses must never reach what belongs to another. Data
-// only.
+// Fields that refer to stored data of a vendor's account, by an id or an address that only that account can read. All callers share
+// the account, so a known or guessed id must never reach another caller's data. Data only.
 
 import type { FieldRule } from '../contract/family'
 
@@ -38,7 +37,7 @@ export function addresses(...fields: readonly string[]): FieldRule[] {
   }))
 }
 
-/** Rules for texts: models that read long documents take the ids of uploaded ones out of the text. */
+/** Rules for texts: models for long documents read the ids of uploaded ones from the text. */
 export function filesInText(...fields: readonly string[]): FieldRule[] {
   return fields.map((field) => ({
     field,
@@ -60,7 +59,7 @@ export function earlierAnswers(...fields: readonly string[]): FieldRule[] {
   }))
 }
 
-/** Rules for content that was put into a cache with an id. */
+/** Rules for content that is cached under an id. */
 export function namedCaches(...fields: readonly string[]): FieldRule[] {
   return fields.map((field) => ({
     field,
@@ -80,7 +79,7 @@ export function documentStores(...fields: readonly string[]): FieldRule[] {
   }))
 }
 
-/** The rule for voices made from somebody's recording. `plain` matches voices that every caller may use. */
+/** The rule for voices that were made from somebody's recording. `plain` matches voices that every caller may use. */
 export function clonedVoices(field: string, plain?: RegExp): FieldRule {
   return {
     field,
@@ -91,5 +90,5 @@ export function clonedVoices(field: string, plain?: RegExp): FieldRule {
   }
 }
 
-/** Voices for all: names of cloned and designed voices say what they are. */
+/** Public voices: names of cloned and designed voices are recognizable. */
 export const VOICE_OF_ALL = /^(?!.*(?:-voice-|-v[cd]-|^voice_))/i

@@ -1,10 +1,10 @@
 // Reads the parts of a chat vendor's answer, whole or in pieces, for all translations: texts, thinking and calls of
-// tools. It must never throw: vendors leave out, repeat and misspell what they send.
+// tools. It must never throw: vendors omit, repeat and misspell what they send.
 
 import { parseForeign } from '../../lib/json/json'
 import { asObject, asText, isObject } from '../../lib/objects'
 
-/** A vendor's message, or a piece of it in a stream. */
+/** A message of a vendor, or a piece of it in a stream. */
 export interface AnswerPart {
   thinking: string
   text: string
@@ -26,15 +26,15 @@ export interface CallPiece {
   extra: Record<string, unknown> | undefined
 }
 
-/** A call as far as it has come. */
+/** A call, as much of it as has arrived. */
 export interface PiecedCall extends CallPiece {
   /** Length of the arguments when they were last found incomplete. */
   partLength: number
-  /** Times that they looked complete and were not. */
+  /** How many times they looked complete but were not. */
   failedChecks: number
 }
 
-/** Most failed checks of a call; each reads all of its text so far. After that it is complete only at its end. */
+/** Maximum of failed checks per call; each one parses all of its text so far. After that, the call is complete only at its end. */
 const MAX_VAIN_CHECKS = 100
 
 const NO_CALLS: readonly CallPiece[] = []
@@ -71,7 +71,7 @@ function callsIn({
   return isObject(called) ? [pieceOf({ index: 0, function: called })] : NO_CALLS
 }
 
-/** The texts of a content that some vendors send as a list, in which thinking is a list itself. */
+/** The texts of a content that some vendors send as a list; thinking in it is a list itself. */
 function joined(parts: readonly unknown[], type: 'text' | 'thinking'): string {
   return parts
     .filter(isObject)
@@ -87,7 +87,7 @@ function pieceOf({ index, id, function: called, extra_content: extra }: Record<s
     index: typeof index === 'number' ? index : undefined,
     id: asText(id),
     name: asText(name),
-    // Some servers send arguments parsed.
+    // Some servers send the arguments as an object instead of JSON text.
     arguments: isObject(input) ? JSON.stringify(input) : asText(input),
     extra: isObject(extra) ? extra : undefined,
   }
@@ -121,7 +121,7 @@ export function isWhole(call: PiecedCall): boolean {
   return false
 }
 
-/** The arguments of a call as an object. Other arguments, as in a cut answer, and too deep ones are kept as text. */
+/** The arguments of a call as an object. Invalid arguments, as in a truncated answer, and too deeply nested ones are kept as text. */
 export function callInput(text: string): Record<string, unknown> {
   if (text.trim() === '') return {}
   try {
@@ -139,7 +139,7 @@ export function usageIn(completion: { usage?: unknown; choices?: unknown }): unk
   return choices.find((choice) => isObject(choice) && isObject(choice.usage))?.usage ?? usage
 }
 
-/** The part of the output that was thinking, if a completion or a chunk with figures reports it. */
+/** Thinking tokens, which are part of the output, if a completion or a chunk with figures reports them. */
 export function reasoningTokens(completion: unknown): number {
   const usage = asObject(isObject(completion) ? usageIn(completion) : undefined)
   const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}

@@ -114,7 +114,7 @@ export function quoteChat(parsed: ParsedRequest<ChatBody>, model: Model): Quanti
   const output = (each + predictedTokens(body, model)) * (body.n ?? 1)
   const speaks = isSpoken(body, model)
   const quantities: Quantities = {
-    // A vendor with a price for cache writes writes prompts to its cache unasked.
+    // A vendor that charges for cache writes also writes prompts to its cache without being asked.
     [hasPrice(model.priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token']: input,
     // All output may be spoken.
     [speaks ? 'output_audio_token' : 'output_token']: output,
@@ -125,7 +125,7 @@ export function quoteChat(parsed: ParsedRequest<ChatBody>, model: Model): Quanti
   return quantities
 }
 
-/** The output of a request, which is cut between tokens. Spoken output has other tokens than its text. */
+/** The output of a request, which may be cut between tokens. Spoken output is not counted by the tokens of its text. */
 export function outputOfChat(body: ChatBody, model: Model): OutputTokens | undefined {
   if (isSpoken(body, model)) return undefined
   const most = outputLimit(body) ?? model.maxOutputTokens ?? Number.POSITIVE_INFINITY
@@ -137,7 +137,7 @@ export function readCompletion(reply: unknown): Reading {
   const { error, service_tier: tier } = completion
   const choices = choicesIn(completion)
   const usage = usageIn(completion)
-  // A reply without a candidate is not a completion, whatever it says.
+  // A reply without a candidate is not a completion, whatever else it contains.
   const failed =
     isError(error) ||
     choices.length === 0 ||
@@ -181,14 +181,14 @@ function endingOf(chunk: Completion, choices: readonly Choice[]): Ending | undef
 
 function outputOf(choices: readonly Choice[], field: 'message' | 'delta', usage: unknown): Made | undefined {
   const text = textOf(choices, field)
-  // Most events of a stream are text, and need no further look.
+  // Most events of a stream are text and need no further inspection.
   if (text !== '') return { kind: 'shown', text }
   if (choices.some(isOfWorth)) return SHOWN
-  // The model may have thought until the limit.
+  // The model may have spent the whole limit on thinking.
   return endsBy(choices, 'length') || thinks(usage) ? HIDDEN : undefined
 }
 
-/** Something in whichever of the places where servers put it, or a refusal without further details of the vendor. */
+/** Output in any of the places where servers put it, or a refusal without further details from the vendor. */
 function isOfWorth({ message, delta, text, finish_reason: reason }: Choice): boolean {
   return (
     reason === 'content_filter' ||
@@ -198,7 +198,7 @@ function isOfWorth({ message, delta, text, finish_reason: reason }: Choice): boo
   )
 }
 
-/** Whether a filter held back each choice. Some servers pass on Google's word for it. */
+/** Whether a filter blocked each choice. Some servers pass on Google's name for it. */
 function areFiltered(choices: readonly Choice[]): boolean {
   return (
     choices.length > 0 &&
@@ -206,7 +206,7 @@ function areFiltered(choices: readonly Choice[]): boolean {
   )
 }
 
-/** Whether a choice says nothing at all, as gateways send one with the figures at the end of a stream. */
+/** Whether a choice is empty, such as the one that gateways send with the figures at the end of a stream. */
 function isSilent({ message, delta, text, finish_reason: reason }: Choice): boolean {
   return !reason && !text && !message && (!isObject(delta) || Object.values(delta).every(isNothing))
 }
@@ -257,7 +257,7 @@ interface Completion {
 interface Choice {
   message?: unknown
   delta?: unknown
-  /** The place of text in answers of POST /v1/completions, and where some servers put that of others. */
+  /** The place of text in answers of POST /v1/completions; some servers use it for other answers too. */
   text?: unknown
   finish_reason?: unknown
 }
@@ -275,8 +275,7 @@ function isSpoken({ modalities }: ChatBody, { traits }: Model): boolean {
 }
 
 /**
- * Tokens held for a prediction. Its wrong parts are billed as output, in addition to the answer. Some models are not sent
- * one.
+ * Tokens held for a prediction. Its wrong parts are billed as output, in addition to the answer. It is not sent to some models.
  */
 function predictedTokens({ prediction }: ChatBody, { traits }: Model): number {
   return prediction && traits.prediction ? Buffer.byteLength(JSON.stringify(prediction)) : 0
@@ -326,7 +325,7 @@ function addSound(media: Media, data: string): void {
   }
 }
 
-/** Documents that a search may use for an answer; some vendors bill each. */
+/** Documents that the model may search for an answer; some vendors bill each. */
 const SEARCH_SOURCES = 20
 
 function sourcesOf(body: ChatBody): number {
@@ -338,14 +337,14 @@ function sourcesOf(body: ChatBody): number {
 
 /**
  * OpenAI's usage in our units. Cached tokens are part of prompt_tokens, or reported in addition if they are more. Some vendors
- * leave reasoning out of completion_tokens but not out of total_tokens, so output is the total without the prompt.
+ * include reasoning in total_tokens but not in completion_tokens, so output is the total without the prompt.
  */
 export function chatFigures(usage: unknown): Quantities | 'invalid' | undefined {
   if (!isObject(usage)) return undefined
   const prompt = reportedCount(usage.prompt_tokens)
   const completion = reportedCount(usage.completion_tokens)
   const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : undefined
-  // Some vendors report tokens from their cache outside of the details, or have no details.
+  // Some vendors report cached tokens outside of the details, or have no details.
   const cached = reportedCount(details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens)
   const written = reportedCount(details?.cache_write_tokens ?? details?.cache_creation_input_tokens)
   const rest = reportedCount(usage.total_tokens) - prompt
@@ -356,7 +355,7 @@ export function chatFigures(usage: unknown): Quantities | 'invalid' | undefined 
         detailOf(usage.completion_tokens_details, 'reasoning_tokens'),
       )
     : Math.max(completion, rest)
-  // NaN, for what is not a count, fails this comparison.
+  // NaN, which stands for an invalid count, fails this comparison.
   const sane = Math.max(prompt, completion, cached, written, output) <= ABSURD_FIGURE
   const fresh = prompt - written - (isBeside ? 0 : cached)
   if (!sane || fresh < 0 || usage.prompt_tokens === undefined) return 'invalid'
@@ -398,7 +397,7 @@ function detailOf(details: unknown, name: string): unknown {
   return isObject(details) ? details[name] : undefined
 }
 
-/** All text that the model made in a reply or an event, of every candidate. */
+/** All text that the model wrote in a reply or an event, for every candidate. */
 function textOf(choices: readonly Choice[], field: 'message' | 'delta'): string {
   let text = ''
   for (const choice of choices) {

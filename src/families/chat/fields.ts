@@ -1,5 +1,5 @@
-// The fields of a chat completion that the schema does not name: those that vendors bill apart, and those they know
-// besides. Data only: the families must decide what is done with a field.
+// The fields of a chat completion that the schema does not name: those that vendors bill separately, and others that they accept.
+// Data only: the families must decide what is done with a field.
 
 import type { FieldRule } from '../../contract/family'
 import { soundParts } from '../media-parts'
@@ -139,7 +139,7 @@ const state: readonly FieldRule[] = [
   ),
 ]
 
-/** Searches and tools of the vendor that a field of the request's own switches on. */
+/** Searches and tools of the vendor that a separate field of the request switches on. */
 export const SEARCHES_AND_TOOLS: readonly FieldRule[] = [
   { field: 'web_search_options', ...SEARCHES },
   {

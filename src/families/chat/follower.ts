@@ -1,5 +1,5 @@
-// Follows a stream of chunks that passes unchanged, to end it where the account can pay for no more: with the reason that
-// a vendor gives at the limit of an answer. It must never throw, whatever a vendor sends.
+// Follows a stream of chunks that passes unchanged, to end it when the account cannot pay for more, with the reason that a vendor
+// gives at the token limit. It must never throw, whatever a vendor sends.
 
 import { ENDED_BY_BALANCE } from '../../contract/failures'
 import type { Model, ParsedRequest, Quantities, StreamFollower } from '../../contract/family'

@@ -1,5 +1,5 @@
-// Names of the authors of messages. xAI refuses a name on any message but a user's (test/vendors/xai/names.json), and says so by
-// OpenRouter too. It must never change a message of a user.
+// Names of the authors of messages. xAI refuses a name on any message but a user's (test/vendors/xai/names.json), and so does
+// OpenRouter for xAI's models. It must never change a message of a user.
 
 import type { Model } from '../../contract/family'
 import type { ChatBody } from './caller-side'

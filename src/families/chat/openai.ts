@@ -83,7 +83,7 @@ interface Limits {
   max_tokens?: ChatBody['max_tokens'] | undefined
 }
 
-/** The limits of the request, none above `outputTokens`; without any it is the one that more servers know. */
+/** The limits of the request, none above `outputTokens`; if the request has none, the one that most servers know is added. */
 function limitsOf(body: ChatBody, outputTokens: number | undefined): Limits {
   const { max_completion_tokens: limit, max_tokens: older } = body
   if (outputTokens === undefined) return body

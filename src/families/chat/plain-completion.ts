@@ -1,5 +1,5 @@
-// A vendor's completion, or a chunk of one, in the words of the contract: content is a text, and the usage is at the top.
-// It must never lose anything in a list of content that is not text.
+// Converts a vendor's completion, or a chunk of one, to the form of the contract: content is a text, and usage is at the top. It
+// must never lose anything in a list of content that is not text.
 
 import { isObject } from '../../lib/objects'
 import { partIn, usageIn } from './answer-parts'
@@ -10,7 +10,7 @@ import { partIn, usageIn } from './answer-parts'
  */
 const AS_TEXT: ReadonlySet<unknown> = new Set(['text', 'thinking', 'reference', 'tool_reference'])
 
-/** The completion or chunk in the words of the contract; the same object if it is in them already. */
+/** The completion or chunk in the form of the contract; the same object if it already has that form. */
 export function plainCompletion(completion: object): object {
   const { choices, usage } = completion as { choices?: unknown; usage?: unknown }
   if (!Array.isArray(choices)) return completion

@@ -1,18 +1,17 @@
-// What a vendor of chat completions must get back of its earlier answers, for all dialects: the text of its thinking,
-// details of it, and signatures of calls. It must never send a vendor what another one wrote: what is lost is filled in
-// as the vendor accepts it, so that a conversation never fails on its second turn.
+// What a vendor of chat completions must get back from its earlier answers, for all dialects: the text of its thinking, its
+// details, and signatures of calls. It must never send a vendor what another one wrote: lost parts are filled in as the vendor
+// accepts them, so that a conversation never fails on its second turn.
 //
 // Gemini 3 and later refuse a step of the current turn whose first call has no signature; parallel calls have one
 // signature, on the first: https://ai.google.dev/gemini-api/docs/thought-signatures (2026-11-24). Its FAQ names the filler
-// for calls of other models, which Vertex AI takes too (pydantic/pydantic-ai#3881, 2025-12-29). Earlier turns get it as
-// well, where it changes nothing: what begins a turn depends on how the endpoint merges messages. Streams have each call
-// whole in a delta of its own, without an index (noho/dayu-agent#45, captured 2026-04-26).
-// DeepSeek refuses turns with calls without `reasoning_content`, on every message of the assistant in them
-// (https://api-docs.deepseek.com/guides/thinking_mode; experientiallabs/experiential#890, 2026-09-10); it ignores it in
-// others. An empty text was refused (NousResearch/hermes-agent#17341, 2026-04-29), a space is accepted.
-// Kimi refuses calls without it, or with an empty text; a space is accepted (earendil-works/pi#4178, 2026-05-05).
-// GLM asks for it and accepts a turn without (https://docs.z.ai/guides/capabilities/thinking-mode;
-// openai/openai-agents-python#2669, 2026-03). OpenRouter asks for `reasoning_details` as they came
+// for calls of other models, which Vertex AI takes too (pydantic/pydantic-ai#3881, 2025-12-29). Earlier turns get it as well, where
+// it is harmless: what begins a turn depends on how the endpoint merges messages. Streams carry each call whole, in its own delta,
+// without an index (noho/dayu-agent#45, captured 2026-04-26). DeepSeek refuses turns with calls without `reasoning_content`, on
+// every message of the assistant in them (https://api-docs.deepseek.com/guides/thinking_mode; experientiallabs/experiential#890,
+// 2026-09-10); it ignores it in others. An empty text was refused (NousResearch/hermes-agent#17341, 2026-04-29), a space is
+// accepted. Kimi refuses calls without it or with an empty text; a space is accepted (earendil-works/pi#4178, 2026-05-05). GLM asks
+// for it and accepts a turn without it (https://docs.z.ai/guides/capabilities/thinking-mode; openai/openai-agents-python#2669,
+// 2026-03). OpenRouter asks for `reasoning_details` unchanged
 // (https://openrouter.ai/docs/guides/best-practices/reasoning-tokens#preserving-reasoning-blocks).
 
 import type { Model, ParsedRequest } from '../../contract/family'
@@ -30,7 +29,7 @@ export interface SealedMessage {
   sealed: readonly string[]
 }
 
-/** Rules by the names of models; the first that fits counts. What a vendor signed itself goes back under every rule. */
+/** Rules by model name; the first match applies. What a vendor signed itself is sent back to it under every rule. */
 const BY_NAME: readonly [names: RegExp, returned: Returned][] = [
   [/^(?:deepseek|kimi)(?![a-z])/, 'demanded_reasoning'],
   [/^(?:minimax|glm|mimo)(?![a-z])/, 'reasoning'],
@@ -49,9 +48,9 @@ const REFUSED_MEMBERS: readonly string[] = [
   'extra_content',
 ]
 
-/** The reasoning of a turn that has lost its own. */
+/** Filler for the reasoning of a turn that has lost its own. */
 export const NO_REASONING = ' '
-/** The documented signature of a call that has lost its own, or was made by another model. */
+/** The documented signature for a call that has lost its own, or was made by another model. */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 /** Whether a vendor asks for the text of earlier reasoning. */
@@ -60,7 +59,7 @@ export function wantsText(model: Model): boolean {
   return rule === 'reasoning' || rule === 'demanded_reasoning'
 }
 
-/** The messages with the reasoning that their vendor gets back, as it takes them. */
+/** The messages with the reasoning that their vendor gets back, in the form that it accepts. */
 export function withReturned(
   sealed: readonly SealedMessage[],
   parsed: Pick<ParsedRequest, 'answer'>,
@@ -94,8 +93,8 @@ function returnedTo(message: Message, opened: readonly ChatReasoning[], hasText:
 }
 
 /**
- * The messages as their vendor takes the reasoning in them: filled in where it demands what is missing, and left out where
- * it refuses it. Undefined if nothing changes.
+ * The messages with reasoning as their vendor accepts it: filled in where it requires missing reasoning, and omitted where it
+ * refuses any. Undefined if nothing changes.
  */
 export function acceptable(messages: readonly Message[], model: Model): Message[] | undefined {
   const change = changeFor(messages, model)
@@ -111,7 +110,7 @@ function ruleOf(model: Model): Returned {
   return BY_NAME.find(([names]) => names.test(name))?.[1] ?? 'nothing'
 }
 
-/** Whether a vendor refuses calls without the reasoning that led to them, whoever wrote them. */
+/** Whether a vendor refuses calls without the reasoning that led to them, even if another vendor made them. */
 export function demandsReasoning(model: Model): boolean {
   return ruleOf(model) === 'demanded_reasoning'
 }
@@ -130,7 +129,7 @@ function changeFor(messages: readonly Message[], model: Model): ((message: Messa
   if (rule === 'demanded_reasoning') return kind === 'openrouter' ? withDetails : withReasoning
   // OpenRouter documents no filler.
   if (kind === 'openrouter' || rule !== 'signatures') return undefined
-  // Vertex AI's endpoint has a name of its own for the member (earendil-works/pi#6733, 2026-07-16).
+  // Vertex AI's endpoint has its own name for the member (earendil-works/pi#6733, 2026-07-16).
   const place = kind === 'vertex' ? 'vertex' : 'google'
   return (message) => withSignature(message, place)
 }

@@ -1,10 +1,10 @@
-// Writes the usage of a chat completion as its callers read it.
+// Writes the usage of a chat completion as callers read it.
 
 import type { Quantities } from '../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../contract/units'
 import { isObject } from '../../lib/objects'
 
-/** Usage in the terms of chat: the prompt has cached and written tokens in it, and the completion has thinking in it. */
+/** Usage in terms of chat completions: the prompt includes cached and written tokens, and the completion includes thinking. */
 export function chatUsage(usage: Quantities, thinkingTokens = 0) {
   const cached = (usage.cached_input_token ?? 0) + (usage.cached_input_audio_token ?? 0)
   const written = (usage.cache_write_token ?? 0) + (usage.cache_write_1h_token ?? 0)
@@ -20,8 +20,8 @@ export function chatUsage(usage: Quantities, thinkingTokens = 0) {
 }
 
 /**
- * The usage of a vendor's completion or chunk for its caller. Some vendors leave thinking out of `completion_tokens` and
- * bill it: xAI's documentation of reasoning says so, and Gemini's OpenAI-compatible API counts in the same way.
+ * The usage of a vendor's completion or chunk for its caller. Some vendors leave thinking out of `completion_tokens` and bill it:
+ * xAI's documentation of reasoning says so, and Gemini's OpenAI-compatible API does the same.
  */
 export function shownChatUsage(
   figures: Quantities,
@@ -35,7 +35,7 @@ export function shownChatUsage(
   return { ...reported, prompt_tokens: prompt, completion_tokens: completion, ...total }
 }
 
-/** A chunk of a stream with these figures, or without any; the same one if it reports them, or none. */
+/** A chunk of a stream with these figures, or without any; unchanged if it already has them, or has none. */
 export function withChatUsage(chunk: object, figures: Quantities | undefined): object {
   const { usage } = chunk as { usage?: unknown }
   if (!isObject(usage)) return chunk

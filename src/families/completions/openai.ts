@@ -66,7 +66,7 @@ const CompletionsBody = Type.Object(
 )
 type CompletionsBody = Static<typeof CompletionsBody>
 
-/** Fields of single servers by which a request has more tokens than are held for it. */
+/** Fields of single servers that add tokens to a request beyond those held for it. */
 const uncounted: readonly FieldRule[] = [
   ...localServerFields(['max_completion_tokens']),
   {
@@ -108,7 +108,7 @@ export const openaiCompletions: JsonFamily<CompletionsBody> = {
     const reading = readCompletion(reply)
     if (!body.echo || reading.output?.kind !== 'shown') return reading
     const { output } = readCompletion(withoutEcho(reply, body))
-    // A prompt alone is an answer too, to a caller who asked for its probabilities.
+    // A prompt alone is an answer too, if the caller asked for its probabilities.
     return { ...reading, output: output?.kind === 'shown' ? output : SHOWN }
   },
 
@@ -130,7 +130,7 @@ export const openaiCompletions: JsonFamily<CompletionsBody> = {
   plain: { fields: ['n'], body: ({ text, ...options }) => ({ prompt: text, ...options }) },
 }
 
-/** The most that a request can use: some servers read a prompt once for each completion. */
+/** The most that a request can use: some servers read a prompt once per completion. */
 function quoteCompletions(parsed: ParsedRequest<CompletionsBody>, model: Model): Quantities {
   const { body, byteLength } = parsed
   const prompts = promptsOf(body)
@@ -141,9 +141,9 @@ function quoteCompletions(parsed: ParsedRequest<CompletionsBody>, model: Model):
     typeof prompts[0] === 'string' ? byteLength : 0,
   )
   const most = (model.contextTokens ?? Number.POSITIVE_INFINITY) * prompts.length
-  // Some servers write one token where none is asked for.
+  // Some servers write one token even if none is requested.
   const written = Math.max(1, quotedOutput(body.max_tokens ?? undefined, parsed, model))
-  // In a stream without figures of the vendor a repeated prompt cannot be distinguished from output.
+  // In a stream without usage, a repeated prompt cannot be distinguished from output.
   const repeated = body.echo && body.stream ? Math.min(read, most) : 0
   return {
     [hasPrice(model.priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token']:
@@ -153,8 +153,8 @@ function quoteCompletions(parsed: ParsedRequest<CompletionsBody>, model: Model):
 }
 
 /**
- * The output of a request, if all of it is shown: not where the best of several is chosen, nor where a prompt, which may be
- * longer than what is held at first, is in it.
+ * The output of a request, if all of it is delivered: not if the best of several is chosen, and not if it repeats the prompt, which
+ * may be longer than what is held at first.
  */
 function outputOfCompletions(body: CompletionsBody, model: Model): OutputTokens | undefined {
   if (body.echo || (body.best_of ?? 1) > (body.n ?? 1)) return undefined
@@ -166,7 +166,7 @@ function shownCandidates(body: CompletionsBody): number {
   return promptsOf(body).length * (body.n ?? 1)
 }
 
-/** The texts of a request, counted if the vendor reports no usage. Tokens are counted by the quote. */
+/** The texts of a request, counted if the vendor reports no usage. The quote counts the tokens. */
 function textsOf(body: CompletionsBody): string[] {
   const texts = promptsOf(body).filter((prompt) => typeof prompt === 'string')
   return texts.length > 0 && body.suffix ? [...texts, body.suffix] : texts

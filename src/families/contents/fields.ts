@@ -1,5 +1,5 @@
-// The fields of generateContent that vendors bill apart, or that name what they keep. Each name is read in two spellings, and in any
-// mixture of both. Data only. https://ai.google.dev/gemini-api/docs/pricing
+// The fields of generateContent that vendors bill apart, or that name what they keep. Each name is read in two spellings, in any
+// mixture. Data only. https://ai.google.dev/gemini-api/docs/pricing
 
 import type { FieldRule } from '../../contract/family'
 import { spellings } from '../dialects/gemini/body'

@@ -1,6 +1,6 @@
-// Contents of Gemini models by their own API. The caller's text passes through, except what the model refuses, and answers come back
-// with the gateway's id and the figures that are paid. Those are in each event, so each is read and written again; its members are those
-// of the vendor. Unknown fields and parts must never be refused: clients and models know more of them than the gateway.
+// Contents of Gemini models by their own API. The caller's text passes through, except what the model refuses; answers return with
+// the gateway's id and the charged figures. Each event has both, so each is parsed and written again; all other members stay as the
+// vendor sent them. Unknown fields and parts must never be refused: clients and models know more of them than the gateway does.
 
 import { nativeCall } from '../../contract/call'
 import type { Call, MadeFamily, Model, ParsedRequest, Quantities, Translator } from '../../contract/family'
@@ -34,11 +34,11 @@ type Request = ParsedRequest<GeminiBody>
 
 const costOf = translatedOnce((body: GeminiBody, _model) => costOfContents(body))
 const RULES: QuoteRules = { watchesFilms: true, drawsPictures: true }
-/** Tokens that are held where the vendor runs a tool. It has no setting for the most searches of a request either. */
+/** Tokens held for a request in which the vendor runs a tool. It has no setting that limits the searches of a request either. */
 const OPEN_TOKENS = 65_536
-/** Tools of the vendor whose results the model reads, and that cost no more than those tokens. */
+/** Tools of the vendor whose results the model reads, and that cost nothing but those tokens. */
 const OPEN_TOOLS = ['urlContext', 'codeExecution']
-/** Members that the address says. */
+/** Members that the path of the request sets. */
 const IN_ADDRESS = ['model', 'stream']
 
 export const geminiContents: MadeFamily<GeminiBody> = {
@@ -67,7 +67,7 @@ export const geminiContents: MadeFamily<GeminiBody> = {
     const quantities = quoteConversation(costOf(parsed.body, model), parsed, model, RULES)
     const searches = hasTool(parsed.body, 'googleSearch')
     if (!searches && !OPEN_TOOLS.some((name) => hasTool(parsed.body, name))) return quantities
-    // What the vendor finds is read by the model too, and may fill all that it can read.
+    // The model also reads what the vendor finds, which may fill its whole context.
     const most = model.contextTokens ?? (quantities.input_token ?? 0) + OPEN_TOKENS
     const held = { ...quantities, input_token: most }
     return searches ? { ...held, web_search: OPEN_SEARCHES, grounded_prompt: 1 } : held
@@ -91,7 +91,7 @@ export const geminiContents: MadeFamily<GeminiBody> = {
   reply: ([reply], { at }, model, usage) => shown(asObject(reply), model, usage, at),
 
   stream: {
-    // The event with the reason for the end is the last.
+    // The event with the finish reason is the last.
     end: null,
     showsUsage: () => true,
     read: readGeminiEvent,
@@ -115,7 +115,7 @@ function hasTool({ tools }: GeminiBody, name: string): boolean {
   return tools?.some((tool) => memberOf(tool, name) !== undefined) === true
 }
 
-/** The body for the vendor: an edit of the caller's text or, if its names are in the other spelling, the whole of it. */
+/** The body for the vendor: an edit of the caller's text, or the whole body if its names are in the other spelling. */
 function bodyFor(parsed: Request, model: Model): NonNullable<Call['body']> {
   const { body, outputTokens } = parsed
   const own = inCamelCase(body)
@@ -140,7 +140,7 @@ function countedIn(parsed: Request, model: Model): Fields {
   return { generateContentRequest: { model: decodeURIComponent(name), ...request } }
 }
 
-/** The vendor's answer with the gateway's id of the model, and with the figures that are paid if those are others. */
+/** The vendor's answer with the gateway's id of the model, and with the charged figures if those differ. */
 function shown(reply: Fields, model: Model, usage: Quantities, at: number): Fields {
   const { usageMetadata: reported } = reply
   const figures = geminiFigures(reported)
@@ -157,7 +157,7 @@ function shown(reply: Fields, model: Model, usage: Quantities, at: number): Fiel
   }
 }
 
-/** Passes the events of a stream on. The last waits for the figures that are paid. */
+/** Passes the events of a stream on. The last one waits for the charged figures. */
 class ContentsEvents implements Translator {
   private last: Fields | undefined
   private id: unknown

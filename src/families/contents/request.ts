@@ -1,4 +1,4 @@
-// The parts of a generateContent request that decide what it can cost, read leniently: its vendor knows more of them. It must never
+// The parts of a generateContent request that decide what it can cost, read leniently: the vendor knows more of them. It must never
 // refuse a part, nor leave one uncounted.
 
 import { asObject, isObject } from '../../lib/objects'
@@ -7,7 +7,7 @@ import { type GeminiBody, memberOf } from '../dialects/gemini/body'
 
 type Fields = Record<string, unknown>
 
-/** The request as a turn of its user with all that is in it. */
+/** The request as one turn of the user with everything in it. */
 export function costOfContents(body: GeminiBody): Conversation {
   const config = asObject(memberOf(body, 'generationConfig'))
   const contents = [memberOf(body, 'systemInstruction'), ...body.contents]
@@ -63,7 +63,7 @@ function partsIn(parts: unknown): Part[] {
   ])
 }
 
-/** The text of a part; that of calls, results and parts of other kinds is their JSON without files. */
+/** The text of a part; calls, results and other kinds become JSON without files. */
 function textOf(part: Fields): Part[] {
   if (typeof part.text === 'string') return [{ type: 'text', text: part.text, at: '' }]
   const { args } = asObject(memberOf(part, 'functionCall'))
@@ -86,7 +86,7 @@ function fileOf(part: Fields): Part[] {
   return [{ type: 'document', ...place }]
 }
 
-/** Tools as texts, which is how they are counted. */
+/** Tools as texts: they are counted as such. */
 function toolsIn({ tools }: GeminiBody): Tool[] {
   return (tools ?? []).map((tool) => ({
     name: '',

@@ -1,6 +1,6 @@
-// Signatures of thinking in a request that goes to Gemini's own API. Those that were sealed here are of another model, which this
-// vendor would refuse; the documented filler replaces a required one. It must never change a signature of the vendor's own.
-// https://ai.google.dev/gemini-api/docs/thought-signatures
+// Signatures of thinking in a request that goes to Gemini's own API. Signatures that were sealed here belong to another model, and
+// this vendor would refuse them; the documented filler replaces a required one. It must never change a signature that the vendor
+// itself made. https://ai.google.dev/gemini-api/docs/thought-signatures
 
 import type { Model, ParsedRequest } from '../../contract/family'
 import { asObject } from '../../lib/objects'
@@ -30,7 +30,7 @@ function signedParts(parts: readonly Part[], parsed: ParsedRequest, model: Model
   let needsSignature = demandsSignatures(model)
   return parts.flatMap((part) => {
     const own = opened(part, parsed, model)
-    // A text that said nothing but its signature.
+    // A text that contained only its signature.
     if (own !== part && own.text === '' && own.thoughtSignature === undefined && parts.length > 1) return []
     if (memberOf(own, 'functionCall') === undefined) return [own]
     const isLacking = needsSignature && memberOf(own, 'thoughtSignature') === undefined
@@ -39,7 +39,7 @@ function signedParts(parts: readonly Part[], parsed: ParsedRequest, model: Model
   })
 }
 
-/** The part with the signature that was sealed; without one if it is another's. */
+/** The part with the signature that was sealed, or without one if it belongs to another model. */
 function opened(part: Part, parsed: ParsedRequest, model: Model): Part {
   const signature = memberOf(part, 'thoughtSignature')
   const sealed = typeof signature === 'string' ? sealedInBase64(signature) : undefined
@@ -49,7 +49,7 @@ function opened(part: Part, parsed: ParsedRequest, model: Model): Part {
   return own === undefined ? rest : { ...rest, thoughtSignature: own }
 }
 
-/** The signature in a sealed text: of a text, or of its only call. */
+/** The signature in a sealed text: that of a text, or of its only call. */
 function ownSignature(parsed: ParsedRequest, model: Model, sealed: string): string | undefined {
   const reasoning = openReasoning(parsed, model, sealed)
   if (reasoning?.kind !== 'gemini') return undefined

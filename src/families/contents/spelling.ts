@@ -1,12 +1,12 @@
-// Writes the names of a request in one spelling, where they are read here: Google reads `maxOutputTokens` and `max_output_tokens`. It
-// must never rename anything else, such as arguments and schemas.
+// Converts the names that are read here to one spelling: Google accepts both `maxOutputTokens` and `max_output_tokens`. It must
+// never rename anything else, such as arguments and schemas.
 
 import { isObject } from '../../lib/objects'
 import { snakeCase } from '../dialects/gemini/body'
 
 type Fields = Record<string, unknown>
 
-/** Names by their other spelling. */
+/** Names, by their other spelling. */
 const NAMES: ReadonlyMap<string, string> = new Map(
   [
     'systemInstruction',

@@ -1,5 +1,5 @@
-// Serves requests of one dialect by models whose vendor speaks another protocol: the members of a family that are the same for all
-// such pairs, written once. Nothing here must know which dialect or protocol it joins.
+// Serves requests of one dialect by models whose vendor speaks another protocol: the members of a family that are equal for all
+// such pairs. Nothing here must know which dialect or protocol it connects.
 
 import type {
   Call,
@@ -36,20 +36,20 @@ export interface ConversationDialect<Body extends object = object> {
   errors: Dialect
   body: MadeFamily<Body>['body']
   fields: readonly DialectField[]
-  /** Rules for fields that are sent and cost more, or name another's property. */
+  /** Rules for fields that are sent and cost extra, or refer to property of others. */
   fieldRules(protocol: Pick<Protocol, 'name' | 'can'>): readonly FieldRule[]
   ignoredFor?(traits: Traits): readonly string[]
   ignoresUnknown?: true
   ignored?(body: Body, model: Model): readonly string[]
-  /** True if it seals reasoning though its answers are not kept. */
+  /** True if it seals reasoning even though its answers are not stored. */
   seals?: true
-  /** The tools and the effort of a request as its caller sent them, not yet checked: they may decide which protocol is spoken. */
+  /** The tools and the effort of a request as its caller sent them, not yet checked: they may decide which protocol is used. */
   deciding(body: Readonly<Record<string, unknown>>): { tools: unknown; effort: unknown }
-  /** Bytes by which a request on a bridge may be longer than the caller's, in words of the bridge's own. Absent: none. */
+  /** How many bytes longer than the caller's a request on a bridge may be, because of text that the bridge adds. Absent: none. */
   addedBytes?(body: Body): number
-  /** Throws 400 for sound and films that the model does not read. For protocols that have a form for sound. */
+  /** Throws 400 for audio and video that the model does not read. For protocols that can send audio. */
   checkMedia?(body: Body, model: Model): void
-  /** The request in common words. Throws 400 for what nobody could read, with its place. */
+  /** The request in the common form. Throws 400 with the place of anything that cannot be parsed. */
   read(body: Body, model: Model): Conversation
   /** Takes a whole answer. */
   whole(parsed: ParsedRequest<Body>, model: Model): WholeReply
@@ -59,7 +59,7 @@ export interface ConversationDialect<Body extends object = object> {
 }
 
 interface Candidates {
-  /** One for each candidate that was asked for. */
+  /** One for each requested candidate. */
   writers: readonly AnswerWriter[]
 }
 
@@ -69,7 +69,7 @@ export interface WholeReply extends Candidates {
 }
 
 export interface StreamedAnswer extends Candidates {
-  /** The events that were written since the last time. */
+  /** The events written since the last call. */
   take(): string
   /** Writes the event for a failure that the vendor reports; nothing is written after it. */
   failWith(error: ErrorShape): void
@@ -89,21 +89,21 @@ export interface WriteOptions extends Partial<Opener> {
 export interface Protocol extends QuoteRules {
   /** The suffix of the names of its bridges. A dialect of this name is its own: it needs no bridge. */
   name: ProtocolName
-  /** The family that the configuration names for its models. */
+  /** The family that the configuration names for models of this protocol. */
   family: string
   /** The dialect whose bridge is that family. Absent: callers speak the protocol too, and the family passes their requests on. */
   familyDialect?: string
   can: Expressions
   /**
-   * The call for one candidate, fitted to the model by its traits. Throws 400 for values that the vendor has no form for; requests with
-   * fields that `can` refuses do not come here.
+   * The call for one candidate, fitted to the model by its traits. Throws 400 for values that the vendor has no form for; requests
+   * with fields that `can` refuses never get here.
    */
   write(conversation: Conversation, model: Model, options: WriteOptions): Call
-  /** The call that is tried once instead of a refused one; undefined if the refusal is final. */
+  /** The call that is tried once after a refusal; undefined if the refusal is final. */
   writeAfter?(refusal: GatewayError, call: Call): Call | undefined
   /** Tokens that a written request reserves for thinking, within its limit. Absent: none. */
   thinkingTokens?(call: Call): number
-  /** Facts of a whole reply, by which it is charged. Its end is `finished`, or `failed` for anything that is not an answer. */
+  /** Facts of a whole reply, by which it is charged. Its end is `finished`, or `failed` for anything other than an answer. */
   read(reply: unknown): Reading
   /** Facts of one event of a stream. */
   readEvent(event: unknown): Reading
@@ -114,14 +114,14 @@ export interface Protocol extends QuoteRules {
   /** Reads the events of one candidate's stream. */
   readEvents(writer: AnswerWriter, model: Model): AnswerReader
   /**
-   * Whether a request is for this protocol where the model speaks another one too, by its tools and effort. Absent: models speak
-   * it only if they have no other.
+   * Whether a request should use this protocol although the model speaks another one too, judged by its tools and effort. Absent:
+   * it is used only if the model speaks no other.
    */
   takes?(deciding: { tools: unknown; effort: unknown }, model: Model): boolean
   takesSome?(model: Model): boolean
 }
 
-/** Candidates that are streamed at a time: each is a call of its own, held open as long as the longest. */
+/** Candidates that are streamed at once: each is a call of its own, held open until the longest ends. */
 const MAX_STREAMS = 16
 
 /** The family of a dialect for models of a protocol. */
@@ -188,7 +188,7 @@ export function bridge<Body extends object>(
   }
 }
 
-/** The request in each form that it takes on its way; the same body is translated once. */
+/** The request in each of its forms; the same body is translated once. */
 function translations<Body extends object>(dialect: ConversationDialect<Body>, protocol: Protocol) {
   const conversationOf = translatedOnce((body: Body, model): Conversation => {
     if ('as' in protocol.can.audio) dialect.checkMedia?.(body, model)
@@ -197,7 +197,7 @@ function translations<Body extends object>(dialect: ConversationDialect<Body>, p
   const draftOf = translatedOnce(
     (body: Body, model): Call => protocol.write(conversationOf(body, model), model, {}),
   )
-  /** The call of one candidate. Most requests are sent as they were checked. */
+  /** The call of one candidate. Most requests are sent exactly as they were checked. */
   function callOf({ body, answer, outputTokens }: ParsedRequest<Body>, model: Model): Call {
     const conversation = conversationOf(body, model)
     if (outputTokens === undefined && !holdsSealed(conversation)) return draftOf(body, model)
@@ -210,7 +210,7 @@ function translations<Body extends object>(dialect: ConversationDialect<Body>, p
   return { conversationOf, draftOf, callOf }
 }
 
-/** The members that say of a family which requests it takes. */
+/** The members that describe which requests a family accepts. */
 function declared<Body extends object>(dialect: ConversationDialect<Body>, protocol: Protocol) {
   const fieldRules = dialect.fieldRules(protocol)
   const isFamily = protocol.familyDialect === dialect.name

@@ -1,9 +1,9 @@
-// The words for what a request can say, which fields of dialects mean and protocols can or cannot express. The table of fields of a
-// bridge is made from both: nobody writes one per pair. Nothing here must know a dialect or a protocol.
+// The concepts of requests: fields of dialects mean them, and protocols can or cannot express them. The table of fields of a bridge
+// is derived from both: none is written for a pair. Nothing here must know a dialect or a protocol.
 
 import type { BridgedField } from '../../contract/family'
 
-/** A thing that fields of several dialects mean, and that protocols treat differently. */
+/** A concept that fields of several dialects mean, and that protocols treat differently. */
 export type Concept =
   | 'model'
   | 'stream'
@@ -52,24 +52,24 @@ export type Concept =
   | 'service_tier'
 
 /**
- * How a protocol expresses a concept. `as`: the words in which it is sent; single values may have none, and `write` refuses them.
- * `ignored`: why it is left out without harm. `refused`: why a request with it is refused, for which the table of fields is enough.
+ * How a protocol expresses a concept. `as`: the form in which it is sent; single values may have none, and `write` refuses them.
+ * `ignored`: why it is left out without harm. `refused`: why a request with it is refused, where the table of fields can decide.
  */
 export type Expression = { as: string } | { ignored: string } | { refused: string }
 
-/** All that a protocol can express. A concept that a later protocol brings must be answered by each. */
+/** All that a protocol can express. A new concept must be answered by each protocol. */
 export type Expressions = Readonly<Record<Concept, Expression>>
 
-/** A field of a dialect: what it means, or its treatment behind every bridge where no protocol but its own knows it. */
+/** A field of a dialect: what it means, or its treatment on every bridge if only its own protocol knows it. */
 export type DialectField =
   | {
       field: string
       means: Concept
-      /** Said of the field itself, before what the protocol does with it. */
+      /** A note about the field itself, printed before what the protocol does with it. */
       note?: string
       /** Values that change nothing, where the protocol refuses the concept. */
       plain?: BridgedField['plain']
-      /** True if clients send it unasked: where the protocol refuses the concept, it is ignored. */
+      /** True if clients send it by default: if the protocol refuses the concept, it is ignored. */
       isUnasked?: true
       code?: BridgedField['code']
     }

@@ -1,6 +1,6 @@
-// A caller's request in the words of no dialect, for models whose vendor speaks another one. Dialects read requests into it, and
-// protocols write it for their vendors. It has only what at least two dialects or two protocols need; what a single protocol
-// knows goes to `extra`. Types only; nothing here must know a dialect, a protocol or a vendor.
+// A caller's request in a form that belongs to no dialect, for models whose vendor speaks another one. Dialects read requests into
+// it, and protocols write it for their vendors. It holds only what at least two dialects or two protocols need; what a single
+// protocol knows belongs in `extra`. Types only; nothing here must know a dialect, a protocol or a vendor.
 
 import type { ParsedRequest } from '../../contract/family'
 
@@ -8,26 +8,26 @@ type Fields = Readonly<Record<string, unknown>>
 
 export interface Conversation {
   turns: readonly Turn[]
-  /** In a dialect with one place for instructions they hold from their place on, else for the whole conversation. */
+  /** In a dialect with one place for instructions they apply from their position on, otherwise to the whole conversation. */
   instructionsHold: 'everywhere' | 'from_their_place'
   tools: readonly Tool[]
-  /** Undefined if the caller says nothing. */
+  /** Undefined if the caller does not say. */
   choice: ToolChoice | undefined
-  /** Whether several tools may be called at once; undefined if the caller says nothing. */
+  /** Whether several tools may be called at once; undefined if the caller does not say. */
   parallelCalls: boolean | undefined
   settings: Settings
-  /** The mark of the whole request: all of it is to be kept in the vendor's cache. Absent: it is not marked. */
+  /** The mark of the whole request: all of it should be kept in the vendor's cache. Absent: it is not marked. */
   cache?: CacheMark
-  /** Fields that one protocol alone knows, in its own words, for callers who may write them. Absent: none. */
+  /** Fields that only one protocol knows, in its own form, for callers who may send them. Absent: none. */
   extra?: Readonly<Partial<Record<ProtocolName, Fields>>>
 }
 
 export type ProtocolName = 'chat' | 'messages' | 'responses' | 'converse' | 'gemini'
 
-/** The words of one side in a row: turns of one side are merged, except those of instructions. */
+/** Consecutive words of one side: turns of one side are merged, except instructions. */
 export type Turn = InstructionTurn | UserTurn | AssistantTurn
 
-/** Instructions of the conversation's operator. */
+/** Instructions from the operator of the conversation. */
 export interface InstructionTurn {
   side: 'system'
   role: 'system' | 'developer'
@@ -35,7 +35,7 @@ export interface InstructionTurn {
   at: string
 }
 
-/** The results of the calls before it, in the order of the calls, then what the user says. */
+/** The results of the preceding calls, in the order of the calls, then what the user says. */
 export interface UserTurn {
   side: 'user'
   results: readonly ToolResult[]
@@ -47,15 +47,15 @@ export interface AssistantTurn {
   steps: readonly AssistantStep[]
 }
 
-/** A mark that the conversation up to here is to be kept in the vendor's cache. */
+/** A mark that the vendor should cache the conversation up to here. */
 export interface CacheMark {
-  /** How long, in the words of messages: `5m` or `1h`. Absent: as long as the vendor does by itself. */
+  /** How long, in the terms of messages: `5m` or `1h`. Absent: the vendor's default. */
   ttl?: unknown
 }
 
-/** The place of a thing in the caller's request, for errors, and its cache mark, if any. */
+/** The place of a part in the caller's request, for errors, and its cache mark, if any. */
 interface Placed {
-  /** The path in the caller's own words: `messages[2].content[0]`. */
+  /** The path as the caller would write it: `messages[2].content[0]`. */
   at: string
   cache?: CacheMark
 }
@@ -67,7 +67,7 @@ export interface TextPart extends Placed {
 
 /** A file: an address, or a data URL. */
 interface FilePart extends Placed {
-  /** As the caller wrote it, where that is an address or a data URL; never empty. */
+  /** As the caller wrote it, if that is an address or a data URL; never empty. */
   url: string
   /** The path of the member that holds it. */
   urlAt: string
@@ -75,7 +75,7 @@ interface FilePart extends Placed {
 
 export interface ImagePart extends FilePart {
   type: 'image'
-  /** How closely to look at it: `low`, `high`, `original`, `auto`. */
+  /** The level of detail: `low`, `high`, `original`, `auto`. */
   detail?: string
 }
 
@@ -94,22 +94,22 @@ export interface VideoPart extends FilePart {
 
 export type Part = TextPart | ImagePart | DocumentPart | AudioPart | VideoPart
 
-/** A thing that the assistant did, in order. */
+/** One thing that the assistant did, in order. */
 export type AssistantStep = ReasoningStep | TextStep | CallStep
 
 /** Reasoning that the caller sends back. */
 export interface ReasoningStep extends Placed {
   kind: 'reasoning'
-  /** The text of it that the caller has; empty if it has none. */
+  /** The text of it that the caller knows; empty if there is none. */
   text: string
-  /** A seal made for the caller, or a vendor's signature: which of the two is known once it is opened. */
+  /** A seal made for the caller, or a vendor's signature: opening it shows which. */
   sealed?: string
 }
 
 export interface TextStep extends Placed {
   kind: 'text'
   text: string
-  /** True for words with which the assistant refused. */
+  /** True for text in which the assistant refused. */
   isRefusal?: true
 }
 
@@ -139,11 +139,14 @@ export interface Tool extends Placed {
   description: string | undefined
   /** The JSON schema of its arguments; undefined for a function without any, and for a custom tool. */
   parameters: Fields | undefined
-  /** True if the caller asked that arguments always fit the schema. */
+  /** True if the caller requires that arguments always fit the schema. */
   isStrict: boolean
-  /** The vendor whose rules the schema of a strict tool follows: they differ, and each refuses the other's. Absent: OpenAI. */
+  /**
+   * The vendor whose rules the schema of a strict tool follows: the rules differ, and each vendor refuses the other's. Absent:
+   * OpenAI.
+   */
   strictBy?: 'messages'
-  /** A tool that takes a text instead of arguments, and the grammar of the text, in the words of responses. Absent: a function. */
+  /** A tool that takes a text instead of arguments, and the grammar of the text, in the form of the responses API. Absent: a function. */
   custom?: { format: unknown }
 }
 
@@ -153,17 +156,17 @@ export interface ToolChoice {
   allowed?: readonly string[]
 }
 
-/** The format of the answer other than text. */
+/** The format of the answer, if not text. */
 export type AnswerFormat =
   | { type: 'json_object' }
   | { type: 'json_schema'; name: string; description: string | undefined; schema: object; isStrict: boolean }
 
-/** Undefined members leave a thing to the model. */
+/** Undefined members leave the decision to the model. */
 export interface Settings {
   stream: boolean
-  /** Answers that are asked for at once; at least 1. */
+  /** Number of candidates; at least 1. */
   candidates: number
-  /** Most output tokens, and the field of the caller that says so. */
+  /** Maximum of output tokens, and the field of the caller that sets it. */
   limit: { tokens: number; at: string } | undefined
   temperature: number | undefined
   topP: number | undefined
@@ -175,30 +178,30 @@ export interface Settings {
   format: AnswerFormat | undefined
   reasoning: ReasoningOptions
   verbosity: 'low' | 'medium' | 'high' | undefined
-  /** True if clients set the verbosity unasked: it is worth no words to a model without such a setting. */
+  /** True if clients set the verbosity by default: no instruction is written for a model without such a setting. */
   isVerbosityUnasked?: true
-  /** The number of likeliest tokens to report at each position, at least 0; undefined if probabilities are not wanted. */
+  /** The number of likeliest tokens to report at each position; undefined if probabilities are not wanted. */
   logprobs: number | undefined
-  /** The caller's user, in the form that is sent to vendors. */
+  /** The caller's user, in the form in which vendors get it. */
   user: string | undefined
-  /** Conversations of one key are looked for in the same cache. */
+  /** Conversations with the same key share the vendor's cache. */
   cacheKey: string | undefined
   serviceTier: string | undefined
 }
 
-/** How long the model is to think, and what is shown of it. */
+/** How long the model should think, and how much of it is shown. */
 export interface ReasoningOptions {
-  /** An effort; `none` if the caller wants no thinking. It was not compared with the model's efforts. */
+  /** An effort; `none` if the caller wants no thinking. It has not been checked against the model's efforts. */
   effort: string | undefined
   /** The field of the caller that holds the effort, for errors; undefined if the effort was derived from something else. */
   effortAt: string | undefined
-  /** Tokens that the caller allows for it. */
+  /** Tokens that the caller allows for thinking. */
   budgetTokens: number | undefined
-  /** True if the caller wants to read of it, false if not; undefined if it says nothing. */
+  /** True if the caller wants to see it, false if not; undefined if the caller does not say. */
   isShown: boolean | undefined
-  /** True if the caller carries sealed reasoning to the next request. Absent: it has no place for it. */
+  /** True if the caller sends sealed reasoning back with the next request. Absent: the caller has no place for it. */
   isCarried?: true
 }
 
-/** Opens what was sealed for the account of a request; absent while a request is only checked or quoted. */
+/** Opens what was sealed for the account of a request; absent if a request is only checked or quoted. */
 export type Opener = Pick<ParsedRequest, 'answer'>

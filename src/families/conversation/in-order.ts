@@ -1,12 +1,12 @@
-// Puts items in a row for dialects whose items never overlap, while vendors mix the pieces of several: pieces of a later item wait
+// Serializes items for dialects whose items never overlap, although vendors mix the pieces of several: pieces of a later item wait
 // until the one before is closed. It must never lose, repeat or reorder a piece.
 
 import type { AnswerItem } from './answer'
 
-/** Takes items one after another: each ends before the next one begins. */
+/** Receives items one after another: each ends before the next one begins. */
 export interface ItemRow {
   open(item: AnswerItem): void
-  /** A piece that is not empty. */
+  /** A non-empty piece. */
   add(item: AnswerItem, piece: string): void
   close(item: AnswerItem): void
 }
@@ -14,14 +14,14 @@ export interface ItemRow {
 /** An item that has not ended. The first of the queue may be open, the others wait. */
 interface Waiting {
   item: AnswerItem
-  /** Text that has come and was not passed on. */
+  /** Text that has arrived and was not yet passed on. */
   unsent: string
   isOpen: boolean
   isClosed: boolean
 }
 
 export class InOrder {
-  /** In their order. */
+  /** In order. */
   private readonly queue = new Map<AnswerItem, Waiting>()
 
   constructor(private readonly row: ItemRow) {}
@@ -49,12 +49,12 @@ export class InOrder {
     return this.queue.values().next().value
   }
 
-  /** Passes on what can be: everything of the first item, and later ones as far as those before them are closed. */
+  /** Passes on what it can: everything of the first item, and of later ones once those before them are closed. */
   private advance(): void {
     for (let first = this.first(); first; first = this.first()) {
       const { item } = first
       if (!first.isOpen) {
-        // Nothing is shown of a call before it has its name.
+        // A call is not shown before it has its name.
         if (item.kind === 'call' && item.name === '' && !first.isClosed) return
         first.isOpen = true
         this.row.open(item)

@@ -1,11 +1,11 @@
-// Files that are in a conversation themselves, as data URLs. Nothing here must know a dialect or a protocol.
+// Files that a conversation contains itself, as data URLs. Nothing here must know a dialect or a protocol.
 
 import type { ImagePart } from './conversation'
 
 const DATA_URL = /^data:([a-z0-9.+/-]+)(?:;[a-z0-9-]+=[^;,]*)*;base64,/i
 const TEXT = /^(?:text\/|application\/(?:json|xml|x-yaml|yaml)$)/
 
-/** A file by its media type, in small letters, and its bytes in base64. */
+/** A file by its media type, in lower case, and its bytes in base64. */
 export interface InlineFile {
   type: string
   data: string
@@ -17,7 +17,7 @@ export function inlineFile({ url }: Pick<ImagePart, 'url'>): InlineFile | undefi
   return type === undefined ? undefined : { type: type.toLowerCase(), data: url.slice(head.length) }
 }
 
-/** The text of a file; undefined for one of a type that is not text. */
+/** The text of a file; undefined if its type is not text. */
 export function textOfFile({ type, data }: InlineFile): string | undefined {
   return TEXT.test(type) ? Buffer.from(data, 'base64').toString('utf8') : undefined
 }

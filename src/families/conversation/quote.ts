@@ -1,4 +1,4 @@
-// The most that a conversation can use, and its texts, whatever its dialect and protocol. It must never be less than what any vendor
+// The most that a conversation can use, and its texts, for any dialect and protocol. It must never be less than what any vendor
 // behind a bridge counts.
 
 import type { Model, OutputTokens, ParsedRequest, Quantities } from '../../contract/family'
@@ -9,40 +9,41 @@ import type { CacheMark, Conversation, Part } from './conversation'
 /** Tokens of the largest picture. */
 const PICTURE_TOKENS = 4_784
 /**
- * Most tokens of a picture in addition to those, if it is unknown how a vendor counts: OpenAI's smallest models count 2,833, and 5,667
- * for each of up to 8 tiles (https://platform.openai.com/docs/guides/images-vision). A picture has fewer if it has fewer bytes.
+ * Maximum of tokens of a picture in addition to those, if it is unknown how a vendor counts: OpenAI's smallest models count 2,833,
+ * and 5,667 for each of up to 8 tiles (https://platform.openai.com/docs/guides/images-vision). A picture of fewer bytes counts
+ * less.
  */
 const DEAR_PICTURE_TOKENS = 50_000
 /**
- * Maximum of tokens per base64 character of a document: four for each of its bytes. A page takes a kilobyte or more. It is read as
- * text, which compresses to about a third, and as a picture of up to a few thousand tokens.
+ * Maximum of tokens per base64 character of a document: four for each of its bytes. A page takes at least a kilobyte. It is read as
+ * text, compressed to about a third, and as a picture of up to a few thousand tokens.
  */
 const TOKENS_PER_DOCUMENT_CHARACTER = 3
-/** Tokens held for a sound or a film that is elsewhere. */
+/** Tokens held for linked audio or video. */
 const MEDIA_TOKENS = 32_768
 /** Tokens held for any sound, however short, with one more per number of letters of base64: most vendors count 10 to 32 a second. */
 const SOUND_TOKENS = 1_024
 const SOUND_LENGTH_PER_TOKEN = 16
 /** Tokens that a vendor adds before the tools. */
 const TOOL_TOKENS = 1_000
-/** Tokens held for input from outside of the request, if the catalogue has no limit for the model. */
+/** Tokens held for input from outside the request, if the catalogue has no limit for the model. */
 const OPEN_TOKENS = 65_536
 /** Tokens of a picture or a document of a usual size. */
 const USUAL_MEDIA_TOKENS = 1_500
 
-/** The facts of a protocol that decide what a request can use. */
+/** The facts about a protocol that decide what a request can use. */
 export interface QuoteRules {
   /** True if the vendor writes prompts to its cache only on request. */
   cachesByMarks?: boolean
-  /** True if a picture counts by its pixels, and never more than the largest. */
+  /** True if a picture counts by its pixels, up to those of the largest. */
   countsPixels?: boolean
-  /** True if a linked sound or film may be hours long, and fill the model's whole context. */
+  /** True if linked audio or video may be hours long, and fill the model's whole context. */
   watchesFilms?: boolean
-  /** True if answers may have pictures, which the vendor counts by themselves. */
+  /** True if answers may contain pictures, whose tokens the vendor counts. */
   drawsPictures?: boolean
-  /** Fewest output tokens that the vendor takes as a limit. */
+  /** Lowest limit of output tokens that the vendor accepts. */
   leastLimit?: number
-  /** True if the vendor requires a limit: without the caller's, it is the model's own. */
+  /** True if the vendor requires a limit: if the caller sets none, the model's own is sent. */
   requiresLimit?: boolean
 }
 
@@ -68,14 +69,14 @@ export function quoteConversation(
   return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit, count * settings.candidates]))
 }
 
-/** Whether the output may be pictures, all of it, at a price of their own. */
+/** Whether the output may consist of pictures, at a price of their own. */
 function draws({ priceList }: Model, { drawsPictures }: QuoteRules): boolean {
   return drawsPictures === true && !priceList.isFree && hasPrice(priceList, 'output_image_token')
 }
 
 /**
- * The output of a request; undefined for pictures, which come whole. `thinkingTokens` are those that it reserves for thinking, within
- * its limit.
+ * The output of a request; undefined for pictures, which arrive whole. `thinkingTokens` are those reserved for thinking, within the
+ * limit.
  */
 export function outputOfConversation(
   { settings }: Conversation,
@@ -143,11 +144,11 @@ function marksIn(conversation: Conversation): CacheMark[] {
 }
 
 interface Media {
-  /** Characters of the request that are files, which count by what is in them. */
+  /** Characters of the request that are files, which are counted by their contents. */
   bytes: number
   tokens: number
   soundTokens: number
-  /** True if a document is elsewhere: it may fill all that the model reads. */
+  /** True if a document is linked: it may fill the model's whole context. */
   isOpen: boolean
 }
 
@@ -155,7 +156,7 @@ function mediaIn(conversation: Conversation, model: Model, rules: QuoteRules): M
   const { priceList, contextTokens = OPEN_TOKENS } = model
   const elsewhere = rules.watchesFilms ? contextTokens : MEDIA_TOKENS
   const media: Media = { bytes: 0, tokens: 0, soundTokens: 0, isOpen: false }
-  // Sounds, and films for theirs, may be billed as sound.
+  // Audio, and video with its audio track, may be billed as audio.
   const heard = hasPrice(priceList, 'input_audio_token') ? 'soundTokens' : 'tokens'
   for (const part of partsOf(conversation)) {
     if (part.type === 'text') continue
@@ -176,7 +177,7 @@ function mediaIn(conversation: Conversation, model: Model, rules: QuoteRules): M
   return media
 }
 
-/** Sound within the request counts by its length. */
+/** Audio within the request counts by its length. */
 function soundTokens(inline: number): number {
   return SOUND_TOKENS + Math.ceil(inline / SOUND_LENGTH_PER_TOKEN)
 }

@@ -7,7 +7,7 @@ import type { AssistantTurn, Conversation, InstructionTurn, TextPart, Turn, User
 
 /** Writes the parts of a turn as blocks of a protocol. */
 export interface SideWriter<Block> {
-  /** Results of calls, which come first in what a side says. */
+  /** Results of calls, which come first in a turn. */
   results(turn: UserTurn): Block[]
   said(turn: UserTurn): Block[]
   /** A later instruction; `text` marks it as such. */
@@ -20,14 +20,14 @@ export interface Side<Block> {
   blocks: Block[]
 }
 
-/** Instructions that hold from the beginning: all of them, or those before the first turn. */
+/** Instructions that apply from the beginning: all of them, or those before the first turn. */
 export function leadingOf({ turns, instructionsHold }: Conversation): InstructionTurn[] {
   const end = turns.findIndex(({ side }) => side !== 'system')
   const leading = instructionsHold === 'everywhere' || end === -1 ? turns : turns.slice(0, end)
   return leading.filter((turn) => turn.side === 'system')
 }
 
-/** The sides in turn, after the leading instructions. Throws 400 if nobody says anything. */
+/** The turns of both sides, after the leading instructions. Throws 400 if there is no turn. */
 export function sidesOf<Block>(
   conversation: Conversation,
   model: Model,

@@ -1,4 +1,4 @@
-// Parts of a request that several protocols write alike. Nothing here must know a protocol.
+// Parts of a request that several protocols write in the same way. Nothing here must know a protocol.
 
 import type { Model } from '../../contract/family'
 import { checkEffort, effortOfBudget } from '../traits/efforts'
@@ -26,7 +26,10 @@ export function systemPrompt(conversation: Conversation): string {
   return texts.filter((text) => text !== '').join('\n\n')
 }
 
-/** A limit in output tokens for vendors that require one: without the caller's it is the model's, so that the answer is not cut. */
+/**
+ * A limit of output tokens for vendors that require one: if the caller sets none, the model's own, so that the answer is not cut
+ * short.
+ */
 export function outputLimit({ limit }: Settings, model: Model, { outputTokens }: WriteOptions): number {
   const most = limit?.tokens ?? model.maxOutputTokens ?? model.reserveOutputTokens
   return Math.min(most, outputTokens ?? most)
@@ -37,7 +40,7 @@ export function forcedTool({ mode, allowed = [] }: Partial<ToolChoice> = {}): st
   return mode === 'required' && allowed.length === 1 ? allowed[0] : undefined
 }
 
-/** The tools for a vendor that has no word for some of them: those that may be called, or all next to one that must be. */
+/** The tools for a vendor that cannot express all choices: those that may be called, or the single one that must be called. */
 export function callableTools({ tools, choice }: Conversation): readonly Tool[] {
   const { allowed } = choice ?? {}
   return allowed && forcedTool(choice) === undefined
@@ -45,14 +48,14 @@ export function callableTools({ tools, choice }: Conversation): readonly Tool[] 
     : tools
 }
 
-/** The effort that is sent: the caller's, or one that its budget comes to. The caller's must be one of the model's. */
+/** The effort that is sent: the caller's, or one derived from its token budget. The caller's must be one that the model supports. */
 export function effortOf({ reasoning }: Settings, model: Model): string | undefined {
   const { effort, effortAt, budgetTokens } = reasoning
   if (effort !== undefined && effortAt !== undefined) checkEffort(model, effort, effortAt)
   return effort ?? (budgetTokens === undefined ? undefined : effortOfBudget(budgetTokens))
 }
 
-/** The service tier, if it has a price: the answer is the same without. */
+/** The service tier, if it has a price: without one, the answer is the same. */
 export function pricedTier({ serviceTier }: Settings, { priceList }: Model): string | undefined {
   return priceList.tables.some(({ tier }) => tier === serviceTier) ? serviceTier : undefined
 }

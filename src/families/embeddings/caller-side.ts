@@ -9,7 +9,7 @@ import { optionalField } from '../shared-schemas'
 import { toBase64 } from './vectors'
 
 /**
- * Most inputs in a request. Vendors take fewer in a call, so the inputs are split; the one answer has a vector of
+ * Maximum of inputs in a request. Vendors accept fewer per call, so the inputs are split; the merged answer has a vector of
  * thousands of numbers for each.
  */
 const MAX_INPUTS = 8192
@@ -41,7 +41,7 @@ export interface Embedding {
   vector: number[]
 }
 
-/** The inputs as a list: texts, or token arrays. */
+/** The inputs as a list of texts or token arrays. */
 export function inputsOf(body: EmbeddingsBody): (string | number[])[] {
   const { input } = body
   if (typeof input === 'string') return [input]
@@ -133,8 +133,7 @@ function isVector(vector: unknown): boolean {
 }
 
 /**
- * One reading of a reply: its list of vectors, and the vendor's token count. The vectors are checked where the answer
- * is made.
+ * One reading of a reply: its list of vectors, and the vendor's token count. The vectors are checked when the answer is made.
  */
 export function readVectors(list: unknown, tokens: unknown): Reading {
   return {

@@ -1,5 +1,5 @@
 // Embeddings of Gemini's native API (batchEmbedContents), `gmx-*` in gateway.config.ts. Replies have no token count, so
-// the texts are counted here. It must never return a shortened vector that is not of length one.
+// the texts are counted here. It must never return a shortened vector that is not of unit length.
 
 import { nativeCall } from '../../contract/call'
 import type { Call, MadeFamily } from '../../contract/family'
@@ -16,7 +16,7 @@ import {
 import { normalize } from './vectors'
 
 const MAX_INPUTS_A_CALL = 100
-/** Google's own fields, for callers who know them; a list of titles has one for each input. */
+/** Google's own fields, for callers who know them; a list of titles has one title per input. */
 const NATIVE_FIELDS = ['taskType', 'title'] as const
 
 interface NativeFields {
@@ -63,7 +63,7 @@ export const geminiEmbeddings: MadeFamily<EmbeddingsBody> = {
 
   reply(replies, { body }, model, usage) {
     const chunks = (replies as Reply[]).map(({ embeddings }) =>
-      // Shortened vectors of the older model are not of length one, which callers of this API rely on.
+      // Shortened vectors of the older model are not of unit length, which callers of this API rely on.
       embeddings.map(({ values }, index) => ({
         index,
         vector: body.dimensions ? normalize(values) : values,

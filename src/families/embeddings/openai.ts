@@ -1,5 +1,5 @@
-// Embeddings of OpenAI-compatible upstreams. They are always asked for floats, whatever the caller wants: not all can
-// send base64. It must never rely on the index that a server reports.
+// Embeddings of OpenAI-compatible upstreams. Floats are requested in any case, whatever the caller wants: not all servers can send
+// base64. It must never rely on the index that a server reports.
 
 import { compatibleCall } from '../../contract/call'
 import type { Call, MadeFamily } from '../../contract/family'
@@ -38,7 +38,7 @@ export const openaiEmbeddings: MadeFamily<EmbeddingsBody> = {
 
   reply(replies, { body }, model, usage) {
     const chunks = (replies as Reply[]).map(({ data }) => {
-      // Some servers leave the index out or number every vector 0: then the order of arrival counts.
+      // Some servers omit the index or number every vector 0: then the order of arrival counts.
       const numbered = new Set(data.map(({ index }) => index)).size === data.length
       return data.map(
         ({ embedding, index }, position): Embedding => ({

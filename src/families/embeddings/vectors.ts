@@ -8,7 +8,7 @@ export function toBase64(vector: readonly number[]): string {
   return Buffer.from(bytes.buffer).toString('base64')
 }
 
-/** The vector scaled to length one. */
+/** The vector scaled to unit length. */
 export function normalize(vector: readonly number[]): number[] {
   const length = Math.hypot(...vector)
   return length === 0 ? [...vector] : vector.map((value) => value / length)

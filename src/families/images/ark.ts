@@ -1,5 +1,5 @@
 // Images of Seedream on Ark: one image or a series, from a text and reference images, whole or as a stream. The
-// caller's text passes through with single fields edited. An image that failed must never be paid for.
+// caller's text passes through with single fields edited. A failed image must never be charged.
 
 import { type Static, Type } from '@sinclair/typebox'
 import {
@@ -20,7 +20,7 @@ import { addresses } from '../vendor-state'
 import { NO_USER, ONE_QUALITY, type OwnForm, openaiEditsOn, openaiImagesOn } from './openai-form'
 import { isPicture, linksIn, picturesIn } from './picture-list'
 
-/** Most references and results of one request together. */
+/** Maximum of references and results of a request together. */
 const MAX_IMAGES = 15
 const MAX_REFERENCES = 14
 
@@ -83,7 +83,7 @@ export const arkImages: JsonFamily<Body> = {
     return {
       path: '/images/generations',
       protocol: 'native',
-      // Seedream has another field for the number.
+      // Seedream has its own field for the number.
       body: { edit: { set, drop: ['n'] } },
       stream: body.stream === true,
     }
@@ -92,7 +92,7 @@ export const arkImages: JsonFamily<Body> = {
   read(reply) {
     const { data, error, usage } = reply as Reply
     const count = picturesIn(reply).length
-    // A list may say why each image failed: that is an answer, but a free one.
+    // A list may say why each image failed: that is a free answer.
     const explains = Array.isArray(data) && data.some((item) => isObject(item) && isObject(item.error))
     if (isObject(error) || (count === 0 && !explains)) return { end: 'failed' }
     return { output: pictures(count), usage: usageReading(usageOf(usage)), end: 'finished' }
@@ -134,7 +134,7 @@ const OPENAI_FIELDS = ['n', 'quality', 'style', 'moderation', 'output_compressio
 
 const openaiForm: OwnForm<Body> = {
   family: arkImages,
-  // A stream has the vendor's own events, so it is in the vendor's form.
+  // A stream has the vendor's own events, so the request must have the vendor's form.
   takes: ({ stream, size, ...others }, model) =>
     stream !== true &&
     (OPENAI_FIELDS.some((name) => (others[name] ?? null) !== null) ||
@@ -181,7 +181,7 @@ function referencesOf({ image }: Body): string[] {
 }
 
 /**
- * The most images that a request can bring. A series ends by itself, at its limit, or when references leave no room.
+ * The most images that a request can produce. A series ends by itself, at its limit, or when references leave no room.
  */
 function mostImages(body: Body): number {
   if (body.sequential_image_generation !== 'auto') return 1
@@ -212,13 +212,13 @@ function checkReferences(body: Body, model: Model): void {
   }
 }
 
-/** The fewest pixels of a picture by the older versions and by the newer ones, which refuse smaller sizes. */
+/** The minimum of pixels of a picture, for the older versions and for the newer ones, which refuse smaller sizes. */
 const LEAST_PIXELS = { older: 921_600, newer: 3_686_400 }
 const OLDER = /seedream-(3|4-0)/
 /** Sides of an enlarged picture are multiples of this, in pixels. */
 const SIDE_STEP = 8
 
-/** A size such as `1024x1024` in the same shape with as many pixels as the model makes at least; words stay. */
+/** A size such as `1024x1024` in the same shape, enlarged to the minimum of pixels of the model; named sizes stay. */
 function enlarged(size: string, { sizes, upstreamModel }: Model): string {
   const asked = parseSize(size, 'x')
   if (!asked || sizes?.includes(size)) return size
@@ -237,8 +237,8 @@ function checkSize({ size }: Body, model: Model): void {
 }
 
 /**
- * Reads an event. Each image is reported by an event of its own, so a stream that breaks off, or ends without figures,
- * costs what it brought. An event about one failed image says nothing about the others.
+ * Reads an event. Each image has its own event, so a stream that breaks off, or ends without figures, costs what it delivered. An
+ * event about one failed image does not concern the others.
  */
 function readEvent(event: unknown): Reading {
   const { type, error, usage } = event as Event

@@ -1,5 +1,5 @@
-// The legacy image model, `dle-2` in gateway.config.ts: images from a text, and editing of one uploaded image. It must
-// never send a field that this model refuses: callers use the form of newer models.
+// The legacy image model, `dle-2` in gateway.config.ts: images from a text, and editing of one uploaded image. It must never send a
+// field that this model refuses: callers use the fields of newer models.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { compatibleCall } from '../../contract/call'
@@ -46,8 +46,7 @@ const SIZES = ['256x256', '512x512', '1024x1024']
 const LARGEST = '1024x1024'
 
 /**
- * Fields of newer models, with the values that mean what this model does anyway. It has one quality, so every value
- * means that.
+ * Fields of newer models, with the values that equal what this model always does. It has one quality, so every value means that.
  */
 const newerFields: Record<string, readonly unknown[]> = {
   output_format: ['png'],

@@ -67,7 +67,7 @@ type Body = Static<typeof Body>
 
 const PUBLIC_ONLY = 'Use an https URL that the public internet can reach.'
 
-/** Other models of the vendor make several images, or a text as well, by these fields. */
+/** Fields with which other models of the vendor make several images, or a text as well. */
 const fieldRules: readonly FieldRule[] = [
   ...['enable_interleave', 'enable_sequential', 'max_images'].map((name) => ({
     field: `parameters.${name}`,
@@ -103,7 +103,7 @@ export const dashscopeImages: JsonFamily<Body> = {
 
   call({ body }, model) {
     const set: Edit['set'] = { model: JSON.stringify(model.upstreamModel) }
-    // An edited image has the shape of the last reference unless the caller wants another.
+    // An edited image has the shape of the last reference unless the caller chooses another.
     if (body.parameters?.size === undefined && !isEditor(model)) {
       set.parameters = JSON.stringify({ ...body.parameters, size: sizesOf(model)[0] })
     }
@@ -173,7 +173,7 @@ function contentOf(body: Body) {
   return body.input.messages[0]?.content ?? []
 }
 
-/** The size that is made of one such as `1536x1024`: itself if it is made, else the nearest. */
+/** The size that is made for one such as `1536x1024`: itself if supported, otherwise the nearest. */
 function madeSize(size: string, model: Model): string {
   const [own, sizes] = [size.replace('x', '*'), sizesOf(model)]
   return sizes.includes(own) ? own : nearestSize(readPixels(size), sizes)
@@ -220,7 +220,7 @@ function checkImages(body: Body, model: Model): void {
   throw invalidRequest('input.messages[0].content', `Invalid 'input.messages[0].content': ${wanted}.`)
 }
 
-/** The addresses of the images that were made. It never throws, whatever the reply. */
+/** The addresses of the images. It never throws, whatever the reply. */
 function imagesIn(reply: unknown): string[] {
   const { output } = reply as Reply
   const choices = Array.isArray(output?.choices) ? output.choices : []

@@ -1,6 +1,6 @@
 // Images of Gemini models through Google's Interactions API. The caller's text passes through with the model edited; the
-// vendor's bytes come back unchanged, whole or as a stream. It must never let through what would be paid for elsewhere
-// or later than in the answer.
+// vendor's bytes come back unchanged, whole or as a stream. It must never accept anything that would be charged elsewhere than in
+// the answer, or after it.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { bridgedFields, type FieldRule, type JsonFamily, type Quantities } from '../../contract/family'
@@ -135,8 +135,7 @@ const OTHER_TOKENS: readonly [models: RegExp, tokens: TokensByClass][] = [
   [/^gemini-2\.5-flash-image/, { '512': 1_290, '1K': 1_290, '2K': 1_290, '4K': 1_290 }],
 ]
 /**
- * Tokens held for a part of the input whose size its text does not show: an image at the highest resolution, longer
- * media.
+ * Tokens held for a part of the input whose size its text does not show: an image at the highest resolution, longer audio or video.
  */
 const INPUT_MEDIA_TOKENS: ReadonlyMap<unknown, number> = new Map([
   ['image', 2_240],
@@ -144,7 +143,7 @@ const INPUT_MEDIA_TOKENS: ReadonlyMap<unknown, number> = new Map([
   ['audio', 32_768],
   ['video', 32_768],
 ])
-/** Tokens of input that the vendor does not count: an image has 1,120 at the usual resolution (docs.cloud.google.com). */
+/** Input tokens if the vendor does not count: an image has 1,120 at the usual resolution (docs.cloud.google.com). */
 const COUNTED_MEDIA_TOKENS: ReadonlyMap<unknown, number> = new Map([...INPUT_MEDIA_TOKENS, ['image', 1_120]])
 /** Tokens held for an earlier interaction, which only the vendor has, if the model's limit is unknown. */
 const HISTORY_TOKENS = 65_536
@@ -174,7 +173,7 @@ export const geminiImages: JsonFamily<Body> = {
     return {
       input_token: Math.min(input, model.contextTokens ?? Number.POSITIVE_INFINITY),
       output_token: body.generation_config?.max_output_tokens ?? model.reserveOutputTokens,
-      // One image for each that is requested. A story with more of them is paid as the vendor counts it.
+      // One image per requested one. A story with more images is charged as the vendor counts it.
       output_image_token: imageFormats(body).reduce<number>((sum, format) => sum + tokensOfImage(format), 0),
     }
   },
@@ -260,15 +259,15 @@ const openaiForm: OwnForm<Body> = {
 export const openaiImagesOnGemini = openaiImagesOn('gemini', openaiForm)
 export const openaiImageEditsOnGemini = openaiEditsOn('gemini', openaiForm)
 
-/** Most reference images of a model without a figure of its own. */
+/** Maximum of reference images for a model without its own figure. */
 const MAX_REFERENCES = 14
 const ASPECT_RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9']
-/** The most pixels of each class: half way, in doublings, to the next. */
+/** The upper limit of pixels of each class: half way to the next, in powers of two. */
 const MOST_PIXELS = { '1K': 2 * 1024 * 1024, '2K': 8 * 1024 * 1024, '4K': 32 * 1024 * 1024 }
-/** Most pixels of every class; the smallest ends half way to 1K. */
+/** Maximum of pixels per class; the smallest class ends half way to 1K. */
 const CLASS_PIXELS: Readonly<Record<string, number>> = { '512': 512 * 1024, ...MOST_PIXELS }
 
-/** The shape and the class of a size such as `1536x1024` or `2K`; undefined for the vendor's usual ones. */
+/** The shape and the class of a size such as `1536x1024` or `2K`; undefined for the vendor's default. */
 function formatOf(size: string | undefined, quality: string | undefined): Record<string, string> | undefined {
   // High quality is more pixels here.
   if (size === undefined) return /^(x?high|max|hd)$/.test(quality ?? '') ? { image_size: '2K' } : undefined
@@ -285,7 +284,7 @@ function formatOf(size: string | undefined, quality: string | undefined): Record
   return { aspect_ratio: ratio, ...(name !== '1K' && { image_size: name }) }
 }
 
-/** A part with an address, or with the picture itself for a data URL, which the vendor does not fetch. */
+/** A part with an address, or with the picture itself for a data URL, which the vendor cannot fetch. */
 function imagePart(address: string): Record<string, unknown> {
   const [, type, data] = /^data:([a-z]+\/[a-z0-9.+-]+);base64,(.*)$/is.exec(address) ?? []
   return data === undefined
@@ -335,7 +334,7 @@ function readEvent(event: unknown): Reading {
   return isError ? { end: 'failed-disguised' } : { output }
 }
 
-/** The output of parts. `counted` is what is charged, with a count of the texts, if the vendor does not count. */
+/** The output of parts. `counted` is charged if the vendor does not count; it includes a count of the texts. */
 function outputOf(parts: Record<string, unknown>[], usage: unknown, counted?: Quantities): Made | undefined {
   if (!parts.some(isOutput)) return thinks(usage) ? HIDDEN : undefined
   return counted ? { kind: 'shown', text: textsIn(parts).join(''), counted } : SHOWN
@@ -349,7 +348,7 @@ function outputOfDelta(delta: Record<string, unknown>): Made | undefined {
   return isOutput(delta) ? HIDDEN : undefined
 }
 
-/** The parts that the model made: the contents of its steps, or the step itself for a thought or a call. */
+/** The parts that the model made: the contents of its steps, or the step itself if it is a thought or a call. */
 function partsOf({ outputs, steps }: Interaction): Record<string, unknown>[] {
   const made = objectsIn(steps).filter(({ type, error }) => type !== 'user_input' && !error)
   return [outputs, ...made.map((step) => step.content ?? [step])].flatMap(objectsIn)
@@ -368,18 +367,18 @@ function isFailure(status: unknown): boolean {
   return status === 'failed' || status === 'cancelled'
 }
 
-/** The formats of the requested images: at least one, because the model makes images. */
+/** The formats of the requested images: at least one, because the model always makes images. */
 function imageFormats({ response_format: format, generation_config: config }: Body): unknown[] {
   const images = objectsIn(Array.isArray(format) ? format : [format]).filter(({ type }) => type === 'image')
-  // The form of 2025.
+  // The form used in 2025.
   return images.length > 0
     ? images
     : [(config as { image_config?: unknown } | null | undefined)?.image_config]
 }
 
 /**
- * Tokens of a picture that the vendor does not count: by the size in its bytes, else of the class that was asked. The hold
- * bounds what is charged.
+ * Tokens of a picture if the vendor does not count: by the size in its bytes, otherwise by the requested class. The hold bounds
+ * what is charged.
  */
 function tokensMade(
   { data }: Record<string, unknown>,
@@ -394,7 +393,7 @@ function tokensMade(
   return table[name] ?? MAX_IMAGE_TOKENS
 }
 
-/** Strings of text in an input, or in an answer, in any form. */
+/** Strings of text in an input or an answer, in any form. */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   if (Array.isArray(value)) return value.flatMap(textsIn)
@@ -418,7 +417,7 @@ function tokensOfImage(format: unknown): number {
   return IMAGE_TOKENS[String(size).toUpperCase()] ?? MAX_IMAGE_TOKENS
 }
 
-/** The tokens of the media in an input, and the length of the text that they take up in the JSON. */
+/** The tokens of the media in an input, and the length of their text in the JSON. */
 function mediaIn(input: unknown, tokensOf = INPUT_MEDIA_TOKENS): { tokens: number; textLength: number } {
   if (Array.isArray(input)) {
     const found = input.map((item) => mediaIn(item, tokensOf))
@@ -437,8 +436,8 @@ function mediaIn(input: unknown, tokensOf = INPUT_MEDIA_TOKENS): { tokens: numbe
 }
 
 /**
- * The vendor's usage in our units. Only images are always listed by kind; text is the rest. Thoughts are next to the
- * output in some replies and within it in others, so output is the total without the input.
+ * The vendor's usage in our units. Images are the only kind that is always listed; the rest is text. Thoughts are reported outside
+ * the output in some replies and inside it in others, so output is the total without the input.
  */
 function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   if (!isObject(usage) || (usage.total_input_tokens ?? null) === null) return undefined

@@ -38,7 +38,7 @@ type Output = Static<typeof Output>
 
 type Quality = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
-/** Units that a model must have a price for: text and pictures are tokens of different price, in both directions. */
+/** Units that a model must have a price for: text and picture tokens have different prices, in both directions. */
 export const gptImageUnits = [
   ['input_token', 'input_image_token', 'output_token', 'output_image_token'],
 ] as const
@@ -51,7 +51,7 @@ export function checkBackground({ background, output_format }: Output): void {
   )
 }
 
-/** The quality in the names of newer models, which refuse those of the older ones. */
+/** The qualities of newer models, which refuse those of the older ones. */
 export function qualityOf({ quality }: Output): Quality | 'auto' | undefined {
   if (quality === 'standard') return 'medium'
   return quality === 'hd' ? 'high' : (quality ?? undefined)
@@ -59,7 +59,7 @@ export function qualityOf({ quality }: Output): Quality | 'auto' | undefined {
 
 /** Tokens held for the plan that models may write in addition to the picture. */
 const MOST_TEXT_TOKENS = 1_000
-/** Tokens of each unfinished picture that is sent before the whole one. */
+/** Tokens of each partial picture that is sent before the final one. */
 const PARTIAL_IMAGE_TOKENS = 100
 
 /** The most that the output can cost. */
@@ -76,35 +76,34 @@ export function quoteOutput(body: Output): Quantities {
 /** Generations of models, by how they count the tokens of a picture. */
 type Generation = 'gpt-image-1' | 'gpt-image-2' | 'gpt-image-2.5'
 /**
- * Tokens along the longer side; a square has as many along the other. Those of gpt-image-2.5 fit the documented prices of its
- * pictures at 30 dollars for a million tokens (fal.ai, as the litellm package 1.110 lists them, November 2026). Only it has the two
- * highest qualities.
+ * Tokens along the longer side of a picture; both sides of a square have this number. Those of gpt-image-2.5 fit the documented
+ * prices of its pictures at 30 dollars per million tokens (fal.ai, as the litellm package 1.110 lists them, November 2026). Only it
+ * has the two highest qualities.
  */
 const LONG_SIDE_TOKENS = {
   'gpt-image-2': { low: 16, medium: 48, high: 96, xhigh: 96, max: 96 },
   'gpt-image-2.5': { low: 16, medium: 24, high: 48, xhigh: 64, max: 96 },
 }
-/** Pixels along a token's side for older models, for the largest picture that they make. */
+/** Pixels per token along a side for older models, for the largest picture that they make. */
 const TOKEN_PIXELS = { low: 64, medium: 32, high: 16, xhigh: 16, max: 16 }
 const OLDER_MOST_PIXELS = 1536 * 1024
 /**
- * Sizes to assume if the model chooses: the tallest of the documented sizes, and a square above the largest that was
- * seen, 1254x1254.
+ * Sizes to assume if the model chooses: the tallest of the documented sizes, and a square larger than the largest one seen,
+ * 1254x1254.
  */
 const AUTO_SIZES = [
   { width: 1024, height: 1536 },
   { width: 1536, height: 1536 },
 ]
 
-/** Tokens of one picture, of the model that takes more. */
+/** Tokens of one picture, by the model that uses more. */
 function mostTokens(quality: Quality, size: Size | undefined): number {
   if (!size) return Math.max(...AUTO_SIZES.map((size) => mostTokens(quality, size)))
   return Math.max(newerTokens(quality, size, 'gpt-image-2'), olderTokens(quality, size))
 }
 
 /**
- * Tokens of one picture that the vendor does not count, by its size: of the newer models by their names, else as the older
- * ones count.
+ * Tokens of one picture if the vendor does not count, by size: newer models by name, all others like the older ones.
  */
 function madeTokens(quality: Quality, size: Size, generation: Generation): number {
   if (generation !== 'gpt-image-1') return newerTokens(quality, size, generation)
@@ -122,15 +121,15 @@ function newerTokens(
   return Math.ceil((long * short * (2_000_000 + width * height)) / 4_000_000)
 }
 
-/** Checked against documented figures: 272, 1056 and 4160 for a square of 1024. None for sizes that only newer models make. */
+/** Checked against documented figures: 272, 1056 and 4160 for a square of 1024. None for sizes that only newer models support. */
 function olderTokens(quality: Quality, { width, height }: Size): number {
   if (width * height > OLDER_MOST_PIXELS) return 0
   const pixels = TOKEN_PIXELS[quality]
-  // Each row ends with one more token.
+  // Each row ends with an additional token.
   return Math.ceil(height / pixels) * (Math.ceil(width / pixels) + 1)
 }
 
-/** Reads a reply. Its pictures, and those that were sent, are counted for a vendor that does not count. */
+/** Reads a reply. If the vendor does not count, the pictures in it and in the request are counted. */
 export function readPictures(
   reply: unknown,
   body: Output,
@@ -162,7 +161,7 @@ function sumOf<Each>(list: readonly Each[], figure: (each: Each) => number): num
   return list.reduce((sum, each) => sum + figure(each), 0)
 }
 
-/** Pixels of a tile's side, to which the shorter side of a larger picture is scaled down. */
+/** Side of a tile in pixels; the shorter side of a larger picture is scaled down to it. */
 const TILE_PIXELS = 512
 
 /**
@@ -183,7 +182,7 @@ function generationOf(upstreamModel: string): Generation {
   return upstreamModel.startsWith('gpt-image-2') ? 'gpt-image-2' : 'gpt-image-1'
 }
 
-/** Tokens of a picture that was made: by the size in its bytes, else by the reported one. */
+/** Tokens of a generated picture: by the size in its bytes, otherwise by the reported one. */
 function tokensOf(
   { b64_json: data }: { b64_json?: unknown },
   { size, quality }: { size?: unknown; quality?: unknown },
@@ -212,7 +211,7 @@ function readEvent(event: unknown): Reading {
   if (typeof type !== 'string') return {}
   if (type.endsWith('.partial_image')) return { output: PARTIAL }
   if (!type.endsWith('.completed')) return {}
-  // The vendor of the newer models counts: what is not counted comes from other servers.
+  // The vendor of the newer models always counts; answers without a count come from other servers.
   const counted = {
     output_image_token: isPicture(event) ? tokensOf(event, event as Event, 'gpt-image-1') : 0,
   }
@@ -231,9 +230,9 @@ interface Event extends Reply {
   type?: unknown
 }
 
-/** The vendor's usage. Tokens of no stated kind are text in the input and pictures in the output. */
+/** The vendor's usage. Tokens of an unspecified kind are text in the input and pictures in the output. */
 function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
-  // Some servers write zeros if they do not count: no picture has zero tokens.
+  // Some servers report zeros if they do not count: no picture has zero tokens.
   if (!isObject(usage) || usage.output_tokens === 0) return undefined
   const input = reportedCount(usage.input_tokens)
   const output = reportedCount(usage.output_tokens ?? Number.NaN)
@@ -249,7 +248,7 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   }
 }
 
-/** The usage for callers, in the vendor's words. */
+/** The usage for callers, in the vendor's terms. */
 export function shownPictureUsage(
   figures: Quantities,
   reported?: Readonly<Record<string, unknown>>,
@@ -271,7 +270,7 @@ function detailOf(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {}
 }
 
-/** The rules for fields. Fidelity, quality and unfinished pictures are tokens that the usage counts. */
+/** The rules for fields. Fidelity, quality and partial pictures cost tokens, which the usage includes. */
 export const gptImageFieldRules: readonly FieldRule[] = [
   serviceTier,
   ...otherModels,

@@ -1,6 +1,6 @@
-// OpenAI's form of images for models whose vendor has another: the request in plain words, translated by the plain form
-// of the vendor's own family, and the list of pictures that OpenAI's clients read. It must never decide for a vendor:
-// what is special to one is in the vendor's own file.
+// OpenAI's form of images for models whose vendor has another: the request in a neutral form, translated by the vendor's own
+// family, and the list of pictures that OpenAI's clients read. It must never decide for a vendor: rules of a single vendor are in
+// its own file.
 
 import { type Static, Type } from '@sinclair/typebox'
 import {
@@ -35,18 +35,18 @@ export interface Picture {
   revised_prompt?: string
 }
 
-/** The treatment of OpenAI's form by a vendor's family. */
+/** How a vendor's family treats OpenAI's form. */
 export interface OwnForm<Body> {
   family: JsonFamily<Body> | MadeFamily<Body>
-  /** Whether a request for a picture is in OpenAI's form, where there is another. */
+  /** Whether a request for a picture has OpenAI's form, if the vendor has another. */
   takes?(body: Readonly<Record<string, unknown>>, model: Model): boolean
-  /** The treatment of fields other than the common ones. */
+  /** How fields other than the common ones are treated. */
   fields: readonly BridgedField[]
-  /** Completes the translation with fields that a plain request does not have. */
+  /** Completes the translation with fields that the neutral form does not have. */
   complete?(own: Record<string, unknown>, asked: OpenaiBody): Record<string, unknown>
-  /** True if one call makes as many pictures as `n` says. Absent: each picture is a call of its own. */
+  /** True if one call makes all `n` pictures. Absent: there is one call per picture. */
   makesSeveral?: true
-  /** Number of reference images that a request may have. */
+  /** Maximum of reference images in a request. */
   references(model: Model): { min: number; max: number }
   pictures(reply: unknown): Picture[]
 }
@@ -54,9 +54,9 @@ export interface OwnForm<Body> {
 const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
 const open = { additionalProperties: true }
 
-/** Most pictures of one request. */
+/** Maximum of pictures per request. */
 const MAX_PICTURES = 10
-/** Most bytes of all files of a request: as base64 they are part of a JSON text. */
+/** Maximum of bytes of all files of a request: as base64 they are part of a JSON text. */
 const MAX_UPLOAD_BYTES = 20 * 1024 * 1024
 
 const fields = {
@@ -117,10 +117,10 @@ const commonFields: readonly BridgedField[] = [
   ),
 ]
 
-/** Fields that a vendor without qualities and callers' names has no use for. */
+/** Fields without effect for a vendor that has no qualities and no names of users. */
 export const ONE_QUALITY = bridgedFields('ignored', ['quality', 'the model has one quality'])
 export const NO_USER = bridgedFields('ignored', ['user', 'the vendor has no such field'])
-/** The qualities of a vendor that makes larger pictures in their place. */
+/** The qualities, for a vendor that makes larger pictures instead. */
 export const QUALITY_IS_SIZE = bridgedFields('translated', [
   'quality',
   '`high`, `xhigh`, `max` and `hd` are more pixels',
@@ -186,7 +186,7 @@ function plainOf<Body>({ family }: OwnForm<Body>, images: PlainField): Omit<Plai
   return { fields, ...(shapes && { shapes }) }
 }
 
-/** The members that are the same for new and edited pictures. `images` are the references as addresses or data URLs. */
+/** The members shared by new and edited pictures. `images` are the references as addresses or data URLs. */
 function sharedOf<Body, Asked extends OpenaiBody | EditBody>(
   own: OwnForm<Body>,
   images: (body: Asked, dataUrls?: DataUrls) => string[],
@@ -246,7 +246,7 @@ function sharedOf<Body, Asked extends OpenaiBody | EditBody>(
   }
 }
 
-/** The members that make an answer of the vendor's replies. */
+/** The members that turn the vendor's replies into an answer. */
 function answersOf<Asked extends OpenaiBody | EditBody>(pictures: (reply: unknown) => Picture[]) {
   return {
     files: (replies: readonly unknown[], body: Asked) =>
@@ -277,12 +277,12 @@ function answersOf<Asked extends OpenaiBody | EditBody>(pictures: (reply: unknow
   }
 }
 
-/** The form of each picture in the answer. Edits are bytes unless an address is wanted; else the vendor decides. */
+/** The form of each picture in the answer. Edits return bytes unless an address is requested; otherwise the vendor decides. */
 function deliveryOf(body: OpenaiBody | EditBody): 'url' | 'b64_json' | undefined {
   return body.response_format ?? (isUpload(body.image) ? 'b64_json' : undefined)
 }
 
-/** Whether a field holds files, as it does in a form. */
+/** Whether a field holds files in a form. */
 function isUpload(image: unknown): boolean {
   return Array.isArray(image) && image.some((item) => typeof item === 'object')
 }
@@ -316,7 +316,7 @@ function translate<Body>(
   return (complete?.(whole, wanted) ?? whole) as Body
 }
 
-/** The JSON of a call whose body is an edit of the caller's own text in the family's usual form. */
+/** The JSON of a call whose body is an edit of the caller's own text in the family's own form. */
 function jsonOf(own: Record<string, unknown>, { body }: Call): unknown {
   if (!body || !('edit' in body)) return own
   const { set = {}, drop = [] }: Edit = body.edit

@@ -20,7 +20,7 @@ import {
 const Body = Type.Object(gptImageFields, { additionalProperties: true })
 type Body = Static<typeof Body>
 
-/** Sides of free-form sizes are multiples of this, in pixels. */
+/** Free-form sizes have sides that are multiples of this, in pixels. */
 const SIDE_STEP = 16
 const MAX_SIDE = 3840
 const MAX_RATIO = 3
@@ -68,7 +68,7 @@ export const openaiImages: JsonFamily<Body> = {
   },
 }
 
-/** Refuses a size that the model does not make: it makes those in the catalogue, or any within the rules. */
+/** Refuses a size that the model does not support: those in the catalogue are supported, or any within the rules. */
 function checkSize(text: string, model: Model): void {
   if (model.sizes) {
     if (model.sizes.includes(text)) return

@@ -1,5 +1,5 @@
-// Reads the list of pictures in a reply, in the form that the image APIs of several vendors share. It must never throw,
-// whatever a reply holds; only real pictures count.
+// Reads the list of pictures in a reply, in the form that the image APIs of several vendors share. It must never throw, whatever a
+// reply contains; only real pictures count.
 
 import { isObject } from '../../lib/objects'
 

@@ -1,14 +1,14 @@
-// The shape of a picture nearest to a size in pixels, for models that make only certain shapes. It must never choose one
-// that would be another picture.
+// The shape of a picture nearest to a size in pixels, for models that make only certain shapes. It must never choose one that would
+// give a different picture.
 
 import { invalidRequest } from '../../lib/errors'
 import { parseSize, type Size } from '../../lib/file-formats/pixel-size'
 
-/** Largest factor between a size and the nearest shape; beyond it the picture would be another one. */
+/** Maximum factor between a size and the nearest shape; beyond it the picture would differ too much. */
 const MAX_RATIO_FACTOR = 1.25
-/** Largest factor between the shapes of two sizes that count as one shape. */
+/** Maximum factor between the shapes of two sizes that count as equal. */
 const SAME_RATIO_FACTOR = 1.02
-/** Longest part of the caller's text that an error repeats, in characters. */
+/** Maximum length of the caller's text that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 32
 
 /** A size such as `1536x1024`. Throws 400 for anything else. */
@@ -31,7 +31,7 @@ export function nearestShape(size: Size, shapes: readonly string[]): string {
   )
 }
 
-/** The size such as `1664*928` that is nearest in pixels, of those with the nearest shape. Throws 400 if none is near. */
+/** The size such as `1664*928` with the nearest number of pixels, among those with the nearest shape. Throws 400 if none is near. */
 export function nearestSize(size: Size, sizes: readonly string[]): string {
   const least = distance(size, nearestShape(size, sizes))
   const near = sizes.filter((each) => distance(size, each) <= least + Math.log(SAME_RATIO_FACTOR))
@@ -39,7 +39,7 @@ export function nearestSize(size: Size, sizes: readonly string[]): string {
   return nearest
 }
 
-/** The caller's text for an error. */
+/** The caller's text, for an error. */
 export function shortened(text: string): string {
   return text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text
 }

@@ -1,16 +1,16 @@
-// What families with uploaded images share: which pictures they take, and in which order these are sent to the vendor.
-// It must never read a file's bytes: its type was determined when it arrived.
+// What families with uploaded images share: which pictures they accept, and in which order these are sent to the vendor. It must
+// never read a file's bytes: its type was detected when it arrived.
 
 import type { FormPart, Model, Upload } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { fileParts, textParts, uploadsIn } from '../forms'
 
-/** The number of images for a model without a figure of its own. */
+/** The number of images for a model without its own figure. */
 const ONE_IMAGE = { min: 1, max: 1 }
-/** Longest part of a file name that an error repeats, in characters. */
+/** Maximum length of a file name that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 80
 
-/** Throws 400 for images or a mask that the model does not take. */
+/** Throws 400 for images or a mask that the model does not accept. */
 export function checkUploads(body: object, model: Model): void {
   const images = uploadsIn(body, 'image')
   const { min, max } = model.referenceImages ?? ONE_IMAGE
@@ -49,8 +49,8 @@ function checkMask(masks: readonly Upload[], images: readonly Upload[], model: M
 }
 
 /**
- * The form for the vendor. Texts come before files and the mask is last, because some servers read it once from the
- * start. Fields without a value are left out.
+ * The form for the vendor. Texts come before files and the mask is last, because some servers read the form once, in order. Fields
+ * without a value are left out.
  */
 export function formOf(body: object, upstreamModel: string): FormPart[] {
   const { model: _, prompt, image, mask, ...rest } = body as Record<string, unknown>

@@ -1,6 +1,6 @@
-// Images of xAI's Imagine models (`gkx-imagine-image*` in gateway.config.ts). Callers write what the OpenAI SDKs write;
-// here it becomes what the vendor understands. It must never send a size, which the vendor refuses, or a reference
-// image to the path that ignores it and bills.
+// Images of xAI's Imagine models (`gkx-imagine-image*` in gateway.config.ts). Callers write what the OpenAI SDKs write; it is
+// converted to what the vendor understands. It must never send a size, which the vendor refuses, or a reference image to the path
+// that ignores it and bills.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { compatibleCall } from '../../contract/call'
@@ -56,7 +56,7 @@ const ASPECT_RATIOS = [
   '20:9',
   '9:20',
 ]
-/** Halfway, in doublings, from the 1 megapixel of `1k` to the 4 of `2k`. */
+/** Half way, in powers of two, from the 1 megapixel of `1k` to the 4 of `2k`. */
 const MAX_PIXELS_OF_1K = 2 * 1024 * 1024
 const MAX_PIXELS = 2048 * 2048
 const MAX_REFERENCES = 3
@@ -134,8 +134,8 @@ export const xaiImages: MadeFamily<Body> = {
   },
 
   /**
-   * The list that the OpenAI SDKs read. Programs that loop over `data` expect an image in each item, so images that
-   * were held back are only counted. The vendor's own price is left out: it is between the vendor and the operator.
+   * The list that the OpenAI SDKs read. Programs that loop over `data` expect an image in each item, so withheld images are only
+   * counted. The vendor's own price is omitted: it is between the vendor and the operator.
    */
   reply([reply], { at }) {
     const { shown, blocked } = imagesOf(reply)
@@ -201,7 +201,7 @@ function referencesOf({ image, images }: Body): Reference[] {
 
 const SAMPLE = '{"url": "https://example.com/cat.jpg"}'
 
-/** A reference with its type, which the vendor wants next to the URL. */
+/** A reference with its type, which the vendor requires next to the URL. */
 function referenceOf(field: string, value: unknown): Reference {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     const got = typeof value === 'string' ? 'a bare string' : `\`${JSON.stringify(value).slice(0, 32)}\``
@@ -220,22 +220,22 @@ function referenceOf(field: string, value: unknown): Reference {
   )
 }
 
-/** Settings of how the image looks, in the vendor's terms; absent for the vendor's default. */
+/** Settings for the look of the image, in the vendor's terms; absent for the vendor's default. */
 interface Settings {
   aspect_ratio?: string
   resolution?: string
   quality?: string
 }
 
-/** The settings of a request. The vendor's own fields win over those of OpenAI's form. */
+/** The settings of a request. The vendor's own fields take precedence over those of OpenAI's form. */
 function settingsOf(body: Body, model: Model): Settings {
   const size = body.size && body.size !== 'auto' ? readSize(body.size, model) : undefined
-  // One reference image gives its own shape to the result.
+  // A single reference image determines the shape of the result.
   const shape = referencesOf(body).length === 1 ? undefined : size?.ratio
   const takesQuality = hasQualities(model)
-  // For a model of one quality the nearest thing to high quality is more pixels; any other value is its default.
+  // For a model with one quality, more pixels come nearest to high quality; any other value is its default.
   const detail = !takesQuality && (body.quality === 'high' || body.quality === 'hd') ? '2k' : undefined
-  // What the vendor makes by default is not on record: what is paid is asked for.
+  // The vendor's default is undocumented, so the charged value is always sent.
   const quality = takesQuality ? qualityMade(body) : undefined
   const aspectRatio = body.aspect_ratio ?? shape
   const resolution = body.resolution ?? size?.resolution ?? detail
@@ -251,13 +251,13 @@ function hasQualities({ upstreamModel }: Model): boolean {
   return /^grok-imagine-image-[2-9]\./.test(upstreamModel)
 }
 
-/** The vendor's quality for two names of OpenAI's first image models; `standard` is the default. */
+/** The vendor's quality for two values of OpenAI's first image models; `standard` is the default. */
 function vendorQuality({ quality }: Body): string | undefined {
   if (quality === 'hd') return 'high'
   return quality === 'standard' ? undefined : (quality ?? undefined)
 }
 
-/** The quality that the vendor makes, which may have its own price. By default, edits have more. */
+/** The quality that the vendor will use, which may have its own price. By default, edits have more. */
 function qualityMade(body: Body): string {
   const asked = vendorQuality(body)
   if (asked && asked !== 'auto') return asked
@@ -283,7 +283,7 @@ function readSize(text: string, model: Model): { ratio: string; resolution: stri
   return { ratio: nearestShape(size, ASPECT_RATIOS), resolution }
 }
 
-/** The images that can be shown, and how many moderation held back: those are empty, or marked, or both. */
+/** The images that can be shown, and how many moderation withheld: those are empty, or marked, or both. */
 function imagesOf(reply: unknown): { shown: object[]; blocked: number } {
   const { data } = reply as { data?: unknown }
   const images = Array.isArray(data) ? data : []

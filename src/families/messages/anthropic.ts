@@ -51,7 +51,7 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
 
   stream: {
     end: '{"type":"message_stop"}',
-    // The figures are in events that callers need for other things too.
+    // The figures are in events that callers need for other reasons too.
     showsUsage: () => true,
     read: readMessageEvent,
     follow: followMessage,
@@ -68,7 +68,7 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
   plain: plainMessages,
 }
 
-/** Fields about the answer only: the vendor refuses them for a count of tokens. */
+/** Fields about the answer only: the vendor refuses them when it counts tokens. */
 const NOT_COUNTED = [
   'max_tokens',
   'stream',
@@ -100,7 +100,10 @@ function callOf(
   return nativeCall(path, { edit }, { ...(headers && { headers }) })
 }
 
-/** The tools, each search with a limit: no more searches are held and charged. The same list if each has one. */
+/**
+ * The tools, each search with a limit, so that more searches than that are never held or charged. The same list if each search has
+ * one.
+ */
 function boundedTools(tools: MessagesBody['tools']): MessagesBody['tools'] {
   const isOpen = (tool: object) => {
     const { type, max_uses: most } = tool as { type?: unknown; max_uses?: unknown }

@@ -53,19 +53,19 @@ export function quoteMessages(parsed: ParsedRequest<MessagesBody>, model: Model)
   const input = contents.isOpen
     ? (model.contextTokens ?? bound + OPEN_TOKENS)
     : Math.min(bound, model.contextTokens ?? bound)
-  // If the caller asks for a cache, all of the input may be written to it.
+  // If the caller requests caching, all of the input may be written to the cache.
   const output = quotedOutput(body.max_tokens, parsed, model)
   const quantities: Quantities = { [contents.inputUnit]: input, output_token: output }
   if (contents.searches > 0) quantities.web_search = contents.searches
   return quantities
 }
 
-/** The output of a request, which a vendor writes for no more than one candidate. */
+/** The output of a request: a vendor of messages writes only one candidate. */
 export function outputOfMessages(body: MessagesBody): OutputTokens {
   return { most: body.max_tokens, least: leastOutput(body), candidates: 1 }
 }
 
-/** Fewest output tokens of use. A vendor refuses a limit within the budget of thinking. */
+/** Minimum of useful output tokens. A vendor refuses a limit below the thinking budget. */
 export function leastOutput({ max_tokens: most, thinking }: Pick<MessagesBody, 'max_tokens' | 'thinking'>) {
   const { budget_tokens: budget } = (thinking ?? {}) as { budget_tokens?: unknown }
   const thought = thinking?.type === 'enabled' && Number.isSafeInteger(budget) ? (budget as number) : 0
@@ -79,7 +79,7 @@ export function readMessage(
   const { type, content, usage, stop_reason: reason } = reply as Message
   const reported = usageOf(usage, 'total')
   const figures = reported.usage?.figures
-  // Figures without the output do not measure the answer.
+  // Figures without output tokens do not measure the answer.
   const isWhole = figures === 'invalid' || figures?.output_token !== undefined
   // A request that only fills a cache expects no output.
   const isOfWorth = holdsText(content) || reason === 'refusal' || body.max_tokens === 0
@@ -96,7 +96,7 @@ export function readMessage(
 /** `refusal`: https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals. */
 const FILTERED = { isFiltered: true }
 
-/** Whether output was made that is not shown: up to the limit, or as hidden thinking. */
+/** Whether there is output that is not shown: up to the limit, or as hidden thinking. */
 function isUnseen(reason: unknown, usage: unknown): boolean {
   if (reason === 'max_tokens') return true
   const details = isObject(usage) && isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
@@ -121,9 +121,9 @@ export function mediaTokensOfMessages(body: MessagesBody): number {
 }
 
 /**
- * Tokens of the input before anybody has counted them: an estimate from the length of the request, made once when a
- * stream begins. The tokenizer would take milliseconds of a long conversation, which the first event must not wait for;
- * the exact figure follows at the end.
+ * Input tokens before anybody has counted them: an estimate from the length of the request, made once when a stream begins. The
+ * tokenizer would take milliseconds for a long conversation, which would delay the first event; the exact figure follows at the
+ * end.
  */
 export function estimateInput({ body, byteLength }: ParsedRequest<MessagesBody>): number {
   const { pictureBytes, media } = contentsOf(body)
@@ -141,28 +141,28 @@ export const plainMessages: PlainForm = {
 /** Tokens of the largest picture. */
 const PICTURE_TOKENS = 4_784
 /**
- * Maximum of tokens per base64 character of a document: four for each of its bytes. A page takes a kilobyte or more. It is read as
- * text, which compresses to about a third, and as a picture of up to a few thousand tokens.
+ * Maximum of tokens per base64 character of a document: four for each of its bytes. A page takes at least a kilobyte. It is read as
+ * text, compressed to about a third, and as a picture of up to a few thousand tokens.
  */
 const TOKENS_PER_DOCUMENT_CHARACTER = 3
 /** Sources of a document within the request; a document of any other kind may be as long as the model can read. */
 const INLINE_SOURCES = new Set<unknown>(['base64', 'text', 'content'])
 /** Sources of a document whose text is counted. */
 const TEXT_SOURCES = new Set<unknown>(['text', 'content'])
-/** Tokens that a vendor adds before the tools, and for each tool of its own. */
+/** Tokens that a vendor adds before the tools, and for each of its own tools. */
 const TOOL_TOKENS = 1_000
-/** Tokens held for input from outside of the request, if the catalogue has no limit for the model. */
+/** Tokens held for input from outside the request, if the catalogue has no limit for the model. */
 const OPEN_TOKENS = 65_536
-/** Tools that the vendor runs itself, with results that the model reads. */
+/** Tools that the vendor runs itself and whose results the model reads. */
 const VENDOR_TOOL = /^(web_|code_execution|mcp_)/
 
 interface Contents {
-  /** Bytes of the request that are pictures, which count by their size in pixels. */
+  /** Bytes of the request that are pictures, which are counted by their size in pixels. */
   pictureBytes: number
   /** Number of pictures and of documents that are not text. */
   media: number
   addedTokens: number
-  /** True if the vendor fetches or unpacks something of unknown length: it may fill all that the model reads. */
+  /** True if the vendor fetches or unpacks content of unknown length: it may fill the model's whole context. */
   isOpen: boolean
   /** The most expensive unit of the input: writing to a cache costs more than reading from it. */
   inputUnit: 'input_token' | 'cache_write_token' | 'cache_write_1h_token'
@@ -188,7 +188,7 @@ function contentsOf(body: MessagesBody): Contents {
     // A conversation may add a tool later.
     const { definition } = isObject(block.tool) ? block.tool : {}
     if (isObject(definition)) contents.searches += searchesOf(definition)
-    // A document within the request is only as long as its bytes can make it.
+    // A document within the request is no longer than its bytes allow.
     const isElsewhere = block.type === 'document' && !INLINE_SOURCES.has(source.type)
     contents.isOpen ||= isElsewhere || block.type === 'container_upload'
     if (block.type !== 'image' && block.type !== 'document') continue
@@ -217,9 +217,9 @@ function searchesOf({ type, max_uses: most }: Record<string, unknown>): number {
 function nestedIn(contents: readonly unknown[]): Record<string, unknown>[] {
   const found: Record<string, unknown>[] = []
   const open = [...contents]
-  // A list instead of a recursive call, which would walk deep blocks once for every level above them.
+  // A list instead of recursion, which would visit deep blocks once for every level above them.
   for (let content = open.pop(); content !== undefined || open.length > 0; content = open.pop()) {
-    // What a tool of the vendor has fetched is a single block.
+    // Content that a tool of the vendor has fetched is a single block.
     for (const block of isObject(content) ? [content] : blocksIn(content)) {
       if (!isObject(block)) continue
       found.push(block)
@@ -238,8 +238,8 @@ interface Message {
 }
 
 /**
- * Reads one event of a stream. The first brings the input, a later one the output, and perhaps the input again: a stream
- * that ends between the two has figures of the input only.
+ * Reads one event of a stream. The first event reports the input, a later one the output, and perhaps the input again: a stream
+ * that ends between the two reports only the input.
  */
 export function readMessageEvent(event: unknown): Reading {
   const { type, message, delta, content_block: block, usage } = event as Record<string, unknown>
@@ -265,7 +265,7 @@ export function readMessageEvent(event: unknown): Reading {
   return isUntypedError(event) ? { end: 'failed-disguised' } : {}
 }
 
-/** The searches that the vendor has made, by the blocks that report them. */
+/** The searches that the vendor ran, by the blocks that report them. */
 function searchCalls(blocks: readonly unknown[]): Pick<Reading, 'calls'> {
   const searches = blocks.filter((block) => {
     const { type, name } = asObject(block)
@@ -280,7 +280,7 @@ function usageOf(usage: unknown, kind: UsageKind): Pick<Reading, 'usage' | 'serv
   if (figures === undefined) return {}
   if (figures === 'invalid' || !isObject(usage))
     return { usage: { kind, figures: 'invalid', reported: usage } }
-  // A faster mode is billed as a tier of its own, whatever the capacity.
+  // A faster mode is billed as its own tier, whatever the capacity.
   const tier = usage.speed === 'fast' ? usage.speed : usage.service_tier
   return {
     usage: { kind, figures, reported: usage },
@@ -299,7 +299,7 @@ export function messageFigures(usage: unknown): Quantities | 'invalid' | undefin
     ['cache_write_token', usage.cache_creation_input_tokens ?? lifetimes.ephemeral_5m_input_tokens],
     ['cache_write_1h_token', lifetimes.ephemeral_1h_input_tokens],
     ['output_token', usage.output_tokens],
-    // Zero is a figure too, if blocks report searches that failed.
+    // Zero counts too, if blocks report searches that failed.
     ['web_search', tools.web_search_requests],
   ] as const
   const quantities: Quantities = {}
@@ -316,7 +316,7 @@ export function messageFigures(usage: unknown): Quantities | 'invalid' | undefin
     quantities.cache_write_token = (quantities.cache_write_token ?? 0) - long
     if (quantities.cache_write_token < 0) return 'invalid'
   }
-  // Figures under unknown names count as none: they must not make an answer free.
+  // Figures under unknown names are ignored: they must not make an answer free.
   return Object.keys(quantities).length > 0 ? quantities : undefined
 }
 

@@ -14,9 +14,8 @@ import {
 import { addresses, earlierAnswers, fileIds } from '../vendor-state'
 
 /**
- * The error details for clients that keep a conversation at the vendor: on this code they send the whole conversation
- * and continue by themselves. A vendor's account holds the conversations of all callers, so none is continued through
- * it.
+ * The error details for clients that keep a conversation at the vendor: on this code they continue by sending the whole
+ * conversation. A vendor's account holds the conversations of all callers, so none is continued through it.
  */
 export const THREAD_DETAILS = { error_code: 'thread_unsupported_request', unsupported: ['thread'] }
 
@@ -25,7 +24,7 @@ const LONG_CACHE = 'cache_write_1h_token'
 /** Places of tools: the list, and a conversation that adds one. */
 const toolPlaces = ['tools[]', 'messages[].content[].tool.definition'] as const
 
-/** Tools that the caller runs, or that cost no more than the tokens of their results. */
+/** Tools that the caller runs, or that cost only the tokens of their results. */
 const PLAIN_TOOLS =
   /^(custom|bash_\d+|text_editor_\d+|computer_\d+|computer_toolset_\d+|browser_toolset_\d+|memory_\d+|tool_search_tool_\w+|web_fetch_\d+|mcp_toolset)$/
 
@@ -56,7 +55,7 @@ const blockPlaces = [
   'messages[].content[].content.content',
 ] as const
 
-/** Places of the sources of pictures and documents, also of those within a document. */
+/** Places of the sources of pictures and documents, including those inside documents. */
 const sources = blockPlaces.flatMap((place) => [`${place}.source`, `${place}.source.content[].source`])
 
 /** Addresses at which the vendor reads a picture or a document. */

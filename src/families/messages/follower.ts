@@ -1,5 +1,5 @@
-// Follows a stream of messages that passes unchanged, to end it where the account can pay for no more: open blocks end, and
-// the reason is that of an answer at its limit. It must never throw, whatever a vendor sends.
+// Follows a stream of messages that passes unchanged, to end it when the account cannot pay for more: open blocks end, and the
+// reason is that of an answer at its limit. It must never throw, whatever a vendor sends.
 
 import { ENDED_BY_BALANCE } from '../../contract/failures'
 import type { Model, ParsedRequest, Quantities, StreamFollower } from '../../contract/family'
@@ -13,7 +13,7 @@ export type MessageEvent = { type: string; [field: string]: unknown }
 
 export function followMessage(parsed: ParsedRequest<MessagesBody>, model: Model): StreamFollower {
   let hasBegun = false
-  /** Why the message ends, as the vendor says. */
+  /** Why the message ends, as the vendor reports it. */
   let reason: object | undefined
   const open = new Set<unknown>()
   return {
@@ -24,7 +24,7 @@ export function followMessage(parsed: ParsedRequest<MessagesBody>, model: Model)
       else if (type === 'content_block_stop') open.delete(index)
       else if (type === 'message_delta') reason = isObject(delta) ? delta : (reason ?? END_TURN)
     },
-    // Clients take the figures of the last of these events.
+    // Clients use the figures of the last of these events.
     usageEvent: (usage) => endEvent(reason ?? END_TURN, usage),
     cut(usage) {
       const start = hasBegun ? '' : startOf(parsed, model, usage)

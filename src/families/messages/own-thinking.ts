@@ -1,5 +1,5 @@
-// Thinking in a request of messages, for every dialect: the vendor gets back what it wrote itself, and nothing else. It must
-// never send what another vendor signed or what was sealed here: both are refused, and a client may change the model.
+// Thinking in a request of messages, for every dialect: the vendor gets back only what it wrote itself. It must never send what
+// another vendor signed or what was sealed here: both are refused, and a client may switch models.
 
 import type { Model } from '../../contract/family'
 import { SEALED_PREFIX } from '../../lib/sealing'
@@ -10,10 +10,9 @@ type Messages = MessagesBody['messages']
 type Block = { type: string }
 
 /**
- * The messages without thinking that was sealed here and, for a vendor who signs all of its own, that is not signed.
- * Vendors that demand the thinking before a call get a filler where it is lost, without a signature: DeepSeek and Kimi
- * take it (farion1231/cc-switch#2282, #3377, 2026-05-30; NousResearch/hermes-agent#17510, 2026-04-29). The same list if
- * nothing changes.
+ * The messages without thinking that was sealed here and, for a vendor that signs all of its own, without unsigned thinking.
+ * Vendors that require the thinking before a call get a filler if it is lost, without a signature: DeepSeek and Kimi accept it
+ * (farion1231/cc-switch#2282, #3377, 2026-05-30; NousResearch/hermes-agent#17510, 2026-04-29). The same list if nothing changes.
  */
 export function withOwnThinking(messages: Messages, model: Model): Messages {
   const isDemanded = demandsReasoning(model)

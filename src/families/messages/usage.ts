@@ -1,4 +1,4 @@
-// Writes the usage of a message as its callers read it.
+// Writes the usage of a message as callers read it.
 
 import type { Quantities } from '../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../contract/units'

@@ -38,7 +38,7 @@ export const RerankBody = Type.Object(
 export type RerankBody = Static<typeof RerankBody>
 type RerankDocument = RerankBody['documents'][number]
 
-/** How many results are wanted, under either name; undefined for all. Throws 400 for two numbers. */
+/** The number of results, under either name; undefined for all. Throws 400 if both are given and differ. */
 export function wantedResults({ top_n: topN, top_k: topK }: RerankBody): number | undefined {
   if (topN && topK && topN !== topK) {
     throw invalidRequest('top_k', "Invalid 'top_k': 'top_n' has another number. Send only one of them.")
@@ -46,13 +46,13 @@ export function wantedResults({ top_n: topN, top_k: topK }: RerankBody): number 
   return topN ?? topK ?? undefined
 }
 
-/** Units of a price: searches, or tokens. */
+/** Price units: searches or tokens. */
 export const rerankUnits = [['search'], ['input_token']] as const
 
-/** Documents of one search. */
+/** Maximum of documents per search. */
 const DOCUMENTS_PER_SEARCH = 100
 /**
- * Longer documents count as several, of at least this many bytes: 500 tokens less those of the query, at a byte each.
+ * Longer documents count as several; at least this many bytes each: 500 tokens less those of the query, at a byte each.
  */
 const BYTES_PER_DOCUMENT = 400
 
@@ -83,7 +83,7 @@ function isPricedBySearch({ priceList }: Model): boolean {
   return hasPrice(priceList, 'search')
 }
 
-/** A document as a text: its `rank_fields` as lines of YAML, or its `text`, or all of it as JSON. */
+/** A document as text: its `rank_fields` as lines of YAML, its `text`, or all of it as JSON. */
 export function documentText(document: RerankDocument, { rank_fields: fields }: RerankBody): string {
   if (typeof document === 'string') return document
   const members = document as Record<string, unknown>
@@ -98,7 +98,7 @@ function textIn(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Reads a list of results, and the vendor's figures. An empty list is worth nothing. */
+/** Reads a list of results, and the vendor's figures. An empty list is free. */
 export function readResults(reply: unknown, results: unknown, searches: unknown, tokens: unknown): Reading {
   if (!Array.isArray(results)) {
     if (isErrorShape(reply)) return { end: 'failed' }
@@ -117,7 +117,7 @@ export function readResults(reply: unknown, results: unknown, searches: unknown,
   }
 }
 
-/** The usage for callers, of a model that is priced by tokens. */
+/** The usage for callers, for a model that is priced by tokens. */
 export function shownRerankUsage(
   figures: Quantities,
   reported?: Readonly<Record<string, unknown>>,

@@ -1,6 +1,6 @@
 // Reranking by Cohere and Jina, and by the many servers that speak their API, such as vLLM and Infinity. Cohere reports searches in
-// `meta.billed_units`, Jina tokens in `usage`. Documents of a caller are sent as texts, because Cohere's second version takes no
-// others, and it returns none: results get them here. Documents with pictures must be sent as they are.
+// `meta.billed_units`, Jina tokens in `usage`. Documents are sent as texts, because Cohere's second version accepts nothing else,
+// and it returns none: they are added to the results here. Documents with pictures must be sent as they are.
 
 import { compatibleCall } from '../../contract/call'
 import type { Call, MadeFamily } from '../../contract/family'
@@ -19,7 +19,7 @@ import {
   wantedResults,
 } from './caller-side'
 
-/** Members of documents that are not only text, in the forms of Jina (`image`) and vLLM (`content`). */
+/** Members of documents that are not plain text, in the forms of Jina (`image`) and vLLM (`content`). */
 const NOT_TEXT = ['image', 'content']
 
 export const cohereRerank: MadeFamily<RerankBody> = {
@@ -74,7 +74,7 @@ function sentDocuments(body: RerankBody): unknown[] {
   return body.documents.map((document) => (isTextual(document) ? documentText(document, body) : document))
 }
 
-/** A result with its document, if the caller wants documents and the vendor left it out. */
+/** A result with its document, if the caller wants documents and the vendor omitted it. */
 function withDocument(result: unknown, { documents, return_documents: isWanted }: RerankBody): unknown {
   if (!isObject(result)) return result
   const { index, document } = result

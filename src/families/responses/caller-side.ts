@@ -48,7 +48,7 @@ export type ResponsesBody = Static<typeof ResponsesBody>
 const IMAGE_TOKENS = 4_096
 const MEDIA_TOKENS = 32_768
 
-/** Checks what a schema cannot express. The input is complete by now: it includes what earlier answers add. */
+/** Checks what a schema cannot express. The input is complete by now: it includes the items of earlier answers. */
 export function checkResponses({ input }: ResponsesBody): void {
   if (input !== undefined && input !== null && input.length > 0) return
   throw invalidRequest(
@@ -63,7 +63,7 @@ export function quoteResponses(parsed: ParsedRequest<ResponsesBody>, model: Mode
   const { body, byteLength } = parsed
   const input = Math.min(byteLength + mediaTokens(body), model.contextTokens ?? Number.POSITIVE_INFINITY)
   return {
-    // A vendor with a price for cache writes writes prompts to its cache unasked.
+    // A vendor that charges for cache writes also writes prompts to its cache without being asked.
     [hasPrice(model.priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token']: input,
     output_token: quotedOutput(body.max_output_tokens ?? undefined, parsed, model),
   }
@@ -74,7 +74,7 @@ export function outputOfResponses({ max_output_tokens: limit }: ResponsesBody, m
   return { most, least: Math.min(most, USEFUL_OUTPUT_TOKENS), candidates: 1 }
 }
 
-/** Pictures and files of all items, those in outputs of tools too. */
+/** Pictures and files of all items, including outputs of tools. */
 function mediaTokens({ input }: ResponsesBody): number {
   if (!Array.isArray(input)) return 0
   let tokens = 0

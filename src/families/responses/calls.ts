@@ -1,5 +1,5 @@
-// Makes items of a response of the calls that a model makes of flat functions: each has the type, name and namespace of
-// the caller's own tool. It must never throw: models write broken arguments, and answers are cut in the middle of them.
+// Converts a model's calls of flat functions to items of a response: each has the type, name and namespace of the caller's own
+// tool. It must never throw: models write broken arguments, and answers may be cut in the middle of them.
 
 import { asObject, isObject } from '../../lib/objects'
 import { callInput } from '../chat/answer-parts'
@@ -9,13 +9,13 @@ import { type Fields, type NewItem, type OutputItem, withoutNulls } from './resp
 interface CallForm {
   /** Prefix of the item's id. */
   prefix: string
-  /** True if pieces of the arguments, or of the input, have events of their own. */
+  /** True if pieces of the arguments, or of the input, have their own events. */
   hasPieces?: true
-  /** The status of a call that was cut, where clients do not know that the end of an item can be incomplete. */
+  /** The status of a truncated call, for clients that do not know that an item can end incomplete. */
   cutStatus?: 'incomplete' | 'in_progress'
   /** Members other than the id and the status, before any argument is known. */
   empty(callId: string, origin: ToolOrigin): NewItem
-  /** Sets what the arguments say. */
+  /** Sets the members that the arguments determine. */
   fill(item: OutputItem, text: string): void
 }
 
@@ -85,12 +85,12 @@ export function callPrefix({ kind }: ToolOrigin): string {
   return forms[kind].prefix
 }
 
-/** Whether pieces of a call have events of their own; the item of another call is sent when it is whole. */
+/** Whether pieces of a call have their own events; the items of other calls are sent once complete. */
 export function hasPieces({ kind }: ToolOrigin): boolean {
   return forms[kind].hasPieces === true
 }
 
-/** The status of a call that was cut, if its item must have no end then: clients would run it, or throw. */
+/** The status of a truncated call whose item must not end: clients would run it, or throw. */
 export function cutStatusOf({ kind }: ToolOrigin): 'incomplete' | 'in_progress' | undefined {
   return forms[kind].cutStatus
 }
@@ -100,14 +100,14 @@ export function emptyCall(origin: ToolOrigin, callId: string): NewItem {
   return forms[origin.kind].empty(callId, origin)
 }
 
-/** Sets the arguments or the input in the item of a call. `text` is all that the model wrote of them. */
+/** Sets the arguments or the input in the item of a call. `text` is everything that the model wrote for them. */
 export function fillCall({ kind }: ToolOrigin, item: OutputItem, text: string): void {
   forms[kind].fill(item, text)
 }
 
 /**
- * The raw text of a custom tool. Models are asked for an object with one member, but some write the text itself, break
- * the escapes of a long one, or are cut in its middle: no part of what they wrote is dropped then.
+ * The raw text of a custom tool. The function asks for an object with one member, but some models write the text itself, escape a
+ * long one wrongly, or are cut in its middle: even then nothing of their text is dropped.
  */
 function customInput(text: string): string {
   const parsed = parsedOrUndefined(text)
@@ -131,7 +131,7 @@ function isBegunObject(text: string): boolean {
   return `{"${CUSTOM_INPUT}":"`.startsWith(text.replaceAll(/\s/g, ''))
 }
 
-/** The body of a string without the quote and the brace after it, as far as they have come. */
+/** The body of a string, as much of it as has arrived, without the quote and the brace after it. */
 function withoutEnd(body: string): string {
   const object = body.trimEnd()
   const string = object.endsWith('}') ? object.slice(0, -1).trimEnd() : object
@@ -143,7 +143,7 @@ function withoutEnd(body: string): string {
 
 const escapes: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' }
 
-/** The text of a JSON string that no parser reads: what is not an escape stays, and half an escape at the end is dropped. */
+/** The text of a JSON string that no parser accepts: anything but an escape stays, and half an escape at the end is dropped. */
 function unescaped(body: string): string {
   return body.replaceAll(
     /\\(?:u([0-9a-f]{4})|u[0-9a-f]{0,3}$|$|([\s\S]))/gi,
@@ -162,7 +162,7 @@ function parsedOrUndefined(text: string): unknown {
   }
 }
 
-/** The members of an action or an operation, which some models wrap again. */
+/** The members of an action or an operation, which some models wrap twice. */
 function membersOf(text: string, wrapper: string): Fields {
   const input = callInput(text)
   return isObject(input[wrapper]) ? asObject(input[wrapper]) : input

@@ -1,13 +1,13 @@
-// Compaction of a conversation by a model that only writes texts: it is asked for a summary, which comes back as one
-// sealed item. The item must replace the whole answer, so that a client finds only this item and not what led to it.
+// Compaction of a conversation by a model that only writes text: it writes a summary, which is returned as one sealed item. The
+// item must replace the whole answer, so that a client gets only this item and not the text that led to it.
 
 import { asObject, isObject } from '../../lib/objects'
 import type { Fields } from './response-object'
 
-/** The last item of an input that asks for a compaction instead of an answer. */
+/** The last item of an input, if it requests a compaction instead of an answer. */
 const TRIGGER = 'compaction_trigger'
 
-/** The words before a summary that is sealed, so that no other sealed text is taken for one. */
+/** The prefix of a sealed summary, so that no other sealed text is mistaken for one. */
 const MARK = 'compaction:'
 
 /** The message that asks the model for the summary. */
@@ -15,7 +15,7 @@ const SUMMARY_REQUEST: Fields = userMessage(
   'Write a summary of the conversation above for another model that takes it over and cannot read it. Tell the goal, what the user asked for and prefers, what was decided and done, results of tools that still matter with exact names, paths, identifiers and figures, and what remains to be done. Answer with the summary alone, and call no tools.',
 )
 
-/** Bytes by which a request for a summary is longer than what it summarizes. */
+/** How many bytes longer a request for a summary is than what it summarizes. */
 export const SUMMARY_REQUEST_BYTES = Buffer.byteLength(JSON.stringify(SUMMARY_REQUEST))
 
 export function userMessage(text: string): Fields {
@@ -26,19 +26,19 @@ export function isTrigger(item: unknown): boolean {
   return asObject(item).type === TRIGGER
 }
 
-/** Whether the input ends with the item that asks for a compaction. */
+/** Whether the input ends with the item that requests a compaction. */
 export function asksCompaction({ input }: { input?: unknown }): boolean {
   return Array.isArray(input) && isTrigger(input.at(-1))
 }
 
-/** The request as the model is asked it: for a summary, if it asks for a compaction. */
+/** The request for the model: for a summary, if it requests a compaction. */
 export function bodyForModel<Body extends { input?: unknown }>(body: Body): Body {
   return asksCompaction(body) ? summaryRequestOf(body, body.input as readonly object[]) : body
 }
 
 /**
- * The request for a summary of the items, instead of the input. It has no format, and calls no tools; these stay,
- * because vendors read earlier calls by them, and what is cached begins with them.
+ * The request for a summary of the items, instead of the input. It has no format and calls no tools; the list of tools stays,
+ * because vendors need it to read earlier calls, and the cached prefix begins with it.
  */
 export function summaryRequestOf<Body extends object>(body: Body, items: readonly object[]): Body {
   const { text: _, tool_choice: __, ...asked } = body as Fields
@@ -59,19 +59,19 @@ function hasTools(tools: unknown): boolean {
   return Array.isArray(tools) && tools.length > 0
 }
 
-/** The item with the summary that an output has, without its id; undefined if there is no text in it. */
+/** The item with the summary in an output, without its id; undefined if there is no text in it. */
 export function compactionItem(output: unknown, seal: (text: string) => string) {
   const summary = textOf(output)
   if (summary.trim() === '') return undefined
   return { type: 'compaction', encrypted_content: seal(MARK + summary) }
 }
 
-/** The summary in a text that was sealed; undefined if that is something else. */
+/** The summary in a sealed text; undefined if that is something else. */
 export function summaryIn(plain: string | undefined): string | undefined {
   return plain?.startsWith(MARK) ? plain.slice(MARK.length) : undefined
 }
 
-/** The words of an answer, without its thoughts. */
+/** The text of an answer, without its thoughts. */
 function textOf(output: unknown): string {
   const messages = (Array.isArray(output) ? output : []).filter(
     (item) => isObject(item) && item.type === 'message',

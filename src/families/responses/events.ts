@@ -1,6 +1,6 @@
-// Writes the events of a streamed response in the order that clients check: each item is added, filled and done, with
-// one id everywhere and a sequence number on each event. It must never throw, nor leave an item open at the end of a
-// whole answer, nor end a call in a way that makes clients run half of it.
+// Writes the events of a streamed response in the order that clients check: each item is added, filled and done, with the same id
+// everywhere and a sequence number on each event. It must never throw, leave an item open at the end of a complete answer, or end a
+// call so that clients run half of it.
 
 import type { Model, ParsedRequest } from '../../contract/family'
 import type { ToolOrigin } from '../dialects/responses/tools'
@@ -15,25 +15,25 @@ import {
   responseObject,
 } from './response-object'
 
-/** Kinds of text. One item of reasoning, or one message with texts and refusals, is open at a time. */
+/** Kinds of text. One item at a time is open: reasoning, or a message with texts and refusals. */
 type TextKind = 'reasoning' | 'text' | 'refusal'
 
-/** The item of reasoning, or the message, that is open. */
+/** The open item of reasoning, or the open message. */
 interface OpenItem {
   place: number
   item: OutputItem
-  /** Parts that are done. */
+  /** Finished parts. */
   parts: Fields[]
 }
 
-/** The part that is open. Texts of its events are made once, because most events of a stream are its deltas. */
+/** The open part. The texts of its events are made once, because most events of a stream are deltas. */
 interface OpenPart {
   kind: TextKind
   text: string
   logprobs: Fields[]
-  /** Members that name the part in each of its events. */
+  /** Members that identify the part in each of its events. */
   at: Fields
-  /** A delta's event up to its sequence number, and from there up to its text. */
+  /** A delta's event up to its sequence number, and from there to its text. */
   beforeNumber: string
   beforeDelta: string
 }
@@ -55,9 +55,9 @@ interface TextForm {
   delta: string
   done: string
   partDone: string
-  /** The member that counts the parts of an item. */
+  /** The member with the index of a part. */
   index: string
-  /** The text's member, in a part and where it is done. */
+  /** The member that holds the text, in a part and in the event that ends it. */
   member: string
   part(text: string, logprobs: readonly Fields[]): Fields
 }
@@ -113,7 +113,7 @@ export class ResponseEvents {
   private readonly output: OutputItem[] = []
   private readonly calls = new Set<OpenCall>()
   private readonly callIds = new Set<string>()
-  /** The last call, if clients are to see it for the first time when it is whole. */
+  /** The last call, if clients must not see it before it is complete. */
   private unseen: OpenCall | undefined
   private written = ''
   private sequence = 0
@@ -127,11 +127,11 @@ export class ResponseEvents {
     private readonly model: Model,
     /** Seals the reasoning of an item that ends, for the caller to keep. */
     private readonly seal: () => string | undefined,
-    /** True if only the response is wanted, and no events. */
+    /** True if only the response is needed, without events. */
     private isSilent = false,
   ) {}
 
-  /** The events since the last time. */
+  /** The events since the last call. */
   take(): string {
     const { written } = this
     this.written = ''
@@ -156,7 +156,7 @@ export class ResponseEvents {
     this.writeText('response.in_progress', `"response":${response}`)
   }
 
-  /** Appends to the part of this kind that is open, or to a new one. `logprobs` are those of a text's tokens. */
+  /** Appends to the open part of this kind, or to a new one. `logprobs` are those of a text's tokens. */
   append(kind: TextKind, delta: string, logprobs: readonly Fields[] = NO_LOGPROBS): void {
     if (delta === '') return
     const part = this.part?.kind === kind ? this.part : this.openPart(kind)
@@ -167,7 +167,7 @@ export class ResponseEvents {
     this.written += `${part.beforeNumber}${this.sequence++}${part.beforeDelta}${jsonText(delta)}${end}}\n\n`
   }
 
-  /** Ends the open part, so that more text of its kind begins another one. */
+  /** Ends the open part, so that further text of its kind begins another one. */
   closePart(): void {
     const { item, part } = this
     if (!item || !part) return
@@ -185,7 +185,7 @@ export class ResponseEvents {
     this.openItem('reasoning')
   }
 
-  /** Ends the item of reasoning, or the message, that is open. */
+  /** Ends the open item of reasoning, or the open message. */
   closeItem(status: 'completed' | 'incomplete' = 'completed'): void {
     this.closePart()
     const { item: open } = this
@@ -200,7 +200,7 @@ export class ResponseEvents {
     this.write('response.output_item.done', { output_index: place, item })
   }
 
-  /** The id of a call, or one made here if the vendor gave none or gave it twice: results name their call by it. */
+  /** The id of a call, or a new one if the vendor gave none or repeated it: results name their call by it. */
   freeCallId(callId: string): string {
     let id = callId
     for (let place = this.output.length; id === '' || this.callIds.has(id); place++) {
@@ -210,7 +210,7 @@ export class ResponseEvents {
     return id
   }
 
-  /** Adds a call of a tool, whose arguments follow in pieces. Text before it is closed. The id is a free one. */
+  /** Adds a call of a tool, whose arguments follow in pieces. The open text before it is closed. The id is an unused one. */
   openCall(origin: ToolOrigin, callId: string): OpenCall {
     this.closeItem()
     const empty = { ...emptyCall(origin, callId), status: 'in_progress' }
@@ -223,7 +223,7 @@ export class ResponseEvents {
     return call
   }
 
-  /** Appends to the arguments of a call. Only a function's are shown before they are whole. */
+  /** Appends to the arguments of a call. Only those of a function are shown before they are complete. */
   appendArguments(call: OpenCall, delta: string): void {
     if (delta === '') return
     call.text += delta
@@ -258,7 +258,7 @@ export class ResponseEvents {
     this.write('response.output_item.done', { output_index: place, item })
   }
 
-  /** Ends the response: all items are closed, and the terminal event has the whole object. */
+  /** Ends the response: all items are closed, and the terminal event holds the complete object. */
   finish(end: ResponseEnd): void {
     if (this.ended) return
     this.begin()
@@ -267,8 +267,8 @@ export class ResponseEvents {
   }
 
   /**
-   * Ends a broken response. Clients read either of the two events, and either form of the first. Open items stay
-   * without an end, because clients run a tool when its item is done.
+   * Ends a broken response. Clients read either of the two events, and either form of the first. Open items do not end, because
+   * clients run a tool when its item is done.
    */
   fail(error: ResponseError): void {
     if (this.ended) return
@@ -280,7 +280,7 @@ export class ResponseEvents {
     this.end({ status: 'failed', error: { code: fields.code, message: fields.message } })
   }
 
-  /** A sign of life. */
+  /** A keep-alive event. */
   keepAlive(): void {
     if (this.ended) return
     this.begin()
@@ -338,7 +338,7 @@ export class ResponseEvents {
     return this.part
   }
 
-  /** The item of this type that is open, or a new one. */
+  /** The open item of this type, or a new one. */
   private openItem(type: TextForm['item']): OpenItem {
     if (this.item?.item.type === type) return this.item
     this.closeItem()
@@ -357,10 +357,10 @@ export class ResponseEvents {
     return [place, item]
   }
 
-  /** Gives an item its place, by which it has its id. */
+  /** Gives an item its index, from which its id is derived. */
   private place({ type, ...fields }: NewItem, prefix: string): [place: number, item: OutputItem] {
     this.begin()
-    // Clients add items in the order of their places.
+    // Clients add items in the order of their indexes.
     this.showUnseen()
     const place = this.output.length
     const item = { type, id: itemId(this.parsed, prefix, place), ...fields }
@@ -393,10 +393,10 @@ function beforeNumber(type: string): string {
   return `event: ${type}\ndata: {"type":"${type}","sequence_number":`
 }
 
-/** Text in which nothing needs an escape, as in most deltas. */
+/** Text that needs no escape, as in most deltas. */
 const PLAIN_TEXT = /^[ !#-[\]-~]*$/
 
-/** A delta as JSON. Its quotes alone take half the time. */
+/** A delta as JSON. Adding the quotes alone takes half the time. */
 function jsonText(delta: string): string {
   return PLAIN_TEXT.test(delta) ? `"${delta}"` : JSON.stringify(delta)
 }
@@ -405,7 +405,7 @@ function withLogprobs(logprobs: readonly Fields[]): string {
   return `,"logprobs":${JSON.stringify(logprobs)}`
 }
 
-/** Whether arguments that may have been cut are whole. */
+/** Whether arguments are complete, although they may have been cut. */
 export function isJson(text: string): boolean {
   try {
     JSON.parse(text)
@@ -415,7 +415,7 @@ export function isJson(text: string): boolean {
   }
 }
 
-/** Codes that clients act by: they wait, give up, or shorten what they send. */
+/** Codes on which clients act: they wait, give up, or shorten what they send. */
 const CODES: ReadonlySet<string> = new Set([
   'server_error',
   'rate_limit_exceeded',
@@ -424,13 +424,13 @@ const CODES: ReadonlySet<string> = new Set([
   'invalid_prompt',
 ])
 
-/** Words of vendors for such a code. */
+/** Vendors' words for such a code. */
 const codesByWord: Record<string, string> = {
   rate_limit_error: 'rate_limit_exceeded',
   overloaded_error: 'server_is_overloaded',
 }
 
-/** The members of an error event, in both of the forms that clients read. */
+/** The members of an error event, in both forms that clients read. */
 export function errorFields({ code: word, message: text, type, param }: ResponseError) {
   const code = codeOf(word, type)
   return { code, message: text, param, error: { type: type ?? 'server_error', code, message: text, param } }

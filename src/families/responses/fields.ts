@@ -1,5 +1,5 @@
 // The fields of a response that the schema does not name: those that vendors bill separately, those that refer to data kept by a
-// vendor, and others that they know. Data only: the families must decide what is done with a field.
+// vendor, and others that they accept. Data only: the families must decide what is done with a field.
 
 import type { FieldRule } from '../../contract/family'
 import {
@@ -17,7 +17,7 @@ import { addresses, documentStores, earlierAnswers, fileIds } from '../vendor-st
 /** Places of tools: the list, a namespace in it, and the same in an item that adds tools. */
 const toolPlaces = ['tools[]', 'tools[].tools[]', 'input[].tools[]', 'input[].tools[].tools[]'] as const
 
-/** Tools that the caller runs, or that cost no more than the tokens of their results. */
+/** Tools that the caller runs, or that cost only the tokens of their results. */
 const PLAIN_TOOLS = /^(function|custom|namespace|tool_search|local_shell|shell|apply_patch|mcp|computer\w*)$/
 
 const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
@@ -37,8 +37,8 @@ const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
 ])
 
 /**
- * A tool of the vendor that is only offered is left out where it has no price: clients offer some with every request. One
- * that is demanded is refused.
+ * A tool of the vendor that is only offered is omitted if it has no price: some clients offer one with every request. A required
+ * one is refused.
  */
 const demandedTools: readonly FieldRule[] = [
   {

@@ -1,5 +1,5 @@
-// The answer of a vendor of responses for the caller: its own items, with the gateway's id, the id of the model, and
-// every member that clients require. Items must stay as the vendor made them.
+// The answer of a vendor of the responses API for the caller: its own items, with the gateway's id, the id of the model, and every
+// member that clients require. Items must stay as the vendor made them.
 
 import type { Model, ParsedRequest, Quantities } from '../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../contract/units'
@@ -41,20 +41,20 @@ const PREFIXES: ReadonlyMap<unknown, string> = new Map(
   }),
 )
 
-/** The id of a vendor's item, or one made here if it has none that can be looked up. */
+/** The id of a vendor's item, or a new one if it has none that can be looked up. */
 export function idOf({ id, type }: Fields, parsed: ParsedRequest, place: number): string {
   return isItemId(id) ? id : itemId(parsed, PREFIXES.get(type) ?? 'item', place)
 }
 
-/** The items of a vendor's output. What has no type, such as null, no client could read. */
+/** The items of a vendor's output. No client could read an item without a type, such as null. */
 export function itemsIn(output: unknown): Fields[] {
   if (!Array.isArray(output)) return []
   return output.filter((item) => isObject(item) && typeof item.type === 'string')
 }
 
 /**
- * The response with the usage that is paid. What the vendor reports stays if it says as much, and where nothing is paid;
- * some vendors leave thinking out of `output_tokens` and bill it.
+ * The response with the charged usage. The vendor's own report stays if it has the same figures, and if nothing is charged; some
+ * vendors leave thinking out of `output_tokens` and bill it.
  */
 export function withUsage(response: Fields, paid: Quantities): Fields {
   const reported = asObject(response.usage)
@@ -68,8 +68,8 @@ export function withUsage(response: Fields, paid: Quantities): Fields {
 }
 
 /**
- * Items that clients expect a status of. OpenAI leaves it out of reasoning; the SDK of xAI refuses an answer without it
- * (`outputItemSchema` of `@ai-sdk/xai`), and the SDK of OpenAI has it as one that may be there (`ResponseReasoningItem`).
+ * Items that clients expect to have a status. OpenAI omits it in reasoning; the SDK of xAI refuses an answer without it
+ * (`outputItemSchema` of `@ai-sdk/xai`), and in the SDK of OpenAI it is optional (`ResponseReasoningItem`).
  */
 const WITH_STATUS: ReadonlySet<unknown> = new Set([
   'message',
@@ -79,8 +79,8 @@ const WITH_STATUS: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * An item as it came, with what clients need of it and some servers leave out: a status, lists in parts of text, and
- * arguments as text.
+ * An item as it arrived, with members that clients need and some servers omit: a status, lists in parts of text, and arguments as
+ * text.
  */
 export function wholeItem(item: Fields): Fields {
   const { type, status, arguments: called, content } = item
@@ -102,7 +102,7 @@ function isBareText(part: unknown): part is Fields {
   return isObject(part) && part.type === 'output_text' && !(part.annotations && part.logprobs)
 }
 
-/** A vendor's response with the members that are the gateway's, and those that the vendor lacks. */
+/** A vendor's response with the members that the gateway sets, and those that the vendor lacks. */
 export function renamedResponse(
   reply: Fields,
   output: readonly unknown[],

@@ -1,5 +1,5 @@
 // The events of a vendor of responses for the caller: in the vendor's order, numbered again, each item under one id,
-// without padding and without kinds that clients throw on. It must never throw, nor send an end that is not the last.
+// without padding and without kinds that clients throw on. It must never throw, nor send an end before the last event.
 
 import { ENDED_BY_BALANCE } from '../../contract/failures'
 import type { Model, ParsedRequest, Quantities, Translator } from '../../contract/family'
@@ -37,14 +37,14 @@ const KNOWN = new RegExp(
     'compaction\\.compacting',
   ].join('|')})$`,
 )
-/** Names of other servers for the same events. */
+/** Other servers' names for the same events. */
 const OTHER_NAMES: ReadonlyMap<unknown, string> = new Map(
   Object.entries({
     'response.reasoning.delta': 'response.reasoning_text.delta',
     'response.reasoning.done': 'response.reasoning_text.done',
   }),
 )
-/** Names already checked: a look-up is cheaper than a match, and vendors use few. */
+/** Names that were already checked: a look-up is faster than a match, and vendors use few names. */
 const known = new Map<string, boolean>()
 const MOST_KNOWN_NAMES = 200
 const LONGEST_KNOWN_NAME = 64
@@ -123,7 +123,7 @@ class NativeEvents implements Translator {
     )
   }
 
-  /** The events of items that the vendor has not ended, or has reported only at its end. */
+  /** The events of items that the vendor has not ended, or reported only at their end. */
   private complete({ output }: Fields): string {
     let written = ''
     for (const [place, item] of placedItems(output)) {
@@ -174,7 +174,7 @@ class NativeEvents implements Translator {
     return this.ended
   }
 
-  /** The first events up to this many, each once; `event` is one of the vendor's that has a response. */
+  /** The opening events up to this many, each once; `event` is any event of the vendor that has a response. */
   private begin(count: 1 | 2, event: Fields = {}): string {
     if (this.begun >= count) return ''
     if (this.begun === 0) {
@@ -195,17 +195,17 @@ class NativeEvents implements Translator {
     return `${this.write({ ...event, sequence_number: 0, response })}data: [DONE]\n\n`
   }
 
-  /** An event about an item or a part of it, under the item's one id, after those that the vendor has left out. */
+  /** An event about an item or a part of it, under the item's one id, preceded by those that the vendor omitted. */
   private passOn(type: string, fields: Fields): string {
     const place = this.placeOf(fields)
     const known = this.items.get(place)
     if (known && (known.isDone || type === ITEM_ADDED)) return ''
     const item = known ?? this.itemOf(place, type, fields)
-    // A piece of a call whose name is not known yet: the call is written when it comes whole.
+    // A piece of a call whose name is unknown: the call is written when it arrives whole.
     if (!item && CALL_PIECES.has(type)) return ''
     let written = known || !item || type === ITEM_ADDED ? '' : this.write(item.added())
     for (const event of item?.take(type, fields) ?? []) written += this.write(event)
-    // Nobody else reads the event: a copy of each would take as long as its text.
+    // Nobody else reads the event: copying it would take as long as copying its text.
     fields.type = type
     fields.output_index = place
     // Random padding against eavesdroppers who measure lengths.
@@ -215,7 +215,7 @@ class NativeEvents implements Translator {
     return written + this.write(fields)
   }
 
-  /** The item of the first event about it; undefined if the event does not show its type. */
+  /** The item of an event, made at its first event; undefined if the event does not show its type. */
   private itemOf(place: number, type: string, fields: Fields): NativeItem | undefined {
     if (isObject(fields.item)) return this.newItem(place, fields.item)
     const itemType = itemTypeOf({ ...fields, type })
@@ -228,21 +228,21 @@ class NativeEvents implements Translator {
     return made
   }
 
-  /** The place of an event's item: as the vendor says, else by the id, else that of the last one. */
+  /** The index of an event's item: the vendor's, otherwise by the id, otherwise that of the last item. */
   private placeOf({ output_index: place, item_id: id }: Fields): number {
     if (Number.isSafeInteger(place) && (place as number) >= 0) return place as number
     for (const [known, item] of this.items) if (item.id === id) return known
     return Math.max(0, this.items.size - 1)
   }
 
-  /** The output of the end: as the vendor says, else the items that came. */
+  /** The final output: the vendor's, otherwise the items that arrived. */
   private output({ output }: Fields): unknown[] {
     const sent = placedItems(output)
     if (sent.length === 0) return this.inOrder().map(({ item }) => item)
     return sent.map(([place, item]) => {
       const known = this.items.get(place)
       if (!known || known.item.type !== item.type) return wholeItem(item)
-      // What is sealed is valid only in the item that was done.
+      // Sealed content is valid only in the item that is done.
       const { encrypted_content: sealed } = known.item
       return {
         ...wholeItem(item),
@@ -262,13 +262,13 @@ class NativeEvents implements Translator {
   }
 }
 
-/** The items of a vendor's output by their places in it. */
+/** The items of a vendor's output by index. */
 function placedItems(output: unknown): [place: number, item: Fields][] {
   const items = new Set<unknown>(itemsIn(output))
   return Array.isArray(output) ? [...output.entries()].filter(([, item]) => items.has(item)) : []
 }
 
-/** Whether a vendor is too busy, or does not serve this gateway: clients repeat what fails otherwise many times. */
+/** Whether a vendor is too busy, or does not serve this gateway: otherwise clients would repeat the request many times. */
 function isBusy({ status, code }: GatewayError): boolean {
   return status === 503 && (code === 'upstream_error' || code === 'upstream_unavailable')
 }

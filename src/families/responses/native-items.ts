@@ -1,5 +1,5 @@
-// One item of a vendor's streamed response: what has arrived of it, the events that a vendor has left out, and those that
-// end it before the vendor does. Clients check the order of events strictly. It must never change what the item says.
+// One item of a vendor's streamed response: what has arrived of it, the events that the vendor omitted, and those that end it
+// before the vendor does. Clients check the order of events strictly. It must never change what the item says.
 
 import { asObject, isObject } from '../../lib/objects'
 import { isJson } from './events'
@@ -11,7 +11,7 @@ export const ITEM_DONE = 'response.output_item.done'
 
 /** A part that is written in pieces. */
 interface PartForm {
-  /** Type of the item, and the member with its parts. */
+  /** Type of the item, and the member that holds its parts. */
   item: 'message' | 'reasoning'
   list: 'content' | 'summary'
   type: string
@@ -21,7 +21,7 @@ interface PartForm {
   partDone: string
   index: 'content_index' | 'summary_index'
   member: 'text' | 'refusal'
-  /** Members of the part, and of the events of its text, other than the text. */
+  /** Members of the part and of its text events, other than the text. */
   more: Fields
   moreOfText: Fields
 }
@@ -79,7 +79,7 @@ const NONE: readonly Fields[] = []
 const formsByEvent = new Map(forms.flatMap((form) => [form.delta, form.done].map((type) => [type, form])))
 const formsByPart = new Map(forms.map((form) => [form.type, form]))
 
-/** Calls whose input is written in pieces, by the type of their item. */
+/** Calls whose input arrives in pieces, by the type of their item. */
 const calls: ReadonlyMap<unknown, { member: string; delta: string; done: string }> = new Map(
   Object.entries({
     function_call: {
@@ -95,7 +95,7 @@ const calls: ReadonlyMap<unknown, { member: string; delta: string; done: string 
   }),
 )
 
-/** Members that clients expect of an item that is added, where a vendor leaves them out. */
+/** Members that clients expect in an added item, for vendors that omit them. */
 const ZEROS: ReadonlyMap<unknown, Fields> = new Map(
   Object.entries({
     message: { role: 'assistant', status: 'in_progress', content: [] },
@@ -119,13 +119,13 @@ interface OpenPart {
 }
 
 export class NativeItem {
-  /** The item as it was added, or when it is done. */
+  /** The item as it was added, or as it was when done. */
   item: Fields
   isDone = false
   private readonly counts = { content: 0, summary: 0 }
   private readonly parts: Fields[] = []
   private open: OpenPart | undefined
-  /** The input of a call, as far as it has come. */
+  /** The input of a call, as much of it as has arrived. */
   private input = ''
   private hasInput = false
 
@@ -137,14 +137,14 @@ export class NativeItem {
     this.item = { ...ZEROS.get(item.type), ...item, id }
   }
 
-  /** The event that adds the item, with nothing in it yet. */
+  /** The event that adds the item, still empty. */
   added(): Fields {
     const { status: _, encrypted_content: _sealed, ...rest } = this.item
     const item = { ...rest, ...ZEROS.get(rest.type) }
     return { type: ITEM_ADDED, output_index: this.place, item }
   }
 
-  /** Takes an event. Returns those that are due before it and did not come. */
+  /** Receives an event. Returns the events that should have preceded it and did not arrive. */
   take(type: string, fields: Fields): readonly Fields[] {
     const form = formsByEvent.get(type)
     if (form) return this.takeText(form, type, fields)
@@ -225,7 +225,7 @@ export class NativeItem {
     return [{ type: call.delta, ...this.at(), delta: rest }]
   }
 
-  /** The rest of an item that comes whole. */
+  /** The rest of an item that arrives whole. */
   private takeDone(item: Fields): Fields[] {
     this.isDone = true
     this.item = { ...wholeItem(item), id: this.id }
@@ -247,14 +247,14 @@ export class NativeItem {
     return [...events, { type: call.done, ...this.at(), [call.member]: whole }]
   }
 
-  /** Opens a part, and returns the event that does. */
+  /** Opens a part, and returns its event. */
   private openPart(form: PartForm, place: number): Fields {
     this.open = { form, place, text: '', isTextDone: false }
     const part = { type: form.type, ...form.more, [form.member]: '' }
     return { type: form.added, ...this.at(), [form.index]: place, part }
   }
 
-  /** The events that end the text of the open part. `whole` is the text as it came at last. */
+  /** The events that end the text of the open part. `whole` is the final text of the vendor. */
   private closeText(whole: unknown): Fields[] {
     const { open } = this
     if (!open || open.isTextDone) return []
@@ -292,7 +292,7 @@ export class NativeItem {
     this.counts[form?.list ?? 'content']++
   }
 
-  /** The place of an event's part, which is written into the event where a vendor such as llama.cpp leaves it out. */
+  /** The index of an event's part, which is added to the event if a vendor such as llama.cpp omits it. */
   private placeIn({ index, list }: PartForm, fields: Fields): number {
     if (!Number.isSafeInteger(fields[index])) fields[index] = this.counts[list]
     return fields[index] as number
@@ -324,7 +324,7 @@ export class NativeItem {
   }
 }
 
-/** The end of a whole text, after the part that has arrived in pieces. */
+/** The rest of a text, after the part that has arrived in pieces. */
 function restOf(whole: unknown, come: string): string {
   return typeof whole === 'string' && whole.startsWith(come) ? whole.slice(come.length) : ''
 }

@@ -1,5 +1,5 @@
-// The request that a vendor of responses is sent: whole, never kept there, and without what only this gateway or
-// another vendor can read. Items must pass unchanged, reasoning above all: a vendor refuses it after any change.
+// The request for a vendor of the responses API: complete, never stored there, and without parts that only this gateway or another
+// vendor can read. Items must pass unchanged, reasoning above all: a vendor refuses it after any change.
 
 import { compatibleCall } from '../../contract/call'
 import type { Call, Model, ParsedRequest } from '../../contract/family'
@@ -13,10 +13,10 @@ import { searchesIn, servedBody } from './sent-tools'
 
 type Fields = Record<string, unknown>
 
-/** The word in `include` for reasoning in a form that can be sent back. */
+/** The value of `include` for reasoning in a form that can be sent back. */
 const SEALED_REASONING = 'reasoning.encrypted_content'
 
-/** Fields by which a vendor would keep or continue an answer. The vendor gets the whole input instead. */
+/** Fields that would make a vendor store or continue an answer. The vendor gets the complete input instead. */
 const OWN_FIELDS = ['previous_response_id', 'conversation', 'background', 'generate'] as const
 /** Fields other than the input that a vendor counts. */
 const COUNTED_FIELDS = [
@@ -44,7 +44,7 @@ export function responsesCall(parsed: ParsedRequest<ResponsesBody>, model: Model
   const searches = searchesIn(body)
   if (searches !== undefined) sent.max_tool_calls = searches
   if (isObject(sent.prompt_cache_options)) {
-    // A request that only fills a cache has no output, for which nothing would be paid.
+    // A request that only fills a cache has no output and would be free.
     const { prewarm: _, ...options } = sent.prompt_cache_options
     sent.prompt_cache_options = options
   }
@@ -57,8 +57,8 @@ export function responsesCall(parsed: ParsedRequest<ResponsesBody>, model: Model
 }
 
 /**
- * The parts of an answer to include. Reasoning that can be sent back is always wanted of models that think; others
- * refuse the word, which coding clients send with every request.
+ * The parts of an answer to include. Reasoning that can be sent back is always requested from models that think; others refuse the
+ * value, which coding clients send with every request.
  */
 function includedBy({ include }: ResponsesBody, { traits }: Model): string[] | undefined {
   const others = (include ?? []).filter((part) => part !== SEALED_REASONING)
@@ -67,8 +67,8 @@ function includedBy({ include }: ResponsesBody, { traits }: Model): string[] | u
 }
 
 /**
- * The call of a request without its reasoning; undefined if the vendor refused something else. Another account of the
- * vendor, or another vendor, has sealed it then, and an answer without earlier thoughts is better than none.
+ * The call of a request without its reasoning; undefined if the vendor refused something else. In that case another account of the
+ * vendor, or another vendor, has sealed it, and an answer without earlier thoughts is better than none.
  */
 export function callWithoutReasoning(
   refusal: GatewayError,
@@ -90,10 +90,10 @@ export function withoutReasoning<Item extends object>(
   return rest.length === items.length ? undefined : rest
 }
 
-/** Words of a refusal that has no code. */
+/** Texts of a refusal that has no code. */
 const UNVERIFIED = /encrypted[ _]content.*could not be (verified|decrypted)/is
 
-/** Asks for the number of input tokens of a request. */
+/** Requests the number of input tokens of a request. */
 export function countCall(parsed: ParsedRequest<ResponsesBody>, model: Model): Call {
   const body = servedBody(parsed.body, model)
   const fields: Fields = body
@@ -103,8 +103,8 @@ export function countCall(parsed: ParsedRequest<ResponsesBody>, model: Model): C
 }
 
 /**
- * The input without reasoning that this vendor cannot read: a summary alone, which it would look for among what it has
- * kept, and what was sealed here for another. The same list if there is none.
+ * The input without reasoning that this vendor cannot read: a bare summary, which it would look for among its stored items, and
+ * reasoning that was sealed here for another vendor. The same list if there is none.
  */
 function readableInput(input: ResponsesBody['input']): ResponsesBody['input'] {
   if (!Array.isArray(input) || !input.some(isUnreadable)) return input

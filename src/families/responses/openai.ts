@@ -1,5 +1,5 @@
-// Responses of vendors that speak this API themselves (POST /v1/responses). The vendor keeps nothing: ids, earlier
-// answers and whether one is kept are the gateway's. Items and events must pass as the vendor made them.
+// Responses of vendors that speak this API themselves (POST /v1/responses). The vendor stores nothing: ids, earlier answers and
+// whether one is stored are up to the gateway. Items and events must pass as the vendor made them.
 
 import type { MadeFamily, Model, ParsedRequest, Quantities } from '../../contract/family'
 import { asObject } from '../../lib/objects'
@@ -49,7 +49,7 @@ export const openaiResponses: MadeFamily<ResponsesBody> = {
   read: readResponse,
 
   stream: {
-    // The vendor closes after the event that completes the answer.
+    // The vendor closes the connection after the event that completes the answer.
     end: null,
     showsUsage: () => true,
     read: readResponseEvent,
@@ -65,7 +65,7 @@ export const openaiResponses: MadeFamily<ResponsesBody> = {
   plain: plainResponses,
 }
 
-/** Tokens held for input from outside of the request, if the catalogue has no limit for the model. */
+/** Tokens held for input from outside the request, if the catalogue has no limit for the model. */
 const OPEN_TOKENS = 65_536
 
 function quoteNative(parsed: ParsedRequest<ResponsesBody>, model: Model): Quantities {
@@ -74,7 +74,7 @@ function quoteNative(parsed: ParsedRequest<ResponsesBody>, model: Model): Quanti
   const searches = searchesIn(body)
   const isOpen = searches !== undefined || allTools(parsed.body).some(({ type }) => type === 'mcp')
   if (isOpen) {
-    // What the vendor finds is read by the model too, and may fill all that it can read.
+    // The model also reads what the vendor finds, which may fill its whole context.
     for (const unit of ['input_token', 'cache_write_token'] as const) {
       const most = quantities[unit]
       if (most !== undefined) quantities[unit] = model.contextTokens ?? most + OPEN_TOKENS

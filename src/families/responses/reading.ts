@@ -1,5 +1,5 @@
-// Reads responses, whole and as events: what was made, its figures, and how it ended. It must never throw on items,
-// parts and events of kinds that nobody knows yet.
+// Reads responses, whole and as events: the output, its figures, and how it ended. It must never throw on unknown kinds of items,
+// parts and events.
 
 import { HIDDEN, type Made, type Reading, SHOWN, shownText } from '../../contract/reading'
 import type { Quantities } from '../../contract/units'
@@ -72,12 +72,12 @@ function madeBy({ output, usage, incomplete_details: details }: Fields, counts: 
   const isOfWorth = shown.some((item) => holdsText(item, 'status'))
   const made = counts ? shownText(items.map(textOfItem).join(''), isOfWorth) : isOfWorth ? SHOWN : undefined
   if (made) return made
-  // The model may have thought until the limit.
+  // The model may have spent the whole limit on thinking.
   const isUnseen = isObject(details) || items.length > 0 || (asObject(usage).output_tokens as number) > 0
   return isUnseen ? HIDDEN : undefined
 }
 
-/** The text of an item: its words, its thoughts, and what it calls a tool with. */
+/** The text of an item: its words, its thoughts, or the arguments of a call. */
 function textOfItem({ content, summary, name, arguments: called, input }: Fields): string {
   const parts = [content, summary].flatMap((list) => (Array.isArray(list) ? list.map(asObject) : []))
   const texts = [name, called, input, ...parts.flatMap(({ text, refusal }) => [text, refusal])]
@@ -95,8 +95,8 @@ function factsOf(response: Fields): Pick<Reading, 'usage' | 'serviceTier'> {
 }
 
 /**
- * The figures in our units. Tokens read from a cache or written to one are part of the input, or reported in addition if those read
- * are more; thinking is part of the output, and some vendors leave it out of that but not out of the total.
+ * The figures in our units. Tokens read from a cache or written to it are part of the input, or reported in addition if more are
+ * read than the input has; thinking is part of the output, but some vendors include it only in the total.
  */
 export function responseFigures(response: Fields): Quantities | 'invalid' | undefined {
   const { usage } = response
@@ -117,7 +117,7 @@ export function responseFigures(response: Fields): Quantities | 'invalid' | unde
   const written = reportedCount(details.cache_write_tokens)
   const long = reportedCount(lifetimes.ttl_12h_tokens)
   const { searches, isReported } = searchesOf(response)
-  // NaN, for what is not a count, fails these comparisons.
+  // NaN, which stands for an invalid count, fails these comparisons.
   const isSane = Math.max(input, reported, output, cached, written, long, searches) <= ABSURD_FIGURE
   const fresh = input - written - (isBeside ? 0 : cached)
   if (!isSane || fresh < 0 || long > written) return 'invalid'
@@ -126,14 +126,14 @@ export function responseFigures(response: Fields): Quantities | 'invalid' | unde
   if (cached > 0) quantities.cached_input_token = cached
   if (written > long) quantities.cache_write_token = written - long
   if (long > 0) quantities.cache_write_1h_token = long
-  // None is a figure too, where a stream has items of searches that were not made.
+  // Zero counts too, if a stream has items of searches that were not made.
   if (searches > 0 || isReported) quantities.web_search = searches
   return quantities
 }
 
 /**
- * The searches that the vendor reports, else those among the items. xAI has its own place for them: calls that have succeeded, which
- * are the billed ones (docs.x.ai/developers/tools/tool-usage-details, 2026-11).
+ * The searches that the vendor reports, otherwise those among the items. xAI reports them in its own member: successful calls,
+ * which are the billed ones (docs.x.ai/developers/tools/tool-usage-details, 2026-11).
  */
 function searchesOf({ tool_usage: used, usage, output }: Fields): { searches: number; isReported: boolean } {
   const { web_search_calls: ofXai } = asObject(asObject(usage).server_side_tool_usage_details)
@@ -149,8 +149,8 @@ function searchesAmong(output: unknown): number {
 }
 
 /**
- * Whether an item is a search of the web. OpenAI's guide to web search has a price for actions of the type `search` only, not for
- * `open_page` and `find_in_page` (quoted in community.openai.com/t/1365861, read 2026-11-24). Older items name no action.
+ * Whether an item is a web search. OpenAI's guide to web search has a price for actions of the type `search` only, not for
+ * `open_page` and `find_in_page` (quoted in community.openai.com/t/1365861, read 2026-11-24). Older items have no action.
  */
 function isSearch({ type, action }: Fields): boolean {
   const { type: kind = 'search' } = asObject(action)

@@ -1,9 +1,9 @@
-// Errors for requests of responses that a bridge cannot serve, in the words that clients know from the API's vendor. Each
-// must name the exact place.
+// Errors for responses requests that a bridge cannot serve, in the terms that clients know from OpenAI. Each must name the exact
+// place.
 
 import { GatewayError, invalidRequest } from '../../lib/errors'
 
-/** Longest part of the caller's text that an error repeats, in characters. */
+/** Maximum length of the caller's text that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 64
 
 export function missingField(at: string): GatewayError {
@@ -25,7 +25,7 @@ export function wrongValue(at: string, value: unknown, supported: readonly strin
   return invalidRequest(at, `Invalid value for '${at}': '${repeated(value)}'. Supported values are: ${list}.`)
 }
 
-/** The error for a field that no model behind a bridge can be asked. `why` is the end of a sentence. */
+/** The error for a field that is not supported on any bridge. `why` is the end of a sentence. */
 export function unsupportedField(at: string, why: string): GatewayError {
   return new GatewayError(400, {
     code: 'unsupported_parameter',

@@ -1,5 +1,5 @@
-// The response object: the settings of the request, and the output with its usage. Bridges and streams make theirs
-// here, so that all have every member that clients require. It must never repeat a secret of the request.
+// The response object: the settings of the request, and the output with its usage. Bridges and streams make theirs here, so that
+// all of them have every member that clients require. It must never repeat a secret of the request.
 
 import type { Model, ParsedRequest, Quantities } from '../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../contract/units'
@@ -14,12 +14,12 @@ export interface OutputItem extends NewItem {
   id: string
 }
 
-/** An item that has no place in the output yet, by which it gets its id. */
+/** An item that has no index in the output yet, from which its id is derived. */
 export interface NewItem extends Fields {
   type: string
 }
 
-/** The tokens of an answer. The input includes what was read from a cache or written to one. */
+/** The tokens of an answer. The input includes tokens read from a cache or written to it. */
 interface ResponseUsage {
   inputTokens: number
   cachedTokens: number
@@ -41,7 +41,7 @@ export interface ResponseEnd {
   note?: object
 }
 
-/** The measured usage in the terms of responses. `reasoningTokens` are those in the output that the vendor reports. */
+/** The measured usage in the terms of responses. `reasoningTokens` are part of the output, as the vendor reports them. */
 export function responseUsage(usage: Quantities, reasoningTokens: number): ResponseUsage {
   const outputTokens = outputTokensOf(usage)
   return {
@@ -54,7 +54,7 @@ export function responseUsage(usage: Quantities, reasoningTokens: number): Respo
 }
 
 /**
- * The response with its output; without an end the answer is still being made. Tools that the model did not get are not in it.
+ * The response with its output; without an end, the answer is still in progress. Tools that the model did not get are left out.
  * `begun` is the same response at its beginning, if it was made.
  */
 export function responseObject(
@@ -99,12 +99,12 @@ export function unixSeconds(milliseconds: number): number {
   return Math.floor(milliseconds / 1000)
 }
 
-/** The word of responses for a tier. */
+/** The name of a tier in the responses API. */
 function tierOf(tier: string): string {
   return tier === 'standard' || tier === 'auto' ? 'default' : tier
 }
 
-/** The settings of the request as they were used. */
+/** The settings of the request as they were applied. */
 function settingsOf(body: ResponsesBody, isKept: boolean, isInBackground: boolean): Fields {
   const { text, reasoning, tools = [], user, safety_identifier: identifier } = body
   return {
@@ -137,15 +137,15 @@ function settingsOf(body: ResponsesBody, isKept: boolean, isInBackground: boolea
 const FUNCTION_MEMBERS = { description: null, parameters: null, strict: null }
 const FORMAT_MEMBERS = { description: null, schema: null, strict: false }
 
-/** Members by which a caller gives a remote server its secrets. */
+/** Members in which a caller gives a remote server its secrets. */
 const SECRETS = new Set(['authorization', 'headers'])
 
-/** A tool with every member that clients require, and without what its caller must keep to itself. */
+/** A tool with every member that clients require, and without the caller's secrets. */
 export function toolEcho(tool: { type?: unknown }): object {
   return tool.type === 'function' ? { ...FUNCTION_MEMBERS, ...tool } : withoutSecrets(tool)
 }
 
-/** A tool without what its caller must keep to itself. */
+/** A tool without the caller's secrets. */
 function withoutSecrets(tool: object): object {
   return Object.fromEntries(Object.entries(tool).filter(([name]) => !SECRETS.has(name)))
 }
@@ -158,7 +158,7 @@ export function textEcho(text: unknown): Fields {
   return { format: { type, ...members, ...withoutNulls(format) }, ...rest }
 }
 
-/** The members that have a value; none of what is not an object. */
+/** The members that have a value; empty for anything but an object. */
 export function withoutNulls(value: unknown): Fields {
   if (!isObject(value)) return {}
   return Object.fromEntries(Object.entries(value).filter(([, member]) => (member ?? null) !== null))
@@ -175,15 +175,14 @@ export function usageObject(usage: ResponseUsage): Fields {
 }
 
 /**
- * Id of an item: the prefix of its type (`msg`, `rs`, `fc`, `ctc`), the digits of the response's id, and its place in
- * the output.
+ * Id of an item: the prefix of its type (`msg`, `rs`, `fc`, `ctc`), the digits of the response's id, and its index in the output.
  */
 export function itemId({ answer, at }: ParsedRequest, prefix: string, place: number): string {
   const digits = answer?.id.replace(/^[a-z]+_/, '') ?? at.toString(36)
   return `${prefix}_${digits}${place.toString(16).padStart(2, '0')}`
 }
 
-/** Ids that are looked up: no database refuses them, and an index has room for each. */
+/** Valid ids for a look-up: every database accepts them, and they fit into an index. */
 const ID = /^[\x20-\x7e]{1,512}$/
 
 export function isItemId(id: unknown): id is string {

@@ -1,5 +1,5 @@
-// Which tools of a response the model gets. A tool that the vendor runs is sent where it has a price; without one it is left out if
-// clients offer it unasked, and a header of the answer names it. It must never leave out a tool that the answer depends on.
+// Which tools of a response the model gets. A tool that the vendor runs is sent if it has a price; otherwise it is omitted if
+// clients offer it by default, and a response header names it. It must never omit a tool that the answer depends on.
 
 import type { Model } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
@@ -14,8 +14,8 @@ type Fields = Record<string, unknown>
 const TOOL_SEARCH = 'tool_search'
 
 /**
- * The request without the tools that the model does not get, and without a tool choice if no tool is left. The same
- * request if there is nothing to leave out.
+ * The request without the tools that the model does not get, and without a tool choice if no tool is left. The same request if
+ * there is nothing to omit.
  */
 export const servedBody = translatedOnce((body: ResponsesBody, model): ResponsesBody => {
   if (!allTools(body).some((tool) => isLeftOut(tool, model))) return body
@@ -35,7 +35,7 @@ function withoutAdded(item: object, model: Model): object {
     : item
 }
 
-/** The tools that the model gets, those in namespaces too. */
+/** The tools that the model gets, including those in namespaces. */
 function sentTools(tools: unknown, model: Model): NonNullable<ResponsesBody['tools']> {
   return toolsIn(tools)
     .filter((tool) => !isLeftOut(tool, model))
@@ -51,8 +51,8 @@ function isLeftOut(tool: Fields, { priceList, family }: Model): boolean {
 }
 
 /**
- * Whether a tool is left out for a model whose vendor speaks another protocol: one that clients offer unasked, or a search of the
- * vendor among tools, because all tools are sent at once.
+ * Whether a tool is omitted for a model whose vendor speaks another protocol: one that clients offer by default, or the vendor's
+ * tool search, because all tools are sent at once.
  */
 export function isNeverBridged(tool: Fields): boolean {
   return isOffered(tool) || (tool.type === TOOL_SEARCH && tool.execution !== 'client')
@@ -62,22 +62,22 @@ function isOffered({ type }: Fields): boolean {
   return typeof type === 'string' && OFFERED_TYPES.test(type)
 }
 
-/** Names of the tools that a request offers and the model does not get. */
+/** Names of the tools that a request offers but the model does not get. */
 export function unsentTools(body: ResponsesBody, model: Model): string[] {
   const unsent = allTools(body).filter((tool) => isLeftOut(tool, model))
   const searchesTools = unsent.some(({ type }) => type === TOOL_SEARCH)
   return [...offeredIn(unsent), ...(searchesTools ? [TOOL_SEARCH] : [])]
 }
 
-/** The most searches of a request that lets the vendor search; undefined for any other. */
+/** The maximum of searches for a request that lets the vendor search; undefined for any other. */
 export function searchesIn(body: ResponsesBody): number | undefined {
   const searches = allTools(body).some(({ type }) => isWebSearch(type))
   return searches ? (body.max_tool_calls ?? OPEN_SEARCHES) : undefined
 }
 
 /**
- * The request without the searches that it offers among other tools, as Codex does in every request; undefined if it has none, asks
- * for a certain tool, or offers nothing else, so that its caller wants to search.
+ * The request without the searches that it offers among other tools, as Codex does in every request; undefined if it has none,
+ * requires a certain tool, or offers nothing else, so that its caller wants to search.
  */
 export function withoutSearches(
   body: ResponsesBody,
@@ -89,7 +89,7 @@ export function withoutSearches(
   return { body: { ...body, tools: others } as ResponsesBody, leftOut: ['web_search'] }
 }
 
-/** All tools of a request: those of its items and of namespaces too. */
+/** All tools of a request, including those of its items and namespaces. */
 export function allTools({ tools, input }: ResponsesBody): Fields[] {
   const added = Array.isArray(input) ? input.filter(isObject).flatMap(({ tools }) => toolsIn(tools)) : []
   return [...toolsIn(tools), ...added].flatMap((tool) => [tool, ...toolsIn(tool.tools)])

@@ -1,5 +1,5 @@
-// The caller's side of POST /v1/audio/speech, for every vendor: the text, its characters, presets of voices, and the
-// events of `stream_format: sse`. It must never count other characters than the caller's own.
+// The caller's side of POST /v1/audio/speech, for all vendors: the text, its characters, presets of voices, and the events of
+// `stream_format: sse`. It must never count characters other than the caller's own.
 
 import { Type } from '@sinclair/typebox'
 import type { AudioEvents } from '../../contract/audio'
@@ -11,7 +11,7 @@ import { isForeignVoice } from './foreign-voices'
 
 const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
 
-/** Formats of files, each with its media type: those of Speaches and Kokoro-FastAPI too, which name them in their answers. */
+/** File formats with their media types, including those of Speaches and Kokoro-FastAPI, which name them in their answers. */
 const MEDIA_TYPES = {
   mp3: 'audio/mpeg',
   opus: 'audio/opus',
@@ -22,7 +22,7 @@ const MEDIA_TYPES = {
 } as const
 export type FileFormat = keyof typeof MEDIA_TYPES
 
-/** The field for the format, of a vendor that makes these. */
+/** The format field, for a vendor that makes these. */
 export const formatsOf = (...formats: FileFormat[]) => ({ response_format: optionalField(words(...formats)) })
 
 /** Fields that the vendors of whole files have in common, except their formats. */
@@ -42,7 +42,7 @@ export const spokenFields = {
   stream_format: optionalField(words('audio', 'sse')),
 }
 
-/** Headers of a call that is answered with a file, as the SDK of OpenAI sends them. */
+/** Headers of a request for a file, as the SDK of OpenAI sends them. */
 export const FILE_WANTED = { accept: 'application/octet-stream' }
 
 export interface SpokenBody {
@@ -53,7 +53,7 @@ export interface SpokenBody {
   stream_format?: string | null
 }
 
-/** Throws 400 for a text without anything to speak. */
+/** Throws 400 for a text that contains nothing to speak. */
 export function checkInput({ input }: SpokenBody): void {
   if (input.trim() !== '') return
   throw invalidRequest(
@@ -63,7 +63,7 @@ export function checkInput({ input }: SpokenBody): void {
   )
 }
 
-/** Throws 400 for instructions to a model that takes none. */
+/** Throws 400 for instructions if the model supports none. */
 export function refuseInstructions({ instructions }: SpokenBody, { id }: Pick<Model, 'id'>): void {
   if (!instructions) return
   throw invalidRequest(
@@ -72,7 +72,7 @@ export function refuseInstructions({ instructions }: SpokenBody, { id }: Pick<Mo
   )
 }
 
-/** The characters of a text. One counts once, however it is encoded: 😀 is one. */
+/** The characters of a text. Each counts once, however it is encoded: 😀 is one. */
 export function countCharacters(text: string): number {
   let count = 0
   for (const _ of text) count++
@@ -89,7 +89,7 @@ export function mediaTypeOf(body: SpokenBody): string {
 
 /**
  * The vendor's voice for a request. The first of `presets` speaks if the request names none, names it by an object, or names
- * another provider's; a name that is not known here goes to the vendor, who knows its own.
+ * another provider's voice; an unknown name goes to the vendor, which knows its own voices.
  */
 export function voiceOf({ voice }: SpokenBody, presets: ReadonlyMap<string, string>): string {
   const [[, usual] = ['', '']] = presets
@@ -97,7 +97,7 @@ export function voiceOf({ voice }: SpokenBody, presets: ReadonlyMap<string, stri
   return presets.get(voice.toLowerCase()) ?? (isForeignVoice(voice) ? usual : voice)
 }
 
-/** Presets by their names in small letters. */
+/** Presets by name, in lower case. */
 export function presetsOf(names: readonly string[]): ReadonlyMap<string, string> {
   return new Map(names.map((name) => [name.toLowerCase(), name]))
 }
@@ -108,7 +108,7 @@ const events: AudioEvents = {
   end: (usage) => eventOf({ type: 'speech.audio.done', usage: shownUsage(usage) }),
 }
 
-/** The events for a caller who asks for them. */
+/** The events for a caller that requests them. */
 export function eventsOf({ stream_format: format }: SpokenBody): AudioEvents | undefined {
   return format === 'sse' ? events : undefined
 }

@@ -1,6 +1,6 @@
 // Speech of Alibaba's `qwen3-tts` models, `qnx3-tts-*` in gateway.config.ts: the caller's side of POST /v1/audio/speech
-// and the vendor's native call. The vendor sends plain samples as events; the gateway makes the file. It must never
-// bill other characters than the caller's own.
+// and the vendor's native call. The vendor streams raw samples as events; the gateway makes the file. It must never bill characters
+// other than the caller's own.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Call, Model, SpeechFamily } from '../../contract/family'
@@ -18,7 +18,7 @@ import {
 } from './caller-side'
 
 const PATH = '/services/aigc/multimodal-generation/generation'
-/** Headers that ask for events, so that audio starts while the rest is still being made. */
+/** Headers that request events, so that audio starts while the rest is still being made. */
 const EVENTS = { 'x-dashscope-sse': 'enable' }
 
 const DEFAULT_VOICE = 'Cherry'
@@ -52,7 +52,7 @@ const VOICES = [
   ],
   ...['Pip', 'Stella'],
 ]
-/** Voices of models that take no instructions. */
+/** Voices of models that do not support instructions. */
 const PLAIN_VOICES = [
   ...[
     'Jennifer',
@@ -102,7 +102,7 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
   units: [['character']],
   dialect: 'openai',
   body: SpeechBody,
-  // A voice that another API names by an object is unknown here; the default voice speaks.
+  // A voice that another API identifies by an object is unknown here; the default voice speaks.
   fieldRules: [clonedVoices('voice', VOICE_OF_ALL)],
   fields: NATIVE_FIELDS,
 
@@ -168,7 +168,7 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
 }
 
 interface Reply {
-  /** Empty without an error; an error may come with status 200. */
+  /** Empty means no error; an error may have status 200. */
   code?: unknown
   status_code?: unknown
   output?: { finish_reason?: unknown; audio?: { data?: unknown; url?: unknown } | null } | null
@@ -178,7 +178,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** Whether a model takes instructions, which the vendor shows in its name. */
+/** Whether a model supports instructions, which its name at the vendor shows. */
 function takesInstructions({ upstreamModel }: Model): boolean {
   return /(^|-)instruct(-|$)/.test(upstreamModel)
 }

@@ -1,5 +1,5 @@
-// Speech of ElevenLabs. The vendor makes the file, which must never be changed on its way, and bills the caller's own
-// characters. Source: `StreamTextToSpeechRequest` of @elevenlabs/elevenlabs-js 2.73.
+// Speech of ElevenLabs. The vendor makes the file, which must pass unchanged, and bills the caller's own characters. Source:
+// `StreamTextToSpeechRequest` of @elevenlabs/elevenlabs-js 2.73.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { nativeCall } from '../../contract/call'
@@ -27,14 +27,14 @@ const SpeechBody = Type.Object(
 )
 type SpeechBody = Static<typeof SpeechBody>
 
-/** Formats by the vendor's names: `TextToSpeechStreamRequestOutputFormat`. Samples are as OpenAI's, at 24 kHz. */
+/** Formats by the vendor's names: `TextToSpeechStreamRequestOutputFormat`. Samples are like OpenAI's, at 24 kHz. */
 const OUTPUT_FORMATS: Readonly<Record<string, string>> = {
   mp3: 'mp3_44100_128',
   opus: 'opus_48000_128',
   pcm: 'pcm_24000',
 }
 
-/** Voices that every account has, by their ids, as public repositories on GitHub name them in November 2026. */
+/** Voices that every account has, by the ids that public repositories on GitHub list in November 2026. */
 const VOICES: Readonly<Record<string, string>> = {
   George: 'JBFqnCBsd6RMkjVDRZzb',
   Sarah: 'EXAVITQu4vr4xnSDxMaL',
@@ -57,9 +57,9 @@ const VOICES: Readonly<Record<string, string>> = {
 }
 const PRESETS = new Map(Object.entries(VOICES).map(([name, id]) => [name.toLowerCase(), id]))
 const VOICE_ID = /^[A-Za-z0-9]{20}$/
-/** Names, and the ids of these voices. Others are of the account, or of the library, where some cost a multiple. */
+/** Names, and the ids of these voices. Others belong to the account, or to the library, where some cost several times as much. */
 const VOICE_FOR_ALL = new RegExp(`^(?![A-Za-z0-9]{20}$)|^(?:${[...PRESETS.values()].join('|')})$`)
-/** The vendor's own fields, for callers who know them, except those that name what its account keeps. */
+/** The vendor's own fields, for callers who know them, except those that name stored data of its account. */
 const NATIVE_FIELDS = ['language_code', 'seed', 'apply_text_normalization'] as const
 
 export const elevenlabsSpeech: SpeechFamily<SpeechBody> = {
@@ -69,7 +69,7 @@ export const elevenlabsSpeech: SpeechFamily<SpeechBody> = {
   units: [['character']],
   dialect: 'openai',
   body: SpeechBody,
-  // A voice that another API names by an object is unknown here; the default voice speaks.
+  // A voice that another API identifies by an object is unknown here; the default voice speaks.
   fieldRules: [clonedVoices('voice', VOICE_FOR_ALL)],
   fields: [...NATIVE_FIELDS, 'voice_settings'],
 
@@ -94,7 +94,7 @@ export const elevenlabsSpeech: SpeechFamily<SpeechBody> = {
     )
   },
 
-  // Sound comes as bytes: JSON is an error, or nothing.
+  // Audio arrives as bytes: JSON is an error, or empty.
   read: (reply) => (isErrorShape(reply) ? { end: 'failed' } : {}),
 
   audio: { kind: 'file', type: mediaTypeOf, read: () => undefined, events: eventsOf },

@@ -1,7 +1,7 @@
-// How other providers name their voices: clients send such names wherever they speak, and the default voice answers them. Data
-// only. A name that is not here must go to the vendor, who knows its own.
+// Other providers' names of voices: clients send them to every provider, and the default voice speaks for them. Data only. A name
+// that is not listed must go to the vendor, which knows its own voices.
 
-/** Names of single voices, whatever their letter case, by provider. */
+/** Names of single voices, in any letter case, by provider. */
 const NAMES = `
   alloy ash ballad coral echo fable onyx nova sage shimmer verse marin cedar
 
@@ -47,7 +47,7 @@ const PATTERNS: readonly RegExp[] = [
   /^aura-[\w-]+$/i,
 ]
 
-/** Whether a name is one by which another provider knows a voice. */
+/** Whether a name is a voice of another provider. */
 export function isForeignVoice(voice: string): boolean {
   return names.has(voice.toLowerCase()) || PATTERNS.some((pattern) => pattern.test(voice))
 }

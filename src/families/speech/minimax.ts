@@ -1,5 +1,5 @@
-// Speech of MiniMax. The vendor makes the file and sends it as hexadecimal digits in events, and reports the characters that
-// it bills. Source: the OpenAPI document of `POST /v1/t2a_v2`, platform.minimax.io/docs/api-reference/speech-t2a-http.
+// Speech of MiniMax. The vendor makes the file, sends it as hexadecimal digits in events, and reports the characters that it bills.
+// Source: the OpenAPI document of `POST /v1/t2a_v2`, platform.minimax.io/docs/api-reference/speech-t2a-http.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Call, SpeechFamily } from '../../contract/family'
@@ -50,11 +50,11 @@ const VOICES = [
 const PRESETS = presetsOf(VOICES)
 /** The vendor's own fields, for callers who know them. */
 const NATIVE_FIELDS = ['language_boost', 'pronunciation_dict', 'voice_modify'] as const
-/** Samples as OpenAI has them. */
+/** Samples like OpenAI's. */
 const SAMPLE_RATE = 24_000
 /**
- * Most characters that the vendor bills for one: its example (platform.minimaxi.com/document/t2a_http) has 26 for 22 characters,
- * 12 of which are Chinese.
+ * The most that the vendor bills per character: its example (platform.minimaxi.com/document/t2a_http) has 26 for 22 characters, 12
+ * of which are Chinese.
  */
 const MOST_FOR_ONE = 2
 const ASCII = /^[\0-\x7f]$/
@@ -91,7 +91,7 @@ export const minimaxSpeech: SpeechFamily<SpeechBody> = {
     checkInput(body)
     refuseInstructions(body, model)
     const voice = voiceOf(body, PRESETS)
-    // A voice that somebody has cloned has any name.
+    // A cloned voice can have any name.
     if (PRESETS.has(voice.toLowerCase()) || model.voices?.includes(voice) || !model.upstream.sharedAccount)
       return
     throw invalidRequest(
@@ -109,7 +109,7 @@ export const minimaxSpeech: SpeechFamily<SpeechBody> = {
   call({ body }, model): Call {
     const given = body as Readonly<Record<string, unknown>>
     const format = fileFormatOf(body)
-    // The header of a WAV file says how long it is: the vendor makes it as a whole only.
+    // The header of a WAV file contains its length, so the vendor makes it only as a whole.
     const stream = format !== 'wav'
     const voice = { voice_id: voiceOf(body, PRESETS), ...(body.speed && { speed: body.speed }) }
     const json: Record<string, unknown> = {
@@ -141,7 +141,7 @@ export const minimaxSpeech: SpeechFamily<SpeechBody> = {
     type: mediaTypeOf,
     read(json, hasBegun) {
       const { audio, status } = asObject((json as Reply).data)
-      // The last event of some streams has the whole sound again.
+      // The last event of some streams repeats the whole audio.
       if (typeof audio !== 'string' || (status === FINISHED && hasBegun)) return undefined
       const bytes = Buffer.from(audio, 'hex')
       return bytes.length > 0 ? bytes : undefined
@@ -163,7 +163,7 @@ interface Reply {
   base_resp?: unknown
 }
 
-/** The vendor's code: 0 for success, NaN for what is not a code. */
+/** The vendor's code: 0 for success, NaN if invalid. */
 function statusCodeOf(json: unknown): number {
   const { status_code: code = 0 } = asObject((json as Reply).base_resp)
   return typeof code === 'number' ? code : Number.NaN

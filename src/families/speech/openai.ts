@@ -1,5 +1,5 @@
-// Speech of OpenAI, and of servers that speak its API: Kokoro-FastAPI, Speaches, LocalAI. The vendor makes the file, which
-// must never be changed on its way. Source: `SpeechCreateParams` of the official SDK 7.55.
+// Speech of OpenAI, and of servers that speak its API: Kokoro-FastAPI, Speaches, LocalAI. The vendor makes the file, which must
+// pass unchanged. Source: `SpeechCreateParams` of the official SDK 7.55.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Call, Model, Quantities, SpeechFamily } from '../../contract/family'
@@ -37,18 +37,18 @@ const NEWER_VOICES = ['ballad', 'cedar', 'marin', 'verse']
 const PRESETS = presetsOf([...VOICES, ...NEWER_VOICES])
 
 /**
- * Audio tokens of a second: an assistant's sound has one for 50 ms (developers.openai.com/api/docs/guides/realtime-costs), and
- * $0.015 a minute at $12 for a million are 21 a second (openai.com/api/pricing).
+ * Audio tokens per second: an assistant's audio has one per 50 ms (developers.openai.com/api/docs/guides/realtime-costs), and
+ * $0.015 a minute at $12 per million are 21 a second (openai.com/api/pricing).
  */
 const TOKENS_PER_SECOND = 20
 /**
- * Bytes of a second, where they are known: samples of 16 bits at 24 kHz, and MP3 at 128 kbit/s. 4,096 characters were 268 seconds in
- * 4.3 MB of MP3 on 2025-11-02 (sanand0/blog on GitHub, posts/2025/openai-tts-cost.md).
+ * Bytes per second, if known: samples of 16 bits at 24 kHz, and MP3 at 128 kbit/s. 4,096 characters were 268 seconds in 4.3 MB of
+ * MP3 on 2025-11-02 (sanand0/blog on GitHub, posts/2025/openai-tts-cost.md).
  */
 const BYTES_PER_SECOND: Partial<Record<string, number>> = { pcm: 48_000, wav: 48_000, mp3: 16_000 }
-/** Characters of a second, by the same measurement. */
+/** Characters per second, by the same measurement. */
 const CHARACTERS_PER_SECOND = 15
-/** Fewest characters of a second that are held for: of Latin words, and of Chinese or digits, which are read as words. */
+/** Minimum of characters per second for the hold: for Latin words, and for Chinese or digits, which are read as words. */
 const FEWEST_LETTERS_PER_SECOND = 6
 const FEWEST_OTHERS_PER_SECOND = 2.5
 const LETTER = /[\p{Script=Latin}\s]/gu
@@ -66,7 +66,7 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
     ...otherModels,
     clonedVoices('voice', VOICE_OF_ALL),
     clonedVoices('voice.id'),
-    // A sample of a voice may be an address: docs.vllm.ai/projects/vllm-omni/en/stable/serving/speech_api.
+    // A voice sample may be a URL: docs.vllm.ai/projects/vllm-omni/en/stable/serving/speech_api.
     ...addresses('ref_audio'),
   ],
   check: checkInput,
@@ -80,8 +80,8 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
     return { input_token: byteLength, output_audio_token: Math.ceil(seconds * TOKENS_PER_SECOND) }
   },
 
-  // Figures come in events only. Other servers send no events, or other samples in them (src/speaches/routers/speech.py of
-  // speaches-ai/speaches): they are asked for the file, and the caller's events are made from it here.
+  // Usage is reported only in events. Other servers send no events, or other samples in them (src/speaches/routers/speech.py of
+  // speaches-ai/speaches): the gateway requests the file from them and makes the caller's events itself.
   call({ body }, model): Call {
     const stream = isPricedByTokens(model)
     const set: Record<string, string> = {}
@@ -126,7 +126,7 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
     },
   },
 
-  // Instructions are read by the model too. Characters are exact without a count.
+  // The model reads the instructions too. Characters are exact without a report of the vendor.
   texts: ({ input, instructions }, model) =>
     isPricedByTokens(model) ? [input, ...(instructions ? [instructions] : [])] : undefined,
 
@@ -145,12 +145,12 @@ interface Event {
   usage?: unknown
 }
 
-/** Whether the vendor counts tokens of the text and of the sound; the others are paid by the character. */
+/** Whether the vendor counts tokens of text and audio; other models are billed by the character. */
 function isPricedByTokens({ priceList }: Model): boolean {
   return hasPrice(priceList, 'output_audio_token') && !hasPrice(priceList, 'character')
 }
 
-/** Text in, sound out; undefined if the vendor does not count: zeros for a sound say so. */
+/** Text in, audio out; undefined if the vendor does not count, in which case it reports zeros for the audio. */
 function figuresOf(usage: unknown): Quantities | 'invalid' | undefined {
   if (!isObject(usage)) return undefined
   const [input, output] = [countedFigure(usage.input_tokens), countedFigure(usage.output_tokens)]

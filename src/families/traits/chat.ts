@@ -1,6 +1,6 @@
-// The pass of traits over a finished chat completion request, whoever wrote it. A setting without effect is left out, one with a
-// twin is translated, and anything else that the model refuses is an error that names the field. It must never change what the
-// model takes.
+// The traits pass over a finished chat completion request, whether a caller or a translation wrote it. A setting without effect is
+// omitted, one with an equivalent is translated, and anything else that the model refuses is an error that names the field. It must
+// never change anything that the model accepts.
 
 import type { Model } from '../../contract/family'
 import type { Traits } from '../../contract/traits'
@@ -14,8 +14,8 @@ import { withoutStrict } from './strict-tools'
 type Fields = Record<string, unknown>
 
 /**
- * The edit that makes a chat completion request acceptable to its model. Throws 400 for what it refuses and nothing else can say.
- * A lower limit of output must be in the request by then.
+ * The edit that makes a chat completion request acceptable to its model. Throws 400 for anything that the model refuses and that
+ * has no equivalent. The request must already contain a lowered limit of output.
  */
 export function chatEdit(request: object, model: Model): OpenEdit {
   const { traits } = model
@@ -36,7 +36,7 @@ export function chatEdit(request: object, model: Model): OpenEdit {
   if (last.role === 'assistant' && !('tool_calls' in last) && traits.prefill === 'never') {
     throw refusedPrefill(model, (messages as unknown[]).length - 1)
   }
-  // What thinks always takes the switch in one position only.
+  // Models that always think accept the switch in one position only.
   const isAlwaysOn = traits.thinking === 'always' && traits.thinkingForms.includes('switch')
   if (isAlwaysOn && asObject((request as Fields).thinking).type === 'disabled') edit.drop.push('thinking')
   wordEffort(edit, request, model)
@@ -58,7 +58,7 @@ export function chatEdit(request: object, model: Model): OpenEdit {
   return edit
 }
 
-/** An effort in the words of the model, where a translation made it. One that a caller wrote must be one of the model's. */
+/** An effort in the model's terms, if a translation wrote it. One that a caller wrote must be supported by the model. */
 function wordEffort(edit: OpenEdit, request: object, model: Model): void {
   const { traits, family } = model
   const { reasoning_effort: effort, thinking: asked } = request as Fields
@@ -68,7 +68,7 @@ function wordEffort(edit: OpenEdit, request: object, model: Model): void {
   const isOff = effort === 'none' && isForm && canBeOff(traits)
   if (family.operation === 'chat' && !isOff) {
     checkOwnEffort(model, effort, 'reasoning_effort')
-    // If two say the same, the model's wins.
+    // If two fields mean the same, the model's own wins.
     if (thinking !== 'never' && asObject(asked).type !== undefined) {
       if (forms[0] === 'effort') edit.drop.push('thinking')
       else if (efforts === undefined) edit.drop.push('reasoning_effort')
@@ -88,7 +88,7 @@ function wordEffort(edit: OpenEdit, request: object, model: Model): void {
   else if (meant !== effort) edit.set.reasoning_effort = JSON.stringify(meant)
 }
 
-/** A forced call of a certain tool as one of any, where there is no other. Throws 400 where there is. */
+/** A forced call of a certain tool becomes one of any tool, if there is no other. Throws 400 if there is another. */
 function nameNone(edit: OpenEdit, request: object, model: Model): void {
   const { tool_choice: choice, tools } = request as Fields
   if (!isForced(choice) || choice === 'required') return
@@ -118,7 +118,7 @@ function setOff(edit: OpenEdit, { thinkingForms: [form] }: Traits): void {
   } else edit.set.thinking = '{"type":"disabled"}'
 }
 
-/** Whether the model thinks with this request, as far as it says so. */
+/** Whether the model thinks in this request, as far as the request shows. */
 function thinks(request: object, { thinking, thinksByDefault, thinkingForms: forms }: Traits): boolean {
   const { reasoning_effort: effort, thinking: asked, enable_thinking: enabled } = request as Fields
   if (thinking !== 'optional') return thinking === 'always'

@@ -1,5 +1,6 @@
-// The pass of traits over a finished request of Converse, whoever wrote it. A setting without effect is left out, one with a twin is
-// translated, and anything else that the model refuses is an error that names the field. It must never change what the model takes.
+// The traits pass over a finished Converse request, whether a caller or a translation wrote it. A setting without effect is
+// omitted, one with an equivalent is translated, and anything else that the model refuses is an error that names the field. It must
+// never change anything that the model accepts.
 
 import type { Model } from '../../contract/family'
 import { asObject } from '../../lib/objects'
@@ -10,7 +11,10 @@ import { withoutStrict } from './strict-tools'
 
 type Fields = Record<string, unknown>
 
-/** The edit that makes a request of Converse acceptable to its model. Throws 400 for what it refuses and nothing else can say. */
+/**
+ * The edit that makes a request of Converse acceptable to its model. Throws 400 for anything that the model refuses and that has no
+ * equivalent.
+ */
 export function converseEdit(request: object, model: Model): OpenEdit {
   const { traits } = model
   const { messages, toolConfig, outputConfig, inferenceConfig } = request as Fields
@@ -49,7 +53,7 @@ export function converseEdit(request: object, model: Model): OpenEdit {
   return edit
 }
 
-/** An effort in the words of the model; or undefined if no effort is sent. There is no word for thinking that is turned off. */
+/** An effort in the model's terms; undefined if no effort is sent. No value turns thinking off. */
 function effortFor(effort: string, { traits }: Model): string | undefined {
   if (traits.thinking === 'never') return undefined
   if (effort !== 'none') return nearestEffort(traits, effort)

@@ -1,5 +1,5 @@
-// An edit of a finished request as a value: the passes of traits return one, which is made in the caller's own text, or in a request
-// that a translation made. It must never change what it does not name.
+// An edit of a finished request as a value: the traits passes return one, which is applied to the caller's own text, or to a
+// translated request. It must never change anything that it does not name.
 
 import type { Edit } from '../../lib/json/json'
 import { isObject } from '../../lib/objects'
@@ -33,7 +33,7 @@ export interface OpenEdit extends Edit {
 
 export const openEdit = (): OpenEdit => ({ set: {}, drop: [], inside: {} })
 
-/** Adds the members of an edit to another, which it wins over. */
+/** Adds the members of an edit to another, overriding it. */
 export function addEdit(
   to: { set: Record<string, string>; drop: string[]; inside?: Record<string, Edit> },
   from: OpenEdit,

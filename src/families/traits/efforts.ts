@@ -1,14 +1,14 @@
-// Efforts of thinking between what a caller asks and what a model accepts. An effort that a caller wrote must never be replaced by
-// another in silence; one that a translation made is.
+// Converts efforts of thinking between what a caller requests and what a model accepts. An effort that a caller wrote must never be
+// replaced silently; one that a translation wrote may be.
 
 import type { Model } from '../../contract/family'
 import type { Traits } from '../../contract/traits'
 import { invalidRequest } from '../../lib/errors'
 
-/** All efforts that vendors know, the lowest first. */
+/** All efforts that vendors know, in ascending order. */
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
-/** Tokens of thinking by effort, for models that take a number. */
+/** Thinking tokens per effort, for models that accept a number. */
 const budgets: Readonly<Record<string, number>> = {
   minimal: 1_024,
   low: 4_096,
@@ -17,12 +17,12 @@ const budgets: Readonly<Record<string, number>> = {
   xhigh: 49_152,
   max: 65_536,
 }
-/** Largest budgets of low and of medium effort, in tokens; larger ones are high. */
+/** The largest budgets of low and of medium effort, in tokens; larger ones are high. */
 const LOW_EFFORT_TOKENS = 4_096
 const MEDIUM_EFFORT_TOKENS = 16_384
 const USUAL_EFFORT = 'high'
 
-/** The tokens of thinking that an effort stands for. */
+/** The thinking tokens that an effort means. */
 export const budgetOfEffort = (effort = USUAL_EFFORT): number =>
   budgets[effort] ?? (budgets[USUAL_EFFORT] as number)
 
@@ -37,14 +37,14 @@ interface Efforts {
   efforts?: readonly string[] | undefined
 }
 
-/** The lowest effort with which a model thinks; undefined if it accepts none, or none is known. */
+/** The lowest effort with which a model thinks; undefined if it accepts none, or its efforts are unknown. */
 export function lowestEffort({ efforts = [] }: Efforts): string | undefined {
   return efforts.find((effort) => effort !== 'none')
 }
 
 /**
- * The effort of a model that is nearest to one that a translation made: the same, else the next below, else its lowest. Undefined if
- * it accepts none, or cannot stop thinking and none is known.
+ * The effort of a model that is nearest to a translated one: the same, otherwise the next lower one, otherwise its lowest.
+ * Undefined if it accepts none, or cannot turn thinking off and its efforts are unknown.
  */
 export function nearestEffort(
   { efforts, thinking }: Efforts & Partial<Pick<Traits, 'thinking'>>,
@@ -57,7 +57,7 @@ export function nearestEffort(
   return below.findLast((effort) => effort !== 'none') ?? lowestEffort({ efforts })
 }
 
-/** Whether a model accepts `parallel_tool_calls` together with an effort, which is written in JSON if there is one. */
+/** Whether a model accepts `parallel_tool_calls` together with an effort, which is JSON if there is one. */
 export function takesParallelCalls({ parallelCalls }: Traits, effort: string | undefined): boolean {
   return parallelCalls === 'unless_minimal' ? effort !== '"minimal"' : parallelCalls
 }
@@ -69,17 +69,17 @@ export function canBeOff({ thinking, efforts, thinkingForms }: Traits): boolean 
 }
 
 /**
- * Checks an effort that a caller wrote in `field`, for a model that is asked in another form. Throws 400 with the efforts that it
- * accepts, `none` among them if thinking can be turned off.
+ * Checks an effort that a caller wrote in `field`, for a model that gets it in another form. Throws 400 with the efforts that it
+ * accepts, including `none` if thinking can be turned off.
  */
 export function checkEffort({ traits, id }: Model, effort: string, field: string): void {
   const { efforts, thinking, thinkingForms } = traits
   if (effort === 'none' && thinking === 'always') throw unsupportedEffort(id, field, effort, efforts)
-  // Any effort is a number of tokens for a model that takes one.
+  // For a model that accepts a number of tokens, any effort is valid.
   const usesBudget = thinkingForms.includes('budget') && !thinkingForms.includes('adaptive')
   if (thinking === 'never' || efforts === undefined || usesBudget) return
   const isOff = effort === 'none' && canBeOff(traits)
-  // Models of messages have no word for it: their lowest is meant.
+  // Models of messages have no name for it: it means their lowest.
   const isLowest = effort === 'minimal' && thinkingForms.includes('adaptive')
   if (isOff || isLowest || efforts.includes(effort)) return
   throw unsupportedEffort(id, field, effort, canBeOff(traits) ? ['none', ...efforts] : efforts)

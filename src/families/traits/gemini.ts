@@ -1,9 +1,9 @@
-// The pass of traits over a finished request of generateContent, whoever wrote it. A setting without effect is left out, one with a
-// twin is translated, and anything else that the model refuses is an error that names the field. It must never change what the
-// model takes.
+// The traits pass over a finished generateContent request, whether a caller or a translation wrote it. A setting without effect is
+// omitted, one with an equivalent is translated, and anything else that the model refuses is an error that names the field. It must
+// never change anything that the model accepts.
 //
-// Gemini 2.5 takes a number of tokens for thinking and refuses levels (RooCodeInc/Roo-Code#10700); later models take levels, which
-// https://ai.google.dev/gemini-api/docs/thinking prefers there, and nothing takes both: "You can only set only one of thinking
+// Gemini 2.5 accepts a number of tokens for thinking and refuses levels (RooCodeInc/Roo-Code#10700); later models accept levels,
+// which https://ai.google.dev/gemini-api/docs/thinking prefers there, and none accepts both: "You can only set only one of thinking
 // budget and thinking level." (vercel/ai#22372, recorded 2026-10-09).
 
 import type { Model } from '../../contract/family'
@@ -16,30 +16,30 @@ import { refusedPrefill, refusedSchema, refusedToolChoice } from './refusals'
 
 type Fields = Record<string, unknown>
 
-/** The generation before levels of thinking, and before files in results of calls. */
+/** The generation before thinking levels, and before files in results of calls. */
 const OLDER_MODELS = /^gemini-[12](?!\d)/
 /**
- * Fewest and most tokens of thinking by model: "The thinking budget (52428) is invalid." (RooCodeInc/Roo-Code#4399). The ranges are
- * those of Google's page on thinking.
+ * Minimum and maximum of thinking tokens by model: "The thinking budget (52428) is invalid." (RooCodeInc/Roo-Code#4399). The ranges
+ * are those of Google's page on thinking.
  */
 const RANGES: readonly [models: RegExp, least: number, most: number][] = [
   [/^gemini-2\.5-pro/, 128, 32_768],
   [/^gemini-2\.5-flash-lite/, 512, 24_576],
   [OLDER_MODELS, 1, 24_576],
 ]
-/** Tokens of thinking by effort, as https://ai.google.dev/gemini-api/docs/openai translates them. */
+/** Thinking tokens per effort, as https://ai.google.dev/gemini-api/docs/openai translates them. */
 const BUDGETS: Readonly<Record<string, number>> = { minimal: 1_024, low: 1_024, medium: 8_192 }
 const HIGH_BUDGET = 24_576
 /**
- * Models that take the lowest level. Others answer "Thinking level MINIMAL is not supported for this model. Please retry with other
- * thinking level." (fixtures of vercel/ai of gemini-3.7-flash and gemini-3.1-pro-preview, 2026).
+ * Models that accept the lowest level. Others answer "Thinking level MINIMAL is not supported for this model. Please retry with
+ * other thinking level." (fixtures of vercel/ai of gemini-3.7-flash and gemini-3.1-pro-preview, 2026).
  */
 const MINIMAL_MODELS = /^gemini-3(?:\.\d+)?-flash-lite|^gemini-3(?:\.[0-6])?-flash(?!\w)/
-/** Models that take only the lowest and the highest of the others (discuss.ai.google.dev/t/112648). */
+/** Models that accept only the lowest and the highest of the other levels (discuss.ai.google.dev/t/112648). */
 const LOW_OR_HIGH_MODELS = /^gemini-3-pro(?!\w)/
 const LEVELS = ['minimal', 'low', 'medium', 'high']
 
-/** Whether a model is of the generation before Gemini 3. */
+/** Whether a model is older than Gemini 3. */
 export function isOlderGemini(model: Pick<Model, 'upstreamModel'>): boolean {
   return OLDER_MODELS.test(nameOf(model))
 }
@@ -86,7 +86,7 @@ function fitChoice(
   ) {
     throw refusedToolChoice(model)
   }
-  // Without names it only holds calls to their schemas.
+  // Without names it only makes calls fit their schemas.
   if (mode === 'VALIDATED' && names === undefined && !strictTools) edit.drop.push('toolConfig')
 }
 
@@ -104,11 +104,11 @@ function droppedSettings(config: Fields, traits: Traits): string[] {
   ]
 }
 
-/** The thinking options in the model's own form, where a translation made it; the same if nothing changes. */
+/** The thinking options in the model's own form, if a translation wrote them; unchanged otherwise. */
 function fitThinking(thinking: Fields, model: Model): Fields {
   const { traits, family } = model
   const { thinkingLevel: level, thinkingBudget: budget, ...rest } = thinking
-  // A caller of this API chose the form.
+  // A caller of this API chose the form itself.
   if ((family.operation as string) === 'contents' || Object.keys(thinking).length === 0) return thinking
   if (traits.thinking === 'never') return {}
   if (typeof level !== 'string' && typeof budget !== 'number') return thinking
@@ -127,7 +127,7 @@ function budgetOf(effort: string | undefined): number | undefined {
   return effort === 'none' ? 0 : (BUDGETS[effort] ?? HIGH_BUDGET)
 }
 
-/** The tokens within what the model takes: 0 for no thinking, where it can be without. */
+/** The tokens, limited to what the model accepts: 0 turns thinking off, if the model can. */
 function within(tokens: number, [, least, most]: (typeof RANGES)[number]): number {
   return tokens === 0 ? 0 : Math.min(Math.max(tokens, least), most)
 }
@@ -141,7 +141,7 @@ function levelOf(effort: string, model: Model): string {
   return (isLifted ? (LEVELS[LEVELS.indexOf(level) + 1] as string) : level).toUpperCase()
 }
 
-/** Whether the model thinks with this request, as far as it says so. */
+/** Whether the model thinks in this request, as far as the request shows. */
 function thinks({ thinkingConfig }: Fields, { thinking, thinksByDefault }: Traits): boolean {
   if (thinking !== 'optional') return thinking === 'always'
   const { thinkingLevel: level, thinkingBudget: budget } = asObject(thinkingConfig)

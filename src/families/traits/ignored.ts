@@ -1,5 +1,5 @@
-// Fields of callers that have no effect with a model, because of its traits. The contract says that no error is returned for any of
-// them, whatever their values; nothing else must be listed.
+// Fields that have no effect with a model because of its traits. The contract promises that none of them causes an error, whatever
+// their values; nothing else may be listed.
 
 import type { Traits } from '../../contract/traits'
 
@@ -29,7 +29,7 @@ export const ignoredInResponses = ignoredBy({
   logprobs: ['top_logprobs'],
 })
 
-/** The fields of those traits that a model forbids. Every request asks, so each list is made once. */
+/** The fields of the traits that a model lacks. Every request needs the list, so each is made once. */
 function ignoredBy(fields: FieldsByTrait): (traits: Traits) => readonly string[] {
   const made = new WeakMap<Traits, readonly string[]>()
   return (traits) => {

@@ -1,5 +1,5 @@
-// Finds what is known of a model by the vendor's name for it. A model of the configuration gets these traits and limits where it
-// says nothing itself.
+// Finds what is known about a model by the vendor's name for it. A configured model gets these traits and limits unless its entry
+// sets them.
 
 import { plainTraits, type Traits } from '../../contract/traits'
 import { anthropicModels } from './known-models/anthropic'
@@ -21,8 +21,8 @@ const rows = knownModels.map((row) => ({
 }))
 
 /**
- * A name as an expression. Some vendors write versions with dots, others with hyphens; dates and variants may follow, but not
- * another number of the version.
+ * A name as a regular expression. Some vendors write versions with dots, others with hyphens; dates and variants may follow, but no
+ * further part of a version.
  */
 function patternOf(name: string): string {
   const isOpen = name.endsWith('*')
@@ -30,10 +30,10 @@ function patternOf(name: string): string {
   return isOpen ? `${text}(?!\\d).*` : `${text}(?:[@:].*|-(?!\\d{1,2}(?!\\d)).*)?`
 }
 
-/** The vendor and the place in front of a name: `anthropic/`, `us.anthropic.`, `publishers/anthropic/models/`. */
+/** The prefix of a name, with the vendor and the location: `anthropic/`, `us.anthropic.`, `publishers/anthropic/models/`. */
 const BEFORE_NAME = /^.*\/|^(?:[a-z]{2,6}(?:-gov)?\.)?[a-z]+\.(?=[a-z])/g
 
-/** The row of a model by the vendor's name for it; undefined if it is not known. */
+/** The row of a model by the vendor's name for it; undefined if unknown. */
 export function knownModel(upstreamModel: string): KnownModel | undefined {
   const lower = upstreamModel.toLowerCase()
   const name = lower.replace(BEFORE_NAME, '').replace(BEFORE_NAME, '')
@@ -41,8 +41,8 @@ export function knownModel(upstreamModel: string): KnownModel | undefined {
 }
 
 /**
- * The traits of a model: what its entry says, then what is known by its name at upstreams of this kind, then by its name alone, or
- * else what `reasoning` stands for.
+ * The traits of a model: those of its entry, then those known for its name at upstreams of this kind, then those known for its name
+ * alone, or else those that `reasoning` implies.
  */
 export function traitsOf(
   entry: { traits?: Partial<Traits>; reasoning?: boolean },

@@ -1,5 +1,6 @@
-// The pass of traits over a finished messages request, whoever wrote it. A setting without effect is left out, one with a twin is
-// translated, and anything else that the model refuses is an error that names the field. It must never change what the model takes.
+// The traits pass over a finished messages request, whether a caller or a translation wrote it. A setting without effect is
+// omitted, one with an equivalent is translated, and anything else that the model refuses is an error that names the field. It must
+// never change anything that the model accepts.
 
 import type { Model } from '../../contract/family'
 import type { Traits } from '../../contract/traits'
@@ -12,7 +13,7 @@ import { withoutStrict } from './strict-tools'
 
 type Fields = Record<string, unknown>
 
-/** A messages request, as far as the pass looks at it. */
+/** The members of a messages request that the pass reads. */
 interface Request {
   max_tokens: number
   messages: readonly { role: string; content: unknown }[]
@@ -24,7 +25,7 @@ interface Request {
   output_format?: unknown
 }
 
-/** How much the model is to think. */
+/** How much the model should think. */
 interface Thinking {
   /** The field `thinking`; undefined leaves it to the model. */
   thinking: Fields | undefined
@@ -34,12 +35,12 @@ interface Thinking {
 
 const OFF = { type: 'disabled' }
 const LEAST_BUDGET = 1_024
-/** The share of the limit that thinking may take, so that there is room for the answer. */
+/** The share of the limit that thinking may use, so that there is room for the answer. */
 const MOST_OF_LIMIT = 0.75
 
 /**
- * The edit that makes a messages request acceptable to its model. Throws 400 for what it refuses and nothing else can say. A
- * lower limit of output must be in the request by then.
+ * The edit that makes a messages request acceptable to its model. Throws 400 for anything that the model refuses and that has no
+ * equivalent. The request must already contain a lowered limit of output.
  */
 export function messagesEdit(request: Request, model: Model): OpenEdit {
   const traits = traitsFor(model)
@@ -72,7 +73,7 @@ export function messagesEdit(request: Request, model: Model): OpenEdit {
   return edit
 }
 
-/** Leaves out `strict` of tools. Throws 400 for an answer by a schema. */
+/** Omits `strict` of tools. Throws 400 for an answer by a schema. */
 function fitSchemas(edit: OpenEdit, request: Request, model: Model): void {
   const { schemas, strictTools } = model.traits
   const { output_config: config, output_format: older, tools } = request
@@ -81,14 +82,14 @@ function fitSchemas(edit: OpenEdit, request: Request, model: Model): void {
   if (loose) edit.set.tools = JSON.stringify(loose)
 }
 
-/** Sampling fields with another value than the default, which is accepted in every request. */
+/** Sampling fields with a value other than the default, which is accepted in every request. */
 function sampled(request: object): string[] {
   return ['temperature', 'top_p', 'top_k'].filter(
     (field) => ![undefined, null, 1].includes((request as Fields)[field] as null),
   )
 }
 
-/** Requests that a translation made, for an unknown model, have the form that every vendor of messages accepts. */
+/** For an unknown model, translated requests have the form that every vendor of messages accepts. */
 const CAUTIOUS: Partial<Traits> = {
   thinkingForms: ['budget'],
   sampling: 'unless_thinking',
@@ -102,7 +103,7 @@ function traitsFor({ traits, family }: Model): Traits {
 function thinkingFor(request: Request, asked: Thinking, model: Model, traits: Traits): Thinking {
   const { thinking, effort } = asked
   const { thinkingForms: forms, efforts } = traits
-  // The caller's own form, to an unknown model.
+  // For an unknown model, the caller's own form.
   if (traits.thinking === 'never' && traits === model.traits) return asked
   if (thinking?.type === 'disabled') return turnedOff(asked, traits)
   const lacksAdaptive = !forms.includes('adaptive')
@@ -119,14 +120,14 @@ function thinkingFor(request: Request, asked: Thinking, model: Model, traits: Tr
   return { thinking, effort: nearestEffort(traits, effort) }
 }
 
-/** Without thinking, or with as little as the model can. */
+/** Without thinking, or with the minimum of the model. */
 function turnedOff({ thinking, effort }: Thinking, traits: Traits): Thinking {
   if (traits.thinking === 'always') return { thinking: undefined, effort: lowestEffort(traits) ?? effort }
   const { efforts, offEfforts = efforts } = traits
   return { thinking, effort: effort && nearestEffort({ efforts: offEfforts }, effort) }
 }
 
-/** An effort as a number of tokens; no thinking where there is no room for it, or earlier calls of tools lack theirs. */
+/** An effort as a number of tokens; no thinking if there is no room for it, or if earlier calls of tools lack theirs. */
 function budgeted(request: Request, { thinking, effort }: Thinking): Thinking {
   const budget = Math.min(budgetOfEffort(effort), Math.floor(request.max_tokens * MOST_OF_LIMIT))
   if (budget < LEAST_BUDGET || hasLostThinking(request)) return { thinking: OFF, effort: undefined }
@@ -135,7 +136,7 @@ function budgeted(request: Request, { thinking, effort }: Thinking): Thinking {
   return { thinking: { type: 'enabled', budget_tokens: budget, ...shown }, effort: undefined }
 }
 
-/** Thinking that the rest of the request rules out is turned off: a forced call, or the beginning of an answer, says more. */
+/** Thinking is turned off if the rest of the request rules it out: a forced call or a prefilled answer takes precedence. */
 function withoutConflict(wanted: Thinking, request: Request, model: Model, traits: Traits): Thinking {
   const isForced = FORCED.has(asObject(request.tool_choice).type)
   if (isForced && traits.forcedToolChoice === 'never') throw refusedToolChoice(model)
@@ -154,7 +155,7 @@ function thinks({ thinking }: Thinking, traits: Traits): boolean {
   return traits.thinking === 'always' || (traits.thinking === 'optional' && traits.thinksByDefault)
 }
 
-/** Whether the last message is the beginning of the answer. A turn that was interrupted by a tool of the vendor is not. */
+/** Whether the last message is the beginning of the answer. A turn that a tool of the vendor interrupted is not. */
 function endsWithAnswer({ messages }: Request): boolean {
   const last = messages.at(-1)
   if (last?.role !== 'assistant') return false

@@ -1,10 +1,10 @@
-// Errors for what a model refuses and nothing else can say, in the words of the caller's own dialect. Every error must name the
-// field and say what to do.
+// Errors for anything that a model refuses and that has no equivalent, in the terms of the caller's own dialect. Every error must
+// name the field and say what to do.
 
 import type { Model } from '../../contract/family'
 import { type GatewayError, invalidRequest } from '../../lib/errors'
 
-/** A forced call of a tool, which the model cannot be asked for. */
+/** A forced call of a tool, which the model does not support. */
 export function refusedToolChoice({ id, family }: Model): GatewayError {
   const isContents = family.operation === 'contents'
   const field = isContents ? 'toolConfig.functionCallingConfig.mode' : 'tool_choice'
@@ -22,13 +22,13 @@ const FORMATS: Readonly<Record<string, string>> = {
   contents: 'generationConfig.responseJsonSchema',
 }
 
-/** Other fields that mean the same, within a sentence. */
+/** Other fields with the same meaning, within a sentence. */
 const OTHER_FORMATS: Readonly<Record<string, string>> = {
   messages: ", or 'output_format',",
   contents: ", or 'responseSchema',",
 }
 
-/** An answer by a JSON schema, which the model does not make. */
+/** An answer by a JSON schema, which the model does not support. */
 export function refusedSchema({ id, family }: Model): GatewayError {
   const field = FORMATS[family.operation] ?? 'response_format'
   const other = OTHER_FORMATS[family.operation] ?? ''
@@ -42,7 +42,7 @@ export function refusedSchema({ id, family }: Model): GatewayError {
 /** The fields of conversations by the operation. */
 const TURNS: Readonly<Record<string, string>> = { responses: 'input', contents: 'contents' }
 
-/** A last message that is the beginning of the answer. `index` counts the messages. */
+/** A last message that is the beginning of the answer. `index` is that of the message. */
 export function refusedPrefill({ id, family }: Model, index: number): GatewayError {
   const turns = TURNS[family.operation] ?? 'messages'
   const field = turns === 'input' ? turns : `${turns}[${index}]`
@@ -53,7 +53,7 @@ export function refusedPrefill({ id, family }: Model, index: number): GatewayErr
   )
 }
 
-/** A conversation in which nobody says anything. */
+/** A conversation without any content. */
 export function nothingToAnswer({ family }: Model): GatewayError {
   const field = TURNS[family.operation] ?? 'messages'
   return invalidRequest(

@@ -1,6 +1,6 @@
-// The pass of traits over a finished request of responses, whoever wrote it. A setting without effect is left out, one with a twin
-// is translated, and anything else that the model refuses is an error that names the field. It must never change what the model
-// takes.
+// The traits pass over a finished responses request, whether a caller or a translation wrote it. A setting without effect is
+// omitted, one with an equivalent is translated, and anything else that the model refuses is an error that names the field. It must
+// never change anything that the model accepts.
 
 import type { Model } from '../../contract/family'
 import { asObject } from '../../lib/objects'
@@ -12,12 +12,13 @@ import { withoutStrict } from './strict-tools'
 
 type Fields = Record<string, unknown>
 
-/** Words in `include` that ask for probabilities, and for reasoning that can be sent back. */
+/** Values of `include` for probabilities, and for reasoning that can be sent back. */
 const PROBABILITIES = 'message.output_text.logprobs'
 const SEALED_REASONING = 'reasoning.encrypted_content'
 
 /**
- * The edit that makes a request of responses acceptable to its model. Throws 400 for what it refuses and nothing else can say.
+ * The edit that makes a request of responses acceptable to its model. Throws 400 for anything that the model refuses and that has
+ * no equivalent.
  */
 export function responsesEdit(request: object, model: Model): OpenEdit {
   const { traits, family } = model
@@ -44,7 +45,7 @@ export function responsesEdit(request: object, model: Model): OpenEdit {
   return edit
 }
 
-/** An effort in the words of the model, where a translation made it. One that a caller wrote must be one of the model's. */
+/** An effort in the model's terms, if a translation wrote it. One that a caller wrote must be supported by the model. */
 function fitEffort(edit: OpenEdit, reasoning: unknown, model: Model): void {
   const { traits, family } = model
   if (family.operation === 'responses') {

@@ -1,5 +1,5 @@
 // Tools without `strict`, for models that do not accept it. The model still gets the schema of each tool, but its arguments are not
-// held to it. It must never change anything else of a tool.
+// forced to fit it. It must never change anything else of a tool.
 
 import type { Model } from '../../contract/family'
 import { asObject } from '../../lib/objects'
@@ -13,13 +13,13 @@ export function withoutStrict(tools: unknown): unknown[] | undefined {
     : undefined
 }
 
-/** Names in the header about what is left out: `tools[].strict`, if a tool of the caller's request asks for it without effect. */
+/** The name for the header of omitted fields: `tools[].strict`, if the caller set it without effect. */
 export function ignoredStrict(body: unknown, { traits }: Model): string[] {
   const { tools } = asObject(body)
   return !traits.strictTools && Array.isArray(tools) && tools.some(asksStrict) ? ['tools[].strict'] : []
 }
 
-/** The places of the field: the tool itself, and what describes it in chat completions and in Converse. */
+/** The places of the field: the tool itself, and its description in chat completions and in Converse. */
 const INSIDE = ['function', 'toolSpec'] as const
 
 const placesOf = (tool: Fields): Fields[] => [tool, ...INSIDE.map((name) => asObject(tool[name]))]

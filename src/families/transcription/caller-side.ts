@@ -1,6 +1,5 @@
-// Shared by transcription and translation of audio: the request's fields, the cost by the duration of its file, and the
-// reading of texts, subtitles, JSON and events. Durations were found when the file arrived: nothing here must read its
-// bytes.
+// Shared by transcription and translation of audio: the request's fields, the cost by the duration of its file, and reading texts,
+// subtitles, JSON and events. Durations were detected when the file arrived: nothing here must read its bytes.
 
 import { Type } from '@sinclair/typebox'
 import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
@@ -17,7 +16,7 @@ import { addresses } from '../vendor-state'
 
 const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
 
-/** Fields that both have. */
+/** Fields of both operations. */
 export const audioFields = {
   model: Type.String({ description: 'Id from GET /v1/models.' }),
   file: Type.Unknown({ description: 'The audio: WAV, MP3, M4A, MP4, Ogg, FLAC or WebM.' }),
@@ -33,10 +32,10 @@ interface AudioBody {
   known_speaker_references?: readonly string[] | null
 }
 
-/** Units of a price: a minute, or tokens. */
+/** Price units: minutes or tokens. */
 export const audioUnits = [['audio_second'], ['input_token', 'input_audio_token', 'output_token']] as const
 
-/** Rules for audio outside of the form, whose duration is unknown here. */
+/** Rules for audio outside the form, whose duration is unknown here. */
 export const audioRules = [
   ...otherModels,
   ...['url', 'file_url', 'audio_url', 'cloud_storage_url'].map((field) => ({
@@ -49,20 +48,20 @@ export const audioRules = [
 ]
 
 /**
- * Least bytes for a second of audio, for a file of unknown length: 8 kbit/s is the lowest bit rate of speech in use.
+ * Minimum of bytes per second of audio, for a file of unknown length: 8 kbit/s is the lowest bit rate of speech in use.
  */
 const LEAST_BYTES_PER_SECOND = 1_000
-/** Tokens for a minute of audio, by the vendor's price list. */
+/** Tokens per minute of audio, by the vendor's price list. */
 const TOKENS_PER_MINUTE = 1_000
-/** Most output tokens for a second of audio: speech as fast as anybody can speak. */
+/** Maximum of output tokens per second of audio: as fast as anybody can speak. */
 const OUTPUT_TOKENS_PER_SECOND = 15
 const LEAST_OUTPUT_TOKENS = 2_000
-/** Most letters for a second of audio: a longer text means that the file is longer than it says. */
+/** Maximum of letters per second of audio: a longer text means that the file is longer than it declares. */
 const LETTERS_PER_SECOND = 30
-/** Most seconds of each sample of a known speaker. */
+/** Maximum length of each sample of a known speaker, in seconds. */
 const REFERENCE_SECONDS = 10
 
-/** Throws 400 for anything but one file of audio, and for a text whose price is unknown. */
+/** Throws 400 unless there is exactly one audio file, and for a text whose price is unknown. */
 export function checkAudio(body: AudioBody, model: Model): void {
   const [file, ...others] = uploadsIn(body, 'file', 'speech.mp3')
   if (!file) {
@@ -103,7 +102,7 @@ export function quoteAudio({ body, byteLength }: ParsedRequest<AudioBody>, model
   }
 }
 
-/** Seconds, begun ones included. */
+/** Seconds, rounded up. */
 function secondsOf(body: AudioBody): number {
   const [file] = uploadsIn(body, 'file')
   const own = file?.audio?.seconds ?? (file?.bytes.size ?? 0) / LEAST_BYTES_PER_SECOND
@@ -117,7 +116,7 @@ export function textType({ response_format: format }: AudioBody): string | undef
   return format === 'vtt' ? 'text/vtt; charset=utf-8' : undefined
 }
 
-/** Reads a text, which has no figures. Its subtitles, or else its letters, show the duration if the file says less. */
+/** Reads a text, which has no usage. Its subtitles, or else its letters, show the duration if the file declares less. */
 export function readTranscript(text: string, { body }: ParsedRequest<AudioBody>): Reading {
   const cues = [...text.matchAll(/--> *(?:(\d+):)?(\d\d):(\d\d)[.,](\d{3})/g)]
   const ends = cues.map(([, hours = '0', ...rest]) => {
@@ -143,7 +142,7 @@ export function readAudioReply(reply: unknown, { body }: ParsedRequest<AudioBody
   }
 }
 
-/** Reads an event. Some servers send the events of chat instead of the vendor's own. */
+/** Reads an event. Some servers send chat events instead of the vendor's own. */
 export function readAudioEvent(event: unknown): Reading {
   const { type, delta, text, usage, error, choices } = event as Event
   if (isObject(error)) return { end: 'failed' }
@@ -151,7 +150,7 @@ export function readAudioEvent(event: unknown): Reading {
   if (type === 'error' || (!isOfChat && isUntypedError(event))) return { end: 'failed-disguised' }
   const written = type === 'transcript.text.delta' ? delta : choices?.[0]?.delta?.content
   if (typeof written === 'string') return { output: shownText(written, false) }
-  // The text has come before, piece by piece.
+  // The text has already arrived in pieces.
   const output = typeof text === 'string' && text !== '' ? SHOWN : undefined
   if (type === 'transcript.text.segment') return { output }
   const finished = type === 'transcript.text.done' || typeof choices?.[0]?.finish_reason === 'string'
@@ -159,7 +158,7 @@ export function readAudioEvent(event: unknown): Reading {
   return finished ? { output, usage: reported, end: 'finished' } : { usage: reported }
 }
 
-/** The usage for callers: seconds of a model that is priced by time, else tokens. */
+/** The usage for callers: seconds for a model that is priced by time, otherwise tokens. */
 export function shownAudioUsage(
   figures: Quantities,
   reported?: Readonly<Record<string, unknown>>,
@@ -201,15 +200,14 @@ interface Event extends Reply {
   choices?: { delta?: { content?: unknown }; finish_reason?: unknown }[]
 }
 
-/** The duration by the text; undefined if the file itself says as much: then the file's is the price. */
+/** The duration by the text; undefined if the file declares at least as much: then the file's counts. */
 function audioFor(seconds: number, text: string, body: AudioBody): Quantities | undefined {
   const audioSeconds = Math.ceil(Math.max(seconds, text.length / LETTERS_PER_SECOND))
   return audioSeconds > secondsOf(body) ? { audio_second: audioSeconds } : undefined
 }
 
 /**
- * Tokens or seconds, whichever the vendor bills; else the duration of the audio. Zeros mean that a server does not
- * count.
+ * Tokens or seconds, whichever the vendor bills; otherwise the duration of the audio. Zeros mean that a server does not count.
  */
 function usageOf(usage: unknown, duration: unknown): Quantities | 'invalid' | undefined {
   const reported = isObject(usage) ? usage : { seconds: duration }
@@ -222,7 +220,7 @@ function usageOf(usage: unknown, duration: unknown): Quantities | 'invalid' | un
   const figures = [seconds, input, output, text]
   if (figures.some(Number.isNaN) || text > input) return 'invalid'
   const quantities: Quantities = {
-    // Tokens of no stated kind are audio.
+    // Tokens of an unspecified kind are audio.
     ...(input + output > 0
       ? { input_token: text, input_audio_token: input - text, output_token: output }
       : seconds > 0 && { audio_second: seconds }),

@@ -55,7 +55,7 @@ const shared = {
   read: readAudioReply,
   text: { type: textType, read: readTranscript },
   usage: shownAudioUsage,
-  // Audio is not text; the tokens of the written text are counted.
+  // Audio is not text; the tokens of the transcript are counted.
   texts: (_: unknown, model: Model) => (isPricedByTime(model) ? undefined : []),
   plain: plainAudio,
 } as const
@@ -77,7 +77,7 @@ export const openaiTranslations: JsonFamily<TranslationBody> = {
   call: (parsed, model) => callOf('/audio/translations', parsed, model, false),
 }
 
-/** The call. Texts come before the file, because some servers read a form once from the start. */
+/** The call. Texts come before the file, because some servers read the form once, in order. */
 function callOf(
   path: string,
   { body }: ParsedRequest<object>,

@@ -1,5 +1,5 @@
 // Videos of Seedance on Ark: first and last frame, reference images, videos and audio, drafts, seeds. The body and the
-// task have the vendor's own form and pass unchanged. A setting that is billed must never reach the vendor unread.
+// task have the vendor's own form and pass unchanged. A billed setting must never reach the vendor unread.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { nativeCall } from '../../contract/call'
@@ -56,12 +56,12 @@ type Body = Static<typeof Body>
 
 const DEFAULT_RESOLUTION = '720p'
 const DRAFT_RESOLUTION = '480p'
-/** How long the vendor lets a task wait and run by default, in seconds. */
+/** The vendor's default for how long a task may wait and run, in seconds. */
 const VENDOR_EXPIRY_SECONDS = 172_800
 const LEAST_EXPIRY_SECONDS = 3_600
 /** Settings that older models read from the prompt, which the gateway could not bill. */
 const COMMANDS = /(?:^|\s)--(?:rs|resolution|dur|duration|frames)(?=[\s=:]|$)/i
-/** Fields that are refused, each with what to use instead. */
+/** Refused fields, each with what to use instead. */
 const NOT_TAKEN: Record<string, string> = {
   frames: "'duration' in seconds",
   callback_url: "'webhook_url'",
@@ -219,13 +219,13 @@ function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefin
 }
 
 /**
- * Seconds of input that are held for a model without a figure of its own: Seedance 2.0 takes reference videos of 15 seconds all
- * together (developer.civitai.com/orchestration/recipes/seedance, which calls BytePlus, 2026-11-24).
+ * Seconds of input that are held for a model without its own figure: Seedance 2.0 accepts reference videos of 15 seconds in total
+ * (developer.civitai.com/orchestration/recipes/seedance, which calls BytePlus, 2026-11-24).
  */
 const INPUT_SECONDS = 15
 /**
- * Tokens of a second of video, of the input as of the output: width x height x 24 / 1024, as docs.byteplus.com has it
- * (ModelArk/1544106), for the frames of litellm 1.110.2 (`volcengine_video_frames`).
+ * Tokens per second of video, input and output alike: width x height x 24 / 1024, as docs.byteplus.com has it (ModelArk/1544106),
+ * for the frames of litellm 1.110.2 (`volcengine_video_frames`).
  */
 const TOKENS_A_SECOND: ReadonlyMap<string, number> = new Map([
   ['480p', 10_044],
@@ -241,7 +241,7 @@ function secondsBilled(task: Reply, { vendorChooses, isFromVideo, ...asked }: Po
   const each = TOKENS_A_SECOND.get(String(asked.resolution)) ?? Number.NaN
   const output = numberReported(vendorChooses === true ? task.duration : asked.seconds)
   return {
-    // Frames of other shapes have a few more or fewer pixels.
+    // Frames of other shapes have slightly more or fewer pixels.
     input_second: Math.max(0, Math.round(tokens / each) - output),
     ...(vendorChooses === true && { second: output }),
   }
@@ -255,7 +255,7 @@ function resolutionOf({ resolution, draft }: Body): string {
   return resolution?.toLowerCase() ?? (draft ? DRAFT_RESOLUTION : DEFAULT_RESOLUTION)
 }
 
-/** The requested duration. A video made from a draft has that of its draft, which only the vendor knows. */
+/** The requested duration. A video made from a draft has the duration of the draft, which only the vendor knows. */
 function durationOf(body: Body): number | null | undefined {
   return madeFromDraft(body) ? VENDOR_CHOOSES : body.duration
 }
@@ -264,7 +264,7 @@ function madeFromDraft({ content }: Body): boolean {
   return content.some((item) => item.type === 'draft_task' || draftIn(item))
 }
 
-/** The draft that an item names. An item that is not an object with an id never reaches the vendor: its id is unknown. */
+/** The draft that an item names. An item that is not an object with an id never reaches the vendor: its id would be unknown. */
 function draftIn(item: Body['content'][number]): { id?: unknown } | undefined {
   const { draft_task: draft } = item as { draft_task?: unknown }
   return draft === undefined || draft === null ? undefined : Object(draft)
@@ -289,8 +289,8 @@ function checkTexts({ content }: Body): void {
 }
 
 /**
- * How long a task may take, in seconds: the vendor must give up no later than the gateway, or it would make a result that nobody
- * gets.
+ * The deadline of a task, in seconds: the vendor must give up no later than the gateway, or it would make a result that nobody
+ * receives.
  */
 function expirySeconds({ upstream }: Model): number {
   return Math.max(LEAST_EXPIRY_SECONDS, Math.floor(upstream.taskDeadlineMs / 1000))

@@ -1,5 +1,5 @@
-// Shared by all video families: the fields of POST /v1/videos/generations about billing and the end of the task. What
-// is billed must never differ from what the vendor is asked for.
+// Shared by all video families: the fields of POST /v1/videos/generations that concern billing and the end of the task. The billed
+// settings must never differ from those sent to the vendor.
 
 import { Type } from '@sinclair/typebox'
 import type { Durations, Model, PlainRequest, Quantities, TaskOutcome } from '../../contract/family'
@@ -9,7 +9,7 @@ import { invalidRequest } from '../../lib/errors'
 import { parseSize, type Size } from '../../lib/file-formats/pixel-size'
 import { optionalField } from '../shared-schemas'
 
-/** Fields of the gateway that no vendor is sent. */
+/** Fields of the gateway that are never sent to a vendor. */
 export const OWN_FIELDS = ['webhook_url', 'wait'] as const
 
 export const ownFields = {
@@ -25,12 +25,12 @@ export const ownFields = {
 /** The duration that lets the vendor choose. */
 export const VENDOR_CHOOSES = -1
 
-/** The durations of a model whose catalogue entry has none. */
+/** The durations of a model whose catalogue entry lists none. */
 const ANY_DURATION: Durations = { min: 1, max: 60, default: 5 }
 
 type Duration = number | null | undefined
 
-/** The seconds to hold and bill: those requested, the model's default, or the most if the vendor chooses. */
+/** The seconds to hold and bill: those requested, the model's default, or the maximum if the vendor chooses. */
 export function secondsOf(duration: Duration, model: Model): number {
   const durations = model.durations ?? ANY_DURATION
   if (duration === undefined || duration === null) return durations.default
@@ -41,7 +41,7 @@ export function quoteSeconds(duration: Duration, model: Model): Quantities {
   return { second: secondsOf(duration, model) }
 }
 
-/** Refuses a duration that the model does not make, before anything is held. `field` is its place. */
+/** Refuses an unsupported duration before anything is held. `field` is its place. */
 export function checkDuration(duration: Duration, model: Model, field = 'duration'): void {
   const { min, max, vendorMayChoose } = model.durations ?? ANY_DURATION
   if (duration === undefined || duration === null) return
@@ -67,7 +67,7 @@ export function checkReferences(count: number, field: string, model: Model): voi
   )
 }
 
-/** Facts about a request by which vendors have other prices for its video. */
+/** Facts about a request on which vendors base the price of its video. */
 interface Tier {
   /** True for a video without audio. */
   isSilent: boolean
@@ -75,16 +75,15 @@ interface Tier {
   isFromVideo?: boolean
 }
 
-/** The names of the price tier, most exact first: each is tried until the model has a price for one. */
+/** The names of the price tier, most specific first: the first one that the model has a price for is used. */
 export function tierNames(tier: string, { isSilent, isFromVideo = false }: Tier): string[] {
   const base = isFromVideo ? [`${tier} from video`, tier] : [tier]
   return base.flatMap((name) => (isSilent ? [`${name} silent`, name] : [name]))
 }
 
 /**
- * The quantities of what a video is made from. The length of a video at an address is not known before the vendor has read it,
- * so the most is held: the model's, or `mostSeconds`. Vendors have pictures in the price of the second where they have no price
- * of their own.
+ * The quantities of the input of a video. The length of a linked video is unknown before the vendor has read it, so the maximum is
+ * held: the model's, or `mostSeconds`. Pictures without their own price are included in the price per second.
  */
 export function quoteInput(
   { videos, pictures }: { videos: number; pictures: number },
@@ -97,22 +96,22 @@ export function quoteInput(
   }
 }
 
-/** A vendor's number, or NaN, which is never believed, if it is not a number. */
+/** A vendor's number; NaN, which no check accepts, if it is not a number. */
 export function numberReported(value: unknown): number {
   return typeof value === 'number' ? value : Number.NaN
 }
 
-/** The seed that a request names, for the task's end: not every vendor repeats it. */
+/** The seed in a request, for the end of the task: not every vendor returns it. */
 export function requestedSeed(value: unknown): { seed?: number } {
   return typeof value === 'number' ? { seed: value } : {}
 }
 
-/** A vendor's text, if it is one. */
+/** A vendor's text, if it is a string. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** The end of a task whose video is at an address, where the vendor's document has no `content` of its own. */
+/** The end of a task whose video is at a URL, if the vendor's document has no `content` of its own. */
 export function withVideo(
   document: object,
   videoUrl: string,
@@ -132,7 +131,7 @@ export function withoutVideo(document: object): TaskOutcome {
   return { status: 'failed', document, error: { code: 'no_video' satisfies ErrorCode, message } }
 }
 
-/** The failure for a video that the vendor's moderation holds back. */
+/** The failure for a video that the vendor's moderation withheld. */
 export function heldBack(document: object): TaskOutcome {
   const message =
     'The video was held back by the content moderation of the upstream. Nothing was charged; change the prompt or the image.'
@@ -156,19 +155,19 @@ const RESOLUTION = /^(\d+)(p|k)$/i
 /** Lines of a resolution in thousands of columns: 2k has 1440, 4k has 2160. */
 const LINES_PER_K: Record<string, number> = { '2': 1_440, '4': 2_160 }
 
-/** The resolutions that a model has prices for, in the order of its price list; none for a model of one resolution. */
+/** The resolutions that a model has prices for, in the order of its price list; empty for a model with a single resolution. */
 export function resolutionsOf({ priceList }: Model): string[] {
   const words = variantsOf(priceList).map((name) => name.split(' ', 1)[0] as string)
   return [...new Set(words.filter((word) => RESOLUTION.test(word)))]
 }
 
-/** The resolution that is sent and billed; undefined for a model of one resolution. The first that has a price is the default. */
+/** The resolution that is sent and billed; undefined for a model with a single resolution. The first that has a price is the default. */
 export function billedResolution(resolution: string | null | undefined, model: Model): string | undefined {
   const [first] = resolutionsOf(model)
   return first === undefined ? undefined : (resolution?.toLowerCase() ?? first)
 }
 
-/** Refuses a resolution that does not decide the price of a model: the vendor would bill another than is held. */
+/** Refuses a resolution without a price for the model: the vendor would bill another one than is held. */
 export function checkResolution(resolution: string | null | undefined, model: Model): void {
   if (!resolution || billedResolution(resolution, model) !== undefined) return
   throw invalidRequest(
@@ -178,7 +177,7 @@ export function checkResolution(resolution: string | null | undefined, model: Mo
   )
 }
 
-/** The priced resolution that is nearest to one in plain words; undefined for a model of one resolution. */
+/** The priced resolution that is nearest to one of a plain request; undefined for a model with a single resolution. */
 export function nearestResolution(asked: string, model: Model): string | undefined {
   const distance = (name: string) => Math.abs(Math.log(linesOf(name) / linesOf(asked)))
   const [first, ...others] = resolutionsOf(model)

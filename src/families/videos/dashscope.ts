@@ -1,7 +1,6 @@
 // Videos of Wan and related models on DashScope, `vidw*` in gateway.config.ts. `input` and `parameters` are the
-// vendor's own and pass byte for byte; the fields next to them say what is billed. Both must never disagree, and
-// billed settings missing in `parameters` are added. The vendor hardly checks a submit: most errors are reported with the failed
-// task.
+// vendor's own and pass byte for byte; the fields next to them say what is billed. The two must never disagree, and billed settings
+// missing in `parameters` are added. The vendor hardly checks a submit: most errors are reported with the failed task.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { nativeCall } from '../../contract/call'
@@ -66,13 +65,14 @@ const DEFAULT_RATIO = '16:9'
 const TASKS = '/tasks'
 
 /**
- * Models that take a size; all others, and image to video, take a resolution. A model ignores what it does not take.
+ * Models that accept a size; all others, and image to video, accept a resolution. A model ignores the setting that it does not
+ * accept.
  */
 const TAKES_SIZE = /^wanx?2\.[0-6]-/
 const FROM_IMAGE = /-i2v/
 const FROM_TEXT = /-t2v/
 const FROM_REFERENCES = /-r2v/
-/** The sizes of each resolution by their shape. */
+/** The sizes of each resolution by shape. */
 const SIZES: Record<string, Record<string, string>> = {
   '480p': { '16:9': '832*480', '9:16': '480*832', '1:1': '624*624' },
   '720p': {
@@ -91,7 +91,7 @@ const SIZES: Record<string, Record<string, string>> = {
   },
 }
 
-/** The rules for fields. Rewriting of the prompt, shots and watermarks cost nothing; audio is a tier of the price. */
+/** The rules for fields. Rewriting of the prompt, shots and watermarks are free; audio is a price tier. */
 const fieldRules: readonly FieldRule[] = [
   { field: 'parameters.n', plain: [1], why: 'each video is billed, and one is made here' },
   ...addresses(
@@ -199,7 +199,7 @@ interface Reply {
 }
 
 interface Usage {
-  /** Seconds that are billed: those of the input and the output. */
+  /** Billed seconds: those of the input and the output. */
   duration?: unknown
   input_video_duration?: unknown
   output_video_duration?: unknown
@@ -215,7 +215,7 @@ function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefin
     const message = textOf(output?.message) ?? 'The upstream gave no reason.'
     return { status: 'failed', document: reply, error: { code, message } }
   }
-  // The vendor reports unknown for tasks of other days and, for a while, for new ones: only the deadline decides.
+  // The vendor reports unknown for tasks of earlier days and, for a while, for new ones: only the deadline decides.
   if (status !== 'SUCCEEDED') return { status: 'submitted', document: reply }
   const videoUrl = textOf(output?.video_url)
   if (videoUrl === undefined) return withoutVideo(reply)
@@ -223,7 +223,7 @@ function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefin
   return withVideo(reply, videoUrl, isBilledByUsage && secondsBilled(usage ?? {}, pollContext))
 }
 
-/** The seconds that the vendor bills. Those of the output count only where the vendor chooses them. */
+/** The seconds that the vendor bills. Those of the output count only if the vendor chooses them. */
 function secondsBilled(usage: Usage, { vendorChooses, isFromVideo }: PollContext): Quantities {
   const { duration: all, input_video_duration: input, output_video_duration: output } = usage
   if (isFromVideo !== true) return { second: numberReported(all ?? output) }
@@ -240,8 +240,7 @@ function resolutionOf({ resolution }: Body): string {
 }
 
 /**
- * Refuses durations that disagree: the vendor obeys `parameters`, so another duration next to them would be billed
- * wrongly.
+ * Refuses durations that disagree: the vendor obeys `parameters`, so a different duration next to them would be billed wrongly.
  */
 function checkSameDuration({ duration, parameters }: Body, model: Model): void {
   const billed = duration ?? secondsOf(undefined, model)
@@ -257,7 +256,7 @@ function checkSameResolution(body: Body): void {
   const billed = resolutionOf(body)
   const { resolution, size } = body.parameters ?? {}
   const parsed = parseSize(size ?? '', '*')
-  // The vendor may read more spellings of a size than are known here, and would make another size than is billed.
+  // The vendor may accept more spellings of a size than are known here, and would make another size than is billed.
   if (given(size) && !parsed) {
     throw invalidRequest(
       'parameters.size',
@@ -278,7 +277,7 @@ function checkSameResolution(body: Body): void {
 }
 
 /**
- * Billed settings that `parameters` leaves out, in the form that the model reads: otherwise the vendor would choose.
+ * Billed settings that `parameters` omits, in the form that the model reads: otherwise the vendor would choose.
  */
 function missingParameters(body: Body, model: Model): Record<string, string> {
   const { duration, resolution, size, ratio } = (body.parameters ?? {}) as Parameters
@@ -290,7 +289,7 @@ function missingParameters(body: Body, model: Model): Record<string, string> {
   } else {
     if (!given(resolution)) missing.resolution = resolutionOf(body).toUpperCase()
     const shape = body.aspect_ratio ?? (FROM_TEXT.test(upstreamModel) ? DEFAULT_RATIO : undefined)
-    // Image to video has the shape of its image.
+    // Image to video keeps the shape of its image.
     if (!given(ratio) && shape && !FROM_IMAGE.test(upstreamModel)) missing.ratio = shape
   }
   const known = Object.entries(missing).filter(([, value]) => value !== undefined)
@@ -304,7 +303,7 @@ interface Parameters {
   ratio?: unknown
 }
 
-/** The size for a resolution and a shape. A resolution without sizes is refused with its price. */
+/** The size for a resolution and a shape. A resolution without sizes is refused together with its price. */
 function sizeOf(body: Body): string | undefined {
   const resolution = resolutionOf(body)
   const ratio = body.aspect_ratio ?? DEFAULT_RATIO
@@ -327,15 +326,15 @@ function given<Value>(value: Value | null | undefined): value is Value {
 }
 
 /**
- * Seconds of input that are held for a model without a figure of its own: Wan 3.0 takes reference videos of 15 seconds all
- * together, and bills all of them (docs.comfy.org, wan3.0-video, and docs.laozhang.ai, 2026-11-24).
+ * Seconds of input that are held for a model without its own figure: Wan 3.0 accepts reference videos of 15 seconds in total, and
+ * bills all of them (docs.comfy.org, wan3.0-video, and docs.laozhang.ai, 2026-11-24).
  */
 const INPUT_SECONDS = 15
 
 /** The types of `input.media` that are videos, and pictures, by the vendor's references of Wan 2.7 and 3.0. */
 const MEDIA_VIDEOS: ReadonlySet<unknown> = new Set(['reference_video', 'first_clip', 'last_clip', 'video'])
 const MEDIA_PICTURES: ReadonlySet<unknown> = new Set(['reference_image', 'first_frame', 'last_frame'])
-/** The fields of older models, with an address or a list of them. */
+/** The fields of older models: an address or a list of them. */
 const VIDEO_FIELDS = [
   ...['video_url', 'mask_video_url', 'first_clip_url', 'last_clip_url'],
   'reference_video_urls',
@@ -347,7 +346,7 @@ const PICTURE_FIELDS = [
 const PICTURE_ADDRESS = /^data:image\/|\.(?:png|jpe?g|webp|bmp|gif|tiff?)(?:[?#]|$)/i
 
 /**
- * The number of videos and of pictures that a video is made from. A list of Wan 2.6 has both: what does not look like a
+ * The number of videos and pictures in the input of a video. A list of Wan 2.6 mixes both: anything that does not look like a
  * picture counts as a video, because videos cost more.
  */
 function filesIn({ input }: Body): { videos: number; pictures: number } {
@@ -365,13 +364,13 @@ function filesIn({ input }: Body): { videos: number; pictures: number } {
   }
 }
 
-/** The number of references, where the newer models have them; older models have them in one list with videos. */
+/** The number of references, for newer models; older models list them together with videos. */
 function referencesIn({ input }: Body): number {
   const { media } = input as { media?: unknown }
   return Array.isArray(media) ? media.filter((item) => item?.type === 'reference_image').length : 0
 }
 
-/** The body of a plain request. Settings that it leaves out are added to the call as for any other. */
+/** The body of a plain request. Settings that it omits are added to the call as for any other request. */
 function plainBody(request: PlainRequest, { upstreamModel }: Model): Record<string, unknown> {
   const { text, duration, images = [] } = request
   const { resolution, ratio, size } = plainPicture(request)

@@ -1,6 +1,6 @@
-// Videos of fal's queue: Kling, Luma, Hailuo, Seedance, Wan and others by one adapter. The body is the input of the endpoint that
+// Videos of fal's queue: one adapter for Kling, Luma, Hailuo, Seedance, Wan and others. The body is the input of the endpoint that
 // `upstreamModel` names, such as `fal-ai/kling-video/o3/pro/image-to-video`, by the types of @fal-ai/client 1.10. Duration and
-// resolution are always sent where the price depends on them, so that what is billed is what is made.
+// resolution are always sent if the price depends on them, so that what is billed is what is made.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { nativeCall } from '../../contract/call'
@@ -72,7 +72,7 @@ const Body = Type.Object(
 )
 type Body = Static<typeof Body>
 
-/** The fields with pictures and with videos. The type of `elements` is `KlingV3ComboElementInput`. */
+/** The fields that hold pictures, and those that hold videos. The type of `elements` is `KlingV3ComboElementInput`. */
 const PICTURES = ['image_url', 'start_image_url', 'end_image_url', 'reference_image_url', 'frontal_image_url']
 const PICTURE_LISTS = ['image_urls', 'reference_image_urls', 'middle_image_urls']
 const VIDEOS = ['video_url', 'mask_video_url']
@@ -107,7 +107,7 @@ const fieldRules: readonly FieldRule[] = [
   clonedVoices('elements[].voice_id'),
 ]
 
-/** Endpoints that make a video as long as the one they are given, and take no other length. */
+/** Endpoints that make a video as long as its input, and accept no other length. */
 const EDITS = /\/(?:video-to-video\/edit|edit-video|edit|modify|reframe|recast)$/
 
 export const falVideo: TaskFamily<Body> = {
@@ -191,7 +191,7 @@ export const falVideo: TaskFamily<Body> = {
     }),
     poll: (upstreamId, task) => requestCall('GET', upstreamId, task.pollContext, '/status'),
     cancel: (upstreamId, task) => requestCall('PUT', upstreamId, task.pollContext, '/cancel'),
-    // A request that runs is only asked to stop: fal.ai/docs/inference-api/queue/cancel, 2026-11.
+    // A running request is only asked to stop: fal.ai/docs/inference-api/queue/cancel, 2026-11.
     hasStopped: (reply) => (reply as Reply).status !== 'CANCELLATION_REQUESTED',
     outcome: stateOf,
     result: {
@@ -219,7 +219,7 @@ function stateOf(reply: object): TaskOutcome | undefined {
   const { status, queue_position: position } = reply as Reply
   // A body without a status is an error about the poll, not about the task.
   if (textOf(status) === undefined) return undefined
-  // The addresses of the request, and logs of the vendor's machine, are useless to a caller.
+  // The addresses of the request and the logs of the vendor's machine are useless to a caller.
   return {
     status: 'submitted',
     document: { status, ...(position !== undefined && { queue_position: position }) },
@@ -230,7 +230,7 @@ function resultOf(answer: ResultAnswer, state: object, pollContext: PollContext)
   const { error, error_type: errorType } = state as Reply
   if ('error' in answer) {
     const reason = textOf(error)
-    // The vendor's server may fail while it looks for a result that is there.
+    // The vendor's server may fail although the result exists.
     if (answer.status >= 500 && reason === undefined) return undefined
     const found =
       answer.status < 500 ? answer.error : { code: textOf(errorType) ?? 'failed', message: reason as string }
@@ -246,8 +246,8 @@ function resultOf(answer: ResultAnswer, state: object, pollContext: PollContext)
 }
 
 /**
- * The seconds that are billed. `VideoFile` has a duration, `File` has none, and of the videos that another is made from the vendor
- * says nothing: what is not known is paid as it is held. An edited video is as long as the one that is edited.
+ * The billed seconds. `VideoFile` has a duration, `File` has none, and the vendor does not report the length of input videos: if it
+ * is unknown, the held amount is charged. An edited video is as long as its original.
  */
 function quantitiesIn(duration: unknown, { vendorChooses, isFromVideo, isEdit }: PollContext) {
   const seconds = numberReported(duration)
@@ -262,7 +262,7 @@ function pathOf(parts: readonly string[]): string {
   return `/${parts.map(encodeURIComponent).join('/')}`
 }
 
-/** Owner and name of the application: requests of all its endpoints are followed there. */
+/** Owner and name of the application: requests to all its endpoints are polled there. */
 function appOf(upstreamModel: string): string {
   const parts = upstreamModel.split('/')
   // `ENDPOINT_NAMESPACES` of @fal-ai/client 1.10.
@@ -278,8 +278,8 @@ function requestCall(method: 'GET' | 'PUT', upstreamId: string, { app }: PollCon
 }
 
 /**
- * Seconds of input that are held for a model without a figure of its own: 15 is the longest video that the endpoints of these
- * makers take, all references together (fal.ai/models/fal-ai/kling-video/o3/4k/video-to-video/edit/llms.txt, 2026-11).
+ * Seconds of input that are held for a model without its own figure: 15 is the longest video that these vendors' endpoints accept,
+ * all references together (fal.ai/models/fal-ai/kling-video/o3/4k/video-to-video/edit/llms.txt, 2026-11).
  */
 const INPUT_SECONDS = 15
 
@@ -288,14 +288,14 @@ function askedSeconds({ duration }: Body): number | undefined {
   return duration === 'auto' ? VENDOR_CHOOSES : Number.parseInt(String(duration), 10)
 }
 
-/** The requested length. A video that is edited keeps its own, which only the vendor knows. */
+/** The requested length. An edited video keeps its own length, which only the vendor knows. */
 function durationOf(body: Body, { upstreamModel }: Model): number | undefined {
   return EDITS.test(upstreamModel) ? VENDOR_CHOOSES : askedSeconds(body)
 }
 
 /**
- * The length as the endpoint takes it: one of several texts, `5s` of Luma (`LumaDreamMachineRay2Input`), a number of MiniMax H3
- * (fal.ai/models/minimax/h3-max/text-to-video/llms.txt, 2026-11).
+ * The length in the form of the endpoint: one of several texts, `5s` for Luma (`LumaDreamMachineRay2Input`), a number for MiniMax
+ * H3 (fal.ai/models/minimax/h3-max/text-to-video/llms.txt, 2026-11).
  */
 function durationFor(model: Model, asked: number | undefined): string {
   if (asked === VENDOR_CHOOSES) return '"auto"'
@@ -304,7 +304,7 @@ function durationFor(model: Model, asked: number | undefined): string {
   return /^minimax\/h3/.test(model.upstreamModel) ? String(seconds) : `"${seconds}"`
 }
 
-/** Refuses shots whose lengths together are not that of the video: `KlingV3MultiPromptElement` has five seconds by default. */
+/** Refuses shots whose total length is not that of the video: `KlingV3MultiPromptElement` has five seconds by default. */
 function checkShots(body: Body, model: Model): void {
   const { multi_prompt: shots } = body
   if (!shots) return
@@ -320,7 +320,7 @@ function checkShots(body: Body, model: Model): void {
   )
 }
 
-/** The number of videos and of pictures that a video is made from. */
+/** The number of videos and pictures in the input of a video. */
 function filesIn(body: Body): { videos: number; pictures: number } {
   const fields = body as Record<string, unknown>
   const elements = Array.isArray(fields.elements) ? fields.elements.map(asObject) : []
@@ -339,7 +339,7 @@ function placeOfPicture(body: Body): string {
   return [...PICTURES, ...PICTURE_LISTS].find((name) => fields[name] !== undefined) ?? 'image_url'
 }
 
-/** Endpoints whose first frame is `start_image_url`, by their types, and fal.ai/models/kling/v4/image-to-video/llms.txt. */
+/** Endpoints whose first frame is `start_image_url`, by their types and by fal.ai/models/kling/v4/image-to-video/llms.txt. */
 const STARTS = /kling(?:-video)?\/(?:v2\.6|v[34]|o3\/.*reference)/
 /** Endpoints whose references are `reference_image_urls`, by their types. */
 const REFERENCES = /(?:^|\/)wan|seedance\/v1/

@@ -1,6 +1,6 @@
 // Videos of Gemini Omni through Google's Interactions API: from a text, first and last frame, pictures, a video to edit, or an earlier
 // video. The body is that of `POST /interactions`, by the types of @google/genai 3.3; the interaction runs in the background and is
-// followed. Tokens are billed. Length and resolution are always sent, so that no more is made than is held.
+// polled. Tokens are billed. Length and resolution are always sent, so that never more is made than is held.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { nativeCall } from '../../contract/call'
@@ -74,7 +74,7 @@ const Body = Type.Object(
 )
 type Body = Static<typeof Body>
 
-/** Members that would change how the answer comes, or which model answers. */
+/** Members that would change how the answer is delivered, or which model answers. */
 const OTHERWISE = ['background', 'store', 'stream', 'agent', 'tools', 'webhook_config', 'response_modalities']
 
 const fieldRules: readonly FieldRule[] = [
@@ -99,9 +99,9 @@ const fieldRules: readonly FieldRule[] = [
 ]
 
 /**
- * Most tokens of a second of video, of the input as of the output, by resolution. A recorded video of ten seconds at 720p has 57,920; at
- * 360p it costs a third (Google's announcement of 1.1), and at 1080p and 4k 1.5 times and three times as much: 260,640 tokens, the most
- * that the model writes, are fifteen seconds at 4k (litellm 1.110.2, vertex_ai/gemini-omni-1.2-flash).
+ * Maximum of tokens per second of video, input and output alike, by resolution. A recorded video of ten seconds at 720p has 57,920;
+ * at 360p it costs a third (Google's announcement of 1.1), and at 1080p and 4k 1.5 times and three times as much: 260,640 tokens,
+ * the most that the model writes, are fifteen seconds at 4k (litellm 1.110.2, vertex_ai/gemini-omni-1.2-flash).
  */
 const TOKENS_A_SECOND: ReadonlyMap<string, number> = new Map([
   ['360p', 2_000],
@@ -110,11 +110,14 @@ const TOKENS_A_SECOND: ReadonlyMap<string, number> = new Map([
   ['4k', 17_400],
 ])
 const DEFAULT_RESOLUTION = '720p'
-/** Seconds of a video that is edited or continued, for a model without a figure of its own: vercel.com/changelog, Gemini Omni 1.2. */
+/**
+ * Maximum length of a video that is edited or continued, in seconds, for a model without its own figure: vercel.com/changelog,
+ * Gemini Omni 1.2.
+ */
 const INPUT_SECONDS = 15
 /** Tokens held for a picture: docs.cloud.google.com has 1,120 at the usual resolution. */
 const PICTURE_TOKENS = 2_240
-/** Tokens held for what it thinks and writes next to the video; recorded answers have up to 900. */
+/** Tokens held for thoughts and text next to the video; recorded answers have up to 900. */
 const WORDS_TOKENS = 4_096
 
 export const geminiVideo: TaskFamily<Body> = {
@@ -236,7 +239,7 @@ function outcome(reply: object, { isBySecond: isCounted }: PollContext): TaskOut
   const figures = quantitiesOf(asObject(usage))
   const videoUrl = videoIn(steps)
   if (videoUrl !== undefined) return withVideo(document, videoUrl, isCounted !== true && figures)
-  // What the vendor does not show it answers with words alone.
+  // If the vendor declines to show something, it answers with text only.
   return (figures.output_video_token ?? 0) > 0 ? withoutVideo({ status }) : heldBack({ status })
 }
 
@@ -251,7 +254,7 @@ function videoIn(steps: unknown): string | undefined {
   return textOf(parts.find(({ type, uri }) => type === 'video' && textOf(uri) !== undefined)?.uri)
 }
 
-/** Tokens by kind. Thoughts are not among those of the output, and texts are in its total only. */
+/** Tokens by kind. Thoughts are not part of the output, and texts only part of its total. */
 function quantitiesOf(usage: Record<string, unknown>): Quantities {
   const kinds = listOf(usage.output_tokens_by_modality)
   const video = kinds.find(({ modality }) => String(modality).toLowerCase() === 'video')
@@ -276,7 +279,7 @@ function videosIn(body: Body): number {
   return countOf('video', body) + (body.previous_interaction_id ? 1 : 0)
 }
 
-/** Whether a video is made from another, whose length only the vendor knows. References have a task of their own. */
+/** Whether a video is made from another one, whose length only the vendor knows. References have their own kind of task. */
 function isEdit(body: Body): boolean {
   return videosIn(body) > 0 && body.generation_config?.video_config?.task !== 'reference_to_video'
 }
@@ -285,12 +288,12 @@ function askedSeconds({ response_format: format }: Body): number | undefined {
   return format?.duration ? Number.parseInt(format.duration, 10) : undefined
 }
 
-/** Whether an operator sells by the second, whatever the vendor bills. */
+/** Whether an operator sells by the second, regardless of the vendor's billing. */
 function isBySecond({ priceList }: Model): boolean {
   return !priceList.isFree && hasPrice(priceList, 'second')
 }
 
-/** The most seconds that are made. */
+/** The maximum of seconds that are made. */
 function mostSeconds(body: Body, model: Model): number {
   return isEdit(body) ? (model.durations?.max ?? INPUT_SECONDS) : secondsOf(askedSeconds(body), model)
 }

@@ -1,7 +1,7 @@
-// Videos of MiniMax' Hailuo models over version 1 of its API: a text, first and last frame, a person to show. A task has a state, and the
-// file that it names has an address: three calls. Sources: the OpenAPI document of platform.minimax.io/docs/api-reference/video and
-// the types of the vendor's client (github.com/MiniMax-AI/cli, src/types/api.ts, 2026-11). Videos have a price each, by resolution and
-// length, so both are always sent.
+// Videos of MiniMax' Hailuo models over version 1 of its API: from a text, a first and last frame, or a picture of a person. A task
+// has a state, and the file that it names has a URL: three calls. Sources: the OpenAPI document of
+// platform.minimax.io/docs/api-reference/video and the types of the vendor's client (github.com/MiniMax-AI/cli, src/types/api.ts,
+// 2026-11). Videos have a price per video, by resolution and length, so both are always sent.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { nativeCall } from '../../contract/call'
@@ -143,7 +143,7 @@ export const hailuoVideo: TaskFamily<Body> = {
 }
 
 const DONE = 'Success'
-/** Codes of sensitive content, of the request and of the video: platform.minimax.io/docs/api-reference/errorcode, 2026-11. */
+/** Codes for sensitive content, in the request and in the video: platform.minimax.io/docs/api-reference/errorcode, 2026-11. */
 const SENSITIVE: readonly unknown[] = [1026, 1027]
 
 interface Reply {
@@ -154,12 +154,12 @@ interface Reply {
   base_resp?: unknown
 }
 
-/** An id, which the vendor writes as a text or as a number. A number that has lost digits names another file. */
+/** An id, which the vendor writes as a string or a number. A number that has lost digits would identify another file. */
 function idOf(value: unknown): string | undefined {
   return Number.isSafeInteger(value) ? String(value) : textOf(value)
 }
 
-/** The code of the vendor's verdict, which is in every answer; zero is success. */
+/** The status code, which is in every answer; zero is success. */
 function codeOf({ base_resp: verdict }: Reply): unknown {
   return asObject(verdict).status_code
 }
@@ -178,7 +178,7 @@ function stateOf(reply: object): TaskOutcome | undefined {
   // A body without a status is an error about the poll, not about the task.
   if (status === undefined) return undefined
   const document = { status }
-  // The page says `Fail`, and the vendor's client `Failed`.
+  // The page says `Fail`, the vendor's client says `Failed`.
   if (/^fail/i.test(status)) return failureOf(reply as Reply, document)
   return status === DONE ? withoutVideo(document) : { status: 'submitted', document }
 }
@@ -191,7 +191,7 @@ function failureOf(reply: Reply, document: object): TaskOutcome {
 }
 
 function resultOf(answer: ResultAnswer, state: object): TaskOutcome | undefined {
-  // The vendor's server may fail while it looks for a file that is there.
+  // The vendor's server may fail although the file exists.
   if ('error' in answer)
     return answer.status < 500
       ? { status: 'failed', document: { status: DONE }, error: answer.error }
@@ -212,7 +212,7 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number'
 }
 
-/** The number of pictures that a video is made from. */
+/** The number of pictures in the input of a video. */
 function picturesIn({
   first_frame_image: first,
   last_frame_image: last,
@@ -221,13 +221,13 @@ function picturesIn({
   return (first ? 1 : 0) + (last ? 1 : 0) + (people ?? []).flatMap(({ image }) => image).length
 }
 
-/** The names of the price, most exact first: `1080p 6s` of a video that has a price each, `1080p` of its seconds. */
+/** The names of the price, most specific first: `1080p 6s` for a price per video, `1080p` for a price per second. */
 function tiersOf(body: Body, model: Model): readonly string[] {
   const resolution = billedResolution(body.resolution, model) ?? 'video'
   return [`${resolution} ${secondsOf(body.duration, model)}s`, resolution]
 }
 
-/** Refuses a length that the model does not make at the resolution, such as ten seconds at 1080p: it has no price. */
+/** Refuses a length that the model does not support at the resolution, such as ten seconds at 1080p: it has no price. */
 function checkLength(body: Body, model: Model): void {
   const [exact, resolution] = tiersOf(body, model) as [string, string]
   const made = variantsOf(model.priceList).flatMap((name) => {

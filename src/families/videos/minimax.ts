@@ -77,14 +77,14 @@ const fieldRules: readonly FieldRule[] = [
   },
 ]
 
-/** Pictures without a price, by model: `minimax_free_input_images` of litellm 1.110.2. Frames count among them. */
+/** Models whose input pictures are free: `minimax_free_input_images` of litellm 1.110.2. Frames count among them. */
 const FREE_PICTURES: ReadonlyMap<string, number> = new Map([
   ['MiniMax-H3', 5],
   ['MiniMax-H3-Max', 2],
 ])
-/** The most seconds of reference videos, all together: skill/references/h3-video.md of MiniMax-AI/cli. */
+/** The maximum length of reference videos in total, in seconds: skill/references/h3-video.md of MiniMax-AI/cli. */
 const INPUT_SECONDS = 15
-/** Frame of a text alone, which has no picture to take it from: the vendor's own client sends it. */
+/** Shape of a video from text alone, which has no picture to take it from: the vendor's own client sends it. */
 const FRAME_OF_TEXT = '16:9'
 
 export const minimaxVideo: TaskFamily<Body> = {
@@ -139,7 +139,7 @@ export const minimaxVideo: TaskFamily<Body> = {
     pollContext: (body) => (countOf('video_url', body) > 0 ? { isFromVideo: true } : {}),
     poll: (upstreamId) => taskCall('GET', `/v2/query/video_generation/${encodeURIComponent(upstreamId)}`),
     cancel: (upstreamId) => taskCall('DELETE', `/v2/video_generation/${encodeURIComponent(upstreamId)}`),
-    // The vendor deletes the record of a task that has ended, and refuses to stop a running one.
+    // The vendor deletes the record of a finished task, and refuses to stop a running one.
     hasStopped: (reply) => (reply as Submitted).status === 'cancelled',
     outcome,
   },
@@ -179,12 +179,12 @@ function outcome(reply: object, { isFromVideo }: PollContext): TaskOutcome | und
   return withVideo(document, videoUrl, isFromVideo === true && { input_second: seconds })
 }
 
-/** The usage without its tokens: the vendor reports some and bills none. */
+/** The usage without tokens: the vendor reports some but bills none. */
 function billedIn(usage: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(usage).filter(([name]) => !name.endsWith('_tokens')))
 }
 
-/** Codes of sensitive content, of the request and of the video: platform.minimax.io/docs/api-reference/errorcode, 2026-11. */
+/** Codes for sensitive content, in the request and in the video: platform.minimax.io/docs/api-reference/errorcode, 2026-11. */
 const SENSITIVE = /\b102[67]\b/
 
 function failureOf(task: Task, error: unknown): TaskOutcome {
@@ -202,7 +202,7 @@ function countOf(type: string, { content }: Body): number {
   return content.filter((item) => item.type === type).length
 }
 
-/** The files that are billed. */
+/** The billed input files. */
 function inputOf(body: Body, { upstreamModel }: Model): { videos: number; pictures: number } {
   const free = FREE_PICTURES.get(upstreamModel) ?? 0
   return { videos: countOf('video_url', body), pictures: Math.max(0, countOf('image_url', body) - free) }

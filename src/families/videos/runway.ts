@@ -1,6 +1,6 @@
-// Videos of Runway: gen4.5, the editor aleph2, and Seedance, Hailuo, Veo and others that it serves. The body is that of the vendor's
-// three endpoints, by the types of @runwayml/sdk 4.20; which of them is asked follows from what the video is made from. Length and
-// frame are always sent, so that what is billed is what is made.
+// Videos of Runway: gen4.5, the editor aleph2, and Seedance, Hailuo, Veo and others that it serves. The body is that of the
+// vendor's three endpoints, by the types of @runwayml/sdk 4.20; the input of the video determines the endpoint. Length and frame
+// are always sent, so that what is billed is what is made.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { nativeCall } from '../../contract/call'
@@ -87,7 +87,7 @@ type Body = Static<typeof Body>
 const fieldRules: readonly FieldRule[] = [
   serviceTier,
   ...otherModels,
-  // `extend` and `edit` of Seedance 2.5 take no frame, by its type: what they cost would not be known before.
+  // `extend` and `edit` of Seedance 2.5 accept no frame, by its type: their cost would not be known in advance.
   {
     field: 'mode',
     plain: ['reference'],
@@ -114,9 +114,9 @@ const fieldRules: readonly FieldRule[] = [
   ),
 ]
 
-/** Models that take a resolution in addition to a shape. */
+/** Models that accept a resolution in addition to a shape. */
 const TAKES_RESOLUTION = /^(?:hailuo|h3_|grok_imagine)/
-/** Models that edit only, and make videos as long as the one that they are given. */
+/** Models that only edit, and make videos as long as their input. */
 const EDITS = /^aleph/
 /** The frames of resolutions, by the types of Seedance. */
 const FRAMES: Record<string, string> = {
@@ -126,7 +126,7 @@ const FRAMES: Record<string, string> = {
   '4k': '3840:2160',
 }
 const DEFAULT_FRAME = '1280:720'
-/** Pixels that a frame is wide at least: 16:9 is a shape and no frame. */
+/** Minimum width of a frame in pixels: 16:9 is a shape and not a frame. */
 const LEAST_PIXELS = 100
 
 export const runwayVideo: TaskFamily<Body> = {
@@ -247,7 +247,7 @@ function taskCall(method: 'GET' | 'DELETE', upstreamId: string) {
 }
 
 function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefined {
-  // What it costs the operator is the operator's.
+  // Its cost to the operator is confidential.
   const { cost, estimatedCost: _, ...task } = reply as Reply
   const status = textOf(task.status)
   if (status === undefined) return undefined
@@ -265,7 +265,7 @@ function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefin
   if (videoUrl === undefined) return withoutVideo(task)
   const credits = numberReported(asObject(cost).credits)
   const quantities = quantitiesOf(credits, pollContext)
-  // A credit is a cent: docs.dev.runwayml.com/guides/pricing, 2026-11. Callers are not shown it.
+  // A credit is a cent: docs.dev.runwayml.com/guides/pricing, 2026-11. Callers do not see it.
   const usage = credits >= 0 && { usage: { cost: credits / 100 } }
   return withVideo({ ...task, ...usage }, videoUrl, quantities)
 }
@@ -282,7 +282,7 @@ function failureOf(task: Reply): TaskOutcome {
   }
 }
 
-/** Credits for a second of output, of input, and for a reference picture. For a single resolution: the empty name. */
+/** Credits per second of output, per second of input, and per reference picture. For a single resolution, the name is empty. */
 interface Credits {
   output: Readonly<Record<string, number>>
   input?: Readonly<Record<string, number>>
@@ -304,8 +304,8 @@ const CREDITS: ReadonlyMap<unknown, Credits> = new Map<unknown, Credits>([
 ])
 
 /**
- * The seconds that are billed, by the credits that the vendor charged: of a video whose length it chose, or of the videos that
- * another was made from. Input without a rate of its own costs as output does.
+ * The billed seconds, derived from the vendor's credits: those of a video whose length it chose, or of the input videos. Input
+ * without its own rate costs the same as output.
  */
 function quantitiesOf(
   credits: number,
@@ -327,7 +327,7 @@ function needsFigures(body: Body, model: Model): boolean {
 }
 
 /**
- * Seconds of input that are held for a model without a figure of its own: all reference videos together have 15 at most, by the types of
+ * Seconds of input that are held for a model without its own figure: all reference videos together have 15 at most, by the types of
  * Seedance and Hailuo.
  */
 const INPUT_SECONDS = 15
@@ -336,7 +336,7 @@ function isEdit({ videoUri }: Body, { upstreamModel }: Model): boolean {
   return Boolean(videoUri) || EDITS.test(upstreamModel)
 }
 
-/** The requested length. An edit without one is as long as its video, which only the vendor knows. */
+/** The requested length. An edit without a length is as long as its video, which only the vendor knows. */
 function durationOf(body: Body, model: Model): number | undefined {
   const { duration } = body
   if (duration === 'auto') return VENDOR_CHOOSES
@@ -362,7 +362,7 @@ function frameOf(resolution: string | undefined): string {
   return FRAMES[resolution ?? ''] ?? DEFAULT_FRAME
 }
 
-/** The resolution that a video is billed by; undefined for a model of one resolution. */
+/** The billed resolution of a video; undefined for a model with a single resolution. */
 function resolutionOf(body: Body, model: Model): string | undefined {
   const [first] = resolutionsOf(model)
   if (first === undefined) return undefined
@@ -388,7 +388,7 @@ function checkFrame(body: Body, model: Model): void {
   throw invalidRequest('ratio', `Invalid 'ratio': expected width and height such as ${DEFAULT_FRAME}.`)
 }
 
-/** The number of videos and of pictures that a video is made from. */
+/** The number of videos and pictures in the input of a video. */
 function filesIn(body: Body): { videos: number; pictures: number } {
   const { promptImage, promptVideo, videoUri, references, referenceVideos, keyframes } = body
   const frames = Array.isArray(promptImage) ? promptImage.length : promptImage ? 1 : 0
@@ -398,7 +398,7 @@ function filesIn(body: Body): { videos: number; pictures: number } {
   }
 }
 
-/** The files that are billed as input. An edited video is one of them only where the price list has a price for it. */
+/** The files that are billed as input. An edited video is one of them only if the price list has a price for it. */
 function inputOf(body: Body, model: Model): { videos: number; pictures: number } {
   const { videos, pictures } = filesIn(body)
   const isFree = isEdit(body, model) && !hasOwnPrice(model)
@@ -415,7 +415,7 @@ function plainBody(request: PlainRequest, model: Model): Record<string, unknown>
   const priced = asked && nearestResolution(asked, model)
   const takesResolution = TAKES_RESOLUTION.test(model.upstreamModel)
   const frame = frameOf(priced ?? asked).split(':')
-  // A frame that is taller than wide is the same frame, rotated.
+  // A portrait frame is the landscape frame, rotated.
   const ratio = (size && size.height > size.width ? frame.reverse() : frame).join(':')
   return {
     promptText: text,

@@ -42,7 +42,7 @@ const Body = Type.Object(
 )
 type Body = Static<typeof Body>
 
-/** Members that hold a picture, a sound or a video, by `GenerateVideoRequest` of xai-sdk 1.21 (November 2026). */
+/** Members that hold a picture, audio or a video, by `GenerateVideoRequest` of xai-sdk 1.21 (November 2026). */
 const sources = [
   'image',
   'last_frame',
@@ -54,7 +54,7 @@ const sources = [
 
 const DEFAULT_RESOLUTION = '480p'
 
-/** The form that the vendor's own clients read: they know a task by `request_id` and other states. */
+/** The form that the vendor's own clients read: they identify a task by `request_id`, and use other states. */
 const ownForm: OwnTaskForm = {
   submitted: (upstreamId) => ({ request_id: upstreamId }),
   shown(upstreamId, { status, ...task }) {
@@ -117,7 +117,7 @@ export const xaiVideo: TaskFamily<Body> = {
   quote: ({ body, remixOf }, model) => ({
     ...quoteSeconds(body.duration, model),
     ...quoteInput({ videos: videosOf(body), pictures: picturesOf(body) }, model, INPUT_SECONDS),
-    // A price list without a price for what is edited has it in the price of the second.
+    // A price list without a price for edited videos includes it in the price per second.
     ...(remixOf && hasPrice(model.priceList, 'input_second') && { input_second: remixOf.seconds }),
   }),
 
@@ -127,7 +127,7 @@ export const xaiVideo: TaskFamily<Body> = {
       edit: {
         set: {
           model: JSON.stringify(model.upstreamModel),
-          // Begun seconds are billed, so whole seconds are requested.
+          // Started seconds are billed in full, so whole seconds are requested.
           duration: String(secondsOf(body.duration, model)),
           resolution: JSON.stringify(resolutionOf(body)),
         },
@@ -169,11 +169,11 @@ export const xaiVideo: TaskFamily<Body> = {
 }
 
 /**
- * Seconds of the longest video that the vendor edits. Lengths are whole, and the edited video is as long as the earlier
+ * Maximum length of a video that the vendor edits, in seconds. Lengths are integers, and the edited video is as long as the earlier
  * one.
  */
 const EDITED_SECONDS = 8
-/** The resolution of an edited video at most, where that of the earlier one is not known. */
+/** The maximum resolution of an edited video, if that of the earlier one is unknown. */
 const EDITED_RESOLUTION = '720p'
 
 function remix(
@@ -214,7 +214,7 @@ function outcome(reply: object): TaskOutcome | undefined {
   }
   // A body without a status is an error about the poll, not about the task.
   if (status === undefined && error) return undefined
-  // Older answers have no status: a video means that it is done.
+  // Older answers have no status: if they have a video, the task is done.
   const done = status === 'done' || (status === undefined && video)
   if (!done) {
     const known = typeof progress === 'number' ? { progress } : {}
@@ -244,14 +244,14 @@ function referencesOf({ image, reference_images: references }: Body): unknown[] 
   return [...(image ? [image] : []), ...(Array.isArray(references) ? references : [])]
 }
 
-/** Seconds of the longest video that can be sent, begun ones counted: the vendor edits 8.7 (docs.x.ai, video editing). */
+/** Maximum length of a video that can be sent, in seconds, rounded up: the vendor edits 8.7 (docs.x.ai, video editing). */
 const INPUT_SECONDS = 9
 
 function videosOf(body: Body): number {
   return textOf(asObject((body as { video?: unknown }).video).url) === undefined ? 0 : 1
 }
 
-/** The number of pictures that are billed: the first and last frame, those between, and references. */
+/** The number of billed pictures: first and last frame, those between, and references. */
 function picturesOf(body: Body): number {
   const { last_frame: last, keyframes } = body as { last_frame?: unknown; keyframes?: unknown }
   return referencesOf(body).length + (last ? 1 : 0) + (Array.isArray(keyframes) ? keyframes.length : 0)

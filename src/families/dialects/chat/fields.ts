@@ -1,5 +1,5 @@
 // The table of each chat completion field, for models that speak another protocol. The documentation and the check of requests are made
-// from it. A top-level field, part type or tool type that it does not name must be refused. Deeper fields mean nothing to another vendor
+// from it. A top-level field, part type or tool type missing from it must be refused. Deeper fields mean nothing to another vendor
 // and are left out. Data only.
 
 import { bridgedFields, type FieldRule } from '../../../contract/family'
@@ -122,13 +122,13 @@ const sound: readonly FieldRule[] = [
   ...soundFiles('messages[].content[].file.file_data', 'messages[].content[].image_url.url'),
 ]
 
-/** Marks by which vendors of messages keep a cache for longer. */
+/** Marks with which vendors of messages keep a cache longer. */
 const longMarks = [
   longCache('messages[].content[].cache_control.ttl', 'cache_write_1h_token'),
   longCache('tools[].cache_control.ttl', 'cache_write_1h_token'),
 ]
 
-/** The vendor of responses has a cache that costs more the longer it is kept. */
+/** The responses API has a cache that costs more the longer it is kept. */
 const longCaches: readonly FieldRule[] = [
   {
     field: 'prompt_cache_options.ttl',
@@ -138,7 +138,7 @@ const longCaches: readonly FieldRule[] = [
   },
 ]
 
-/** Rules for translated fields that cost more, or name another's property. Converse is sent no address. */
+/** Rules for translated fields that cost more, or refer to property of others. Converse never gets an address. */
 export function chatRulesOn({ name, can }: Pick<Protocol, 'name' | 'can'>): readonly FieldRule[] {
   return [
     ...('as' in can.service_tier ? [serviceTier] : []),

@@ -1,5 +1,5 @@
-// Reads the parts of a chat completion's messages: texts, pictures, files, sounds and films. A part that is not read must be refused by
-// its place.
+// Reads the parts of a chat completion's messages: texts, pictures, files, audio and video. An unsupported part must be refused
+// with its place.
 
 import { type GatewayError, invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
@@ -7,18 +7,18 @@ import type { CacheMark, Part, TextPart } from '../../conversation/conversation'
 
 type Fields = Record<string, unknown>
 
-/** A text of the assistant, or of instructions. */
+/** A text of the assistant, or an instruction. */
 export interface AssistantText extends TextPart {
   isRefusal?: true
 }
 
-/** The parts of a content; a string is one text. Texts that say nothing are left out. */
+/** The parts of a content; a string is one text. Empty texts are omitted. */
 export function partsOfMessage(content: unknown, at: string): Part[] {
   if (!Array.isArray(content)) return plainText(content, at)
   return content.flatMap((part, index) => partOf(asObject(part), `${at}[${index}]`))
 }
 
-/** The texts of a content that may have no other parts. `whose` begins the sentence of the error. */
+/** The texts of a content that allows no other parts. `whose` begins the error message. */
 export function chatTexts(content: unknown, at: string, whose: string): AssistantText[] {
   if (!Array.isArray(content)) return plainText(content, at)
   return content.flatMap((each, index) => {
@@ -76,7 +76,7 @@ function fileAt(url: unknown, urlAt: string): { url: string; urlAt: string } {
   return { url: requiredString(url, urlAt), urlAt }
 }
 
-/** The cache mark of a part or a tool, which callers write as the vendor of messages does. */
+/** The cache mark of a part or a tool, in the form of Anthropic's messages. */
 export function cacheMarkIn({ cache_control: control }: Fields): { cache?: CacheMark } {
   if (!isObject(control)) return {}
   return { cache: control.ttl === undefined ? {} : { ttl: control.ttl } }

@@ -1,5 +1,5 @@
-// Reads a chat completion request into a conversation. It must never drop a field in silence: what nobody could serve is refused by its
-// place, and what is left out is in the table of fields.
+// Reads a chat completion request into a conversation. It must never drop a field silently: fields that no vendor could serve are
+// refused with their place, and omitted ones are in the table of fields.
 
 import { type GatewayError, invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
@@ -17,7 +17,7 @@ import { turnsOfChat } from './turns'
 
 type Fields = Record<string, unknown>
 
-/** Fields of vendors that callers write into a chat completion request. */
+/** Fields of other vendors that callers write into a chat completion request. */
 interface Extras {
   top_k?: unknown
   thinking?: unknown
@@ -40,7 +40,7 @@ export function readChat(body: ChatBody): Conversation {
   }
 }
 
-/** Fields that vendors of responses know by the same names. */
+/** Fields that the responses API has under the same names. */
 const OF_RESPONSES = ['user', 'safety_identifier', 'prompt_cache_options', 'prompt_cache_retention'] as const
 
 function fieldsOf(body: Fields, names: readonly string[]): Fields {
@@ -80,7 +80,7 @@ function toolOf(tool: Fields, at: string): Tool {
   }
 }
 
-/** The format of a custom tool, in which chat has the grammar one level deeper than responses. */
+/** The format of a custom tool, whose grammar is one level deeper in chat than in responses. */
 function flatGrammar(format: unknown): unknown {
   const { type, grammar } = asObject(format)
   return type === 'grammar' ? { type, ...asObject(grammar) } : format
@@ -153,7 +153,7 @@ function formatOf({ response_format: format }: ChatBody): AnswerFormat | undefin
   }
 }
 
-/** How long to think. An effort says it for every vendor, and `thinking`, the field of messages, wherever there is none. */
+/** How long to think. An effort works for every vendor; without one, `thinking` is read, the field of messages. */
 function reasoningOf(body: ChatBody): ReasoningOptions {
   const { reasoning_effort: effort } = body
   const { thinking, include_reasoning: isShown } = body as Extras

@@ -1,5 +1,5 @@
-// Reads the messages of a chat completion as turns of a conversation: what one side says in a row is one turn, and results of tools are
-// joined to their calls.
+// Reads the messages of a chat completion as turns of a conversation: consecutive messages of one side are one turn, and results of
+// tools follow their calls.
 
 import { invalidRequest } from '../../../lib/errors'
 import { asObject, asText, isObject } from '../../../lib/objects'
@@ -10,7 +10,7 @@ import { chatTexts, partsOfMessage } from './parts'
 type Fields = Record<string, unknown>
 type Message = ChatBody['messages'][number]
 
-/** The turns. Throws 400 for what cannot be read, with its place. */
+/** The turns. Throws 400 with the place of anything that cannot be parsed. */
 export function turnsOfChat({ messages }: ChatBody): Turn[] {
   const turns: Turn[] = []
   const calls = new Map<string, ToolCall>()
@@ -29,7 +29,7 @@ function addMessage(turns: Turn[], message: Message, at: string, calls: Map<stri
     }
     case 'user': {
       const parts = partsOfMessage(content, `${at}.content`)
-      // Which of several users is speaking.
+      // The name of the speaker, if there are several users.
       const speaker =
         name && parts.length > 0 ? [{ type: 'text', text: `${name}:`, at: `${at}.name` } as const] : []
       addSaid(turns, [], [...speaker, ...parts])
@@ -57,7 +57,7 @@ function addSaid(turns: Turn[], results: readonly ToolResult[], parts: readonly 
   } else if (results.length + parts.length > 0) turns.push({ side: 'user', results, parts })
 }
 
-/** A message with only reasoning says nothing: it must not separate a user's messages. */
+/** A message that contains only reasoning is not a turn: it must not separate a user's messages. */
 function addSteps(turns: Turn[], steps: readonly AssistantStep[]): void {
   if (steps.every(({ kind }) => kind === 'reasoning')) return
   const last = turns.at(-1)
@@ -104,7 +104,7 @@ function callOf({ id, type, function: called, custom: own }: Fields, at: string)
   }
   if (form === 'custom') return { id, name, input: asText(input), form, at }
   const given = text ?? '{}'
-  // Some clients send arguments parsed.
+  // Some clients send the arguments as an object instead of JSON text.
   const sent = isObject(given) ? JSON.stringify(given) : given
   if (typeof sent === 'string') return { id, name, input: sent, form, at }
   const place = `${at}.function.arguments`

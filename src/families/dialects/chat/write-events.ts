@@ -1,4 +1,4 @@
-// Writes a candidate of an answer as the deltas of a chat completion, in which pieces of calls may be mixed. It must never throw, and
+// Writes a candidate of an answer as deltas of a chat completion, in which pieces of calls may be mixed. It must never throw, and
 // never lose or repeat a piece.
 
 import type { ParsedRequest } from '../../../contract/family'
@@ -6,14 +6,14 @@ import type { AnswerEnd, AnswerItem, AnswerWriter, CallItem } from '../../conver
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Takes the deltas of a candidate. */
+/** Receives the deltas of a candidate. */
 export interface DeltaRow {
   /** The candidate begins. `id` is the vendor's own, or empty. */
   begin(id: string): void
   delta(delta: Fields, logprobs?: readonly Fields[]): void
 }
 
-/** A call of a tool: its place among the calls, and what has arrived of it before its name. */
+/** A call of a tool: its index among the calls, and what arrived before its name. */
 interface Call {
   place: number
   hasBegun: boolean
@@ -26,7 +26,7 @@ const BETWEEN_THOUGHTS = '\n\n'
 export class CompletionWriter implements AnswerWriter {
   readonly ending: Partial<AnswerEnd> = {}
   private readonly calls = new Map<CallItem, Call>()
-  /** Whole functions that came without arguments, if nothing has followed them yet. */
+  /** Complete functions without arguments, if nothing has followed them yet. */
   private readonly bare: CallItem[] = []
   private hasThought = false
 
@@ -81,7 +81,7 @@ export class CompletionWriter implements AnswerWriter {
     if (!call.hasInput && item.form === 'function') this.bare.push(item)
   }
 
-  /** Gives calls without arguments an empty object: clients parse them. Where an answer is cut, they may be lost. */
+  /** Gives calls without arguments an empty object: clients parse them. In a truncated answer, they may be lost. */
   settle(): void {
     for (const item of this.bare.splice(0)) this.addInput(item, '{}')
   }
@@ -90,7 +90,7 @@ export class CompletionWriter implements AnswerWriter {
     Object.assign(this.ending, end)
   }
 
-  /** Why the answer ended. A call of a tool has to be made even if the vendor reports a normal end. */
+  /** Why the answer ended. Calls of tools must be made even if the vendor reports a normal end. */
   get finishReason(): string {
     const { stop } = this.ending
     if (stop === 'refusal' || stop === 'filter') return 'content_filter'
@@ -106,7 +106,7 @@ export class CompletionWriter implements AnswerWriter {
     return call
   }
 
-  /** Writes the first delta of a call, which has its name. A call that never had one is written at its end. */
+  /** Writes the first delta of a call, which contains its name. A call that never got a name is written at its end. */
   private beginCall(item: CallItem, isLast = false): Call {
     const call = this.callOf(item)
     if (call.hasBegun || (item.name === '' && !isLast)) return call

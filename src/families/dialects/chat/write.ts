@@ -1,5 +1,5 @@
-// Writes an answer as a chat completion of all candidates, whole or as chunks: how it begins, ends, fails or is cut, and what it has
-// used. It must never write after the end.
+// Writes an answer as a chat completion of all candidates, whole or as chunks: how it begins, ends, fails or is cut, and its usage.
+// It must never write after the end.
 
 import { ENDED_BY_BALANCE } from '../../../contract/failures'
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
@@ -11,7 +11,7 @@ import { CompletionWriter, type DeltaRow } from './write-events'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The id of a completion, in whose form the vendor's own is written: that of the candidate that began first. */
+/** The id of a completion, derived from the vendor's own: that of the candidate that began first. */
 class CompletionId {
   private vendorId: string | undefined
 
@@ -21,7 +21,7 @@ class CompletionId {
     this.vendorId ??= id
   }
 
-  /** Once it is read it stays: all chunks of an answer have one id. */
+  /** Once read, it never changes: all chunks of an answer have one id. */
   get text(): string {
     this.vendorId ??= ''
     return `chatcmpl-${this.vendorId.replace(/^(?:msg_|resp_)/, '') || this.parsed.at.toString(36)}`
@@ -33,7 +33,7 @@ const thinkingIn = (writers: readonly CompletionWriter[]): number =>
 
 const candidatesOf = ({ n }: ChatBody): number => n ?? 1
 
-/** Probabilities as the caller reads them; null if it did not ask for any. */
+/** Probabilities in the caller's form; null if it did not ask for any. */
 const logprobsFor = ({ logprobs }: ChatBody, content: readonly Fields[]) =>
   logprobs === true ? { content, refusal: null } : null
 
@@ -58,7 +58,7 @@ export function wholeCompletion(parsed: ParsedRequest<ChatBody>, model: Model): 
           finish_reason: writers[index]?.finishReason,
         })),
         usage: chatUsage(usage, thinkingIn(writers)),
-        // The plain tier has another name in messages.
+        // The standard tier has another name in messages.
         ...(tier !== undefined && { service_tier: tier === 'standard' ? 'default' : tier }),
       }
     },
@@ -123,7 +123,7 @@ class Chunks implements StreamedAnswer {
   private readonly id: CompletionId
   private readonly showsUsage: boolean
   private written = ''
-  /** Members of every chunk at the end of an answer that is cut. */
+  /** Members of every chunk at the end of a truncated answer. */
   private note: object = {}
 
   constructor(
@@ -161,7 +161,7 @@ class Chunks implements StreamedAnswer {
     return this.close(usage)
   }
 
-  /** Candidates that had ended keep the reason of their own. */
+  /** Candidates that had already ended keep their own reason. */
   cut(usage: Quantities): string {
     this.note = ENDED_BY_BALANCE
     for (const [index, { ending, finishReason }] of this.writers.entries()) {
@@ -180,7 +180,7 @@ class Chunks implements StreamedAnswer {
     return `${this.take()}data: ${CHAT_END}\n\n`
   }
 
-  /** The chunk with the role: once, before everything else of a candidate, even if the event that brings it is unreadable. */
+  /** The chunk with the role: written once, before everything else of a candidate, even if the event that starts it is unreadable. */
   private begin(index: number): void {
     if (this.begun.has(index)) return
     this.begun.add(index)

@@ -1,5 +1,5 @@
-// The schema of Google's generateContent, with the model and the stream of its address written into the body. Google reads each name
-// in either spelling, `systemInstruction` and `system_instruction`, and so do clients write them.
+// The schema of Google's generateContent, with the model and the stream flag of its URL written into the body. Google reads each
+// name in either spelling, `systemInstruction` and `system_instruction`, and clients use both.
 // https://ai.google.dev/api/generate-content, https://protobuf.dev/programming-guides/json/.
 
 import { type Static, Type } from '@sinclair/typebox'
@@ -50,7 +50,7 @@ export function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-/** A path in every mixture of both spellings of its members, in one first and in the other last. */
+/** A path in every mixture of both spellings of its members: the first path has only one spelling, the last only the other. */
 export function spellings(path: string): string[] {
   return path.split('.').reduce<string[]>((paths, step) => {
     const names = [...new Set([step, snakeCase(step)])]

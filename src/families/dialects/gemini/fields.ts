@@ -1,6 +1,6 @@
 // The table of each field of generateContent, for models that speak another protocol. The documentation and the check of requests are
-// made from it. A top-level field, a part or a tool that it does not name is refused. Google reads each name in two spellings: a row
-// stands for both. Data only. https://ai.google.dev/api/generate-content.
+// made from it. A top-level field, a part or a tool that it does not name is refused. Google reads each name in two spellings: one
+// row covers both. Data only. https://ai.google.dev/api/generate-content.
 
 import { bridgedFields, type FieldRule } from '../../../contract/family'
 import { type DialectField, meanings } from '../../conversation/concepts'
@@ -9,7 +9,7 @@ import { addresses } from '../../vendor-state'
 import { spellings } from './body'
 
 const CONFIG = 'generationConfig'
-/** Values of a tier that mean the usual one. */
+/** Values of a tier that mean the standard one. */
 export const PLAIN_TIERS = /^(?:service_tier_)?(?:unspecified|standard)$/i
 const OTHER_TOOL = 'this model calls functions of the caller, and runs no tools itself'
 
@@ -117,20 +117,20 @@ export const geminiDialectFields: readonly DialectField[] = rows.flatMap((row) =
   spellings(row.field).map((field) => ({ ...row, field })),
 )
 
-/** A tier, where it is sent. */
+/** A tier, if it is sent. */
 export const tierRules: readonly FieldRule[] = spellings('serviceTier').map((field) => ({
   ...serviceTier,
   field,
   plain: PLAIN_TIERS,
 }))
 
-/** Rules for translated fields that cost more, or name another's property. */
+/** Rules for translated fields that cost more, or refer to property of others. */
 export const geminiRules: readonly FieldRule[] = [
   ...addresses(...spellings('contents[].parts[].fileData.fileUri')),
   ...soundIn('contents[].parts[].inlineData', 'contents[].parts[].fileData'),
 ]
 
-/** Rules for files of the given parts, by their types: sound has a price of its own. */
+/** Rules for files of the given parts, by media type: audio has its own price. */
 export function soundIn(...files: readonly string[]): FieldRule[] {
   return files
     .flatMap((file) => spellings(`${file}.mimeType`))

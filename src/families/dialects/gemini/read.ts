@@ -1,5 +1,5 @@
-// Reads a request of generateContent into a conversation. It must never drop a field in silence: what nobody could serve is refused by
-// its place, and what is left out is in the table of fields.
+// Reads a request of generateContent into a conversation. It must never drop a field silently: fields that no vendor could serve
+// are refused with their place, and omitted ones are in the table of fields.
 
 import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
@@ -33,7 +33,7 @@ export function readGemini(body: GeminiBody, _model: Model): Conversation {
   }
 }
 
-/** The functions of a request: its tools have lists of them. */
+/** The functions of a request, collected from its list of tools. */
 export function toolsOf({ tools }: Pick<GeminiBody, 'tools'>): Tool[] {
   return (tools ?? []).flatMap((tool, index) => {
     const declared = memberOf(tool, 'functionDeclarations')
@@ -115,8 +115,8 @@ function settingsOf(body: GeminiBody, config: Fields): Settings {
 }
 
 /**
- * The service tier, if it is not the usual one. Throws 400 for one in both spellings: which of two is read, and paid, must not be
- * the vendor's choice.
+ * The service tier, if it is not the standard one. Throws 400 for a tier in both spellings: the vendor must not choose which of the
+ * two is read and charged.
  */
 export function tierOf(body: GeminiBody): string | undefined {
   const { serviceTier, service_tier: other } = body as Fields
@@ -159,7 +159,7 @@ function formatOf(config: Fields): AnswerFormat | undefined {
   return { type: 'json_schema', name: 'output', description: undefined, schema, isStrict: false }
 }
 
-/** How long to think: a level is an effort, and a budget of 0 tokens is none. One of -1 leaves it to the model. */
+/** How long to think: a level is an effort, and a budget of 0 tokens turns it off. A budget of -1 leaves it to the model. */
 function reasoningOf(config: Fields): ReasoningOptions {
   const thinking = memberOf(config, 'thinkingConfig')
   const level = memberOf(thinking, 'thinkingLevel')
@@ -175,9 +175,9 @@ function reasoningOf(config: Fields): ReasoningOptions {
   }
 }
 
-/** Members that are the order of fields, or an example, and allow nothing. */
+/** Members that give the order of fields, or an example, and have no effect on what is allowed. */
 const HINTS = new Set(['propertyOrdering', 'property_ordering', 'example', 'nullable', 'type'])
-/** Numbers that Google writes as texts, because JSON has no such integers. */
+/** Numbers that Google writes as strings, because JSON has no 64-bit integers. */
 const COUNTS = new Set(['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'])
 const MEMBERS: Readonly<Record<string, string>> = {
   any_of: 'anyOf',
@@ -190,7 +190,7 @@ const MEMBERS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Google's own schemas, which are a part of OpenAPI 3.0 in other letters, as JSON schemas: they allow what those allowed.
+ * Google's own schemas, a part of OpenAPI 3.0 with types in capitals, as JSON schemas: they allow what those allowed.
  * https://ai.google.dev/api/caching#Schema.
  */
 function jsonSchemaOf(schema: unknown): Fields {

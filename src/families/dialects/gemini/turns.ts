@@ -1,5 +1,5 @@
-// Reads the contents of a Gemini request as turns of a conversation: consecutive messages of one side are one turn, and a result is
-// behind its call. A part must be read, or be refused by its place.
+// Reads the contents of a Gemini request as turns of a conversation: consecutive messages of one side are one turn, and a result
+// follows its call. A part must be read or be refused with its place.
 
 import { invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
@@ -41,7 +41,7 @@ function instructionsOf(instruction: unknown): InstructionTurn[] {
 class ContentReader {
   readonly turns: (UserTurn | AssistantTurn)[] = []
   private readonly calls: ToolCall[] = []
-  /** Calls whose result has not come. */
+  /** Calls that have no result yet. */
   private readonly open: ToolCall[] = []
 
   read(role: string, parts: readonly object[], at: string): void {
@@ -90,7 +90,7 @@ class ContentReader {
     return read
   }
 
-  /** A result names its call by its id or, where clients leave that out, by the function: the first without a result is meant. */
+  /** A result names its call by its id or, if clients omit that, by the function: then it belongs to the first call without a result. */
   private resultOf(response: Fields, at: string): ToolResult {
     const { id, name, response: value } = response
     const place = this.open.findIndex((call) =>
@@ -111,8 +111,8 @@ class ContentReader {
 }
 
 /**
- * The steps of the model. A signature is on the part that follows its reasoning, or at the end; thoughts before it
- * are the text of the same reasoning.
+ * The steps of the model. A signature is on the part that follows its reasoning, or at the end; preceding thoughts are the text of
+ * the same reasoning.
  */
 function stepsOf(
   placed: readonly { part: Fields; at: string }[],
@@ -146,7 +146,7 @@ function stepsOf(
   return steps
 }
 
-/** The words or the file of a user's part; nothing for an empty text. */
+/** The text or the file of a user's part; nothing for an empty text. */
 function partsOf(part: Fields, at: string): Part[] {
   const { text } = part
   if (typeof text === 'string') return text === '' ? [] : [{ type: 'text', text, at }]

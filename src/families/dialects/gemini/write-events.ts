@@ -1,5 +1,5 @@
-// Writes an answer as parts of a candidate: texts in pieces, and calls whole, one after another. It must never throw, and never lose
-// or repeat a piece.
+// Writes an answer as parts of a candidate: texts in pieces, and whole calls, one after another. It must never throw, and never
+// lose or repeat a piece.
 
 import type { Model, ParsedRequest } from '../../../contract/family'
 import { asObject } from '../../../lib/objects'
@@ -11,7 +11,7 @@ import { type GeminiBody, memberOf } from './body'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Takes the parts of one candidate. */
+/** Receives the parts of one candidate. */
 export type TakePart = (part: Fields) => void
 
 export class CandidateWriter implements AnswerWriter {
@@ -24,7 +24,7 @@ export class CandidateWriter implements AnswerWriter {
   private readonly spoken = new Set<AnswerItem>()
   private readonly ids = new Set<string>()
   private readonly named = new Set<CallItem>()
-  /** Signatures that must come back, until there is a part to put them on. */
+  /** Signatures that must be sent back later, until there is a part to attach them to. */
   private kept: SealedReasoning | undefined
 
   constructor(
@@ -45,7 +45,7 @@ export class CandidateWriter implements AnswerWriter {
     this.vendorId ||= id
   }
 
-  /** Responses of functions name their call by its id: one that the vendor gave twice is made again. */
+  /** Responses of functions name their call by its id: a repeated id of the vendor is replaced. */
   nameCall(item: CallItem): void {
     if (this.named.has(item)) return
     this.named.add(item)
@@ -71,7 +71,7 @@ export class CandidateWriter implements AnswerWriter {
     if (item.kind === 'thinking' && this.spoken.has(item)) this.order.add(item, '\n\n')
   }
 
-  /** Sources of texts have no place in these answers. */
+  /** These answers have no place for sources of texts. */
   cite(): void {}
 
   close(item: AnswerItem): void {
@@ -82,7 +82,7 @@ export class CandidateWriter implements AnswerWriter {
     Object.assign(this.ending, end)
   }
 
-  /** Writes what must come back though nothing follows it, as Google does: on a text that says nothing. */
+  /** Writes a signature that nothing follows as Google does: on an empty text. */
   finish(): void {
     if (this.kept) this.put({ text: '' })
   }
@@ -111,7 +111,7 @@ export class CandidateWriter implements AnswerWriter {
     }
   }
 
-  /** A part, with what must come back of the thinking before it: bytes in base64, which clients decode. */
+  /** A part with the signature of the thinking before it: bytes in base64, which clients decode. */
   private put(part: Fields): void {
     const sealed = this.kept && sealReasoning(this.parsed, this.model, this.kept)
     this.kept = undefined

@@ -1,5 +1,5 @@
-// Writes an answer as Google's, whole or as the events of its stream: how it ends, fails or is cut, and what it has used. It must never
-// write after a failure.
+// Writes an answer as Google's, whole or as events of its stream: how it ends, fails or is cut, and its usage. It must never write
+// after a failure.
 
 import { ENDED_BY_BALANCE } from '../../../contract/failures'
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
@@ -122,7 +122,7 @@ function indexes(body: GeminiBody): number[] {
   )
 }
 
-/** The members that name an answer: all of it has the id of the candidate that began first. */
+/** The members that identify an answer: all of it has the id of the candidate that began first. */
 function names(writers: readonly CandidateWriter[], { at }: ParsedRequest, model: Model) {
   const id = writers.find(({ vendorId }) => vendorId !== '')?.vendorId
   return { modelVersion: model.id, responseId: id ?? at.toString(36) }
@@ -132,7 +132,7 @@ function thinkingIn(writers: readonly CandidateWriter[]): number {
   return writers.reduce((sum, { ending }) => sum + (ending.thinkingTokens ?? 0), 0)
 }
 
-/** The probabilities of a candidate's tokens, if they were asked for. */
+/** The probabilities of a candidate's tokens, if they were requested. */
 function logprobsOf({ logprobs }: CandidateWriter): Fields {
   if (logprobs.length === 0) return {}
   const tokenOf = ({ token, logprob }: Fields) => ({ token, logProbability: logprob })
@@ -146,7 +146,7 @@ function logprobsOf({ logprobs }: CandidateWriter): Fields {
   }
 }
 
-/** The end of an answer that is cut where the account can pay for no more. */
+/** The end of an answer that is cut because the account cannot pay for more. */
 export function cutGemini(paid: Quantities, thinkingTokens: number): object {
   return {
     candidates: [{ content: { parts: [{ text: '' }], role: 'model' }, finishReason: 'MAX_TOKENS', index: 0 }],
@@ -155,7 +155,7 @@ export function cutGemini(paid: Quantities, thinkingTokens: number): object {
   }
 }
 
-/** Usage in Google's terms: the prompt has cached tokens in it, and thinking is not part of the candidates. */
+/** Usage in Google's terms: the prompt includes cached tokens, and the candidates exclude thinking. */
 export function usageInContents(usage: Quantities, thinkingTokens: number): object {
   const prompt = inputTokensOf(usage)
   const output = outputTokensOf(usage)

@@ -1,5 +1,5 @@
-// Reads the blocks of a messages request as parts of a conversation. What nobody but the vendor of messages has a form for is refused
-// by its place.
+// Reads the blocks of a messages request as parts of a conversation. Blocks that only Anthropic's API has a form for are refused
+// with their place.
 
 import { type GatewayError, invalidRequest } from '../../../lib/errors'
 import { isObject } from '../../../lib/objects'
@@ -15,7 +15,7 @@ export interface Placed {
 
 const BLANK_LINE = '\n\n'
 
-/** The parts of a block that a user says, or a tool returns. The mark of the block is on the last of them. */
+/** The parts of a block of a user, or of the result of a tool. The last of them has the mark of the block. */
 export function partsOf({ block, at }: Placed): Part[] {
   const parts = unmarkedParts({ block, at })
   const last = parts.at(-1)
@@ -37,7 +37,7 @@ function unmarkedParts({ block, at }: Placed): Part[] {
       const texts = found.map((inner) => stringAt(inner.block, 'text', inner.at))
       return textPart(joined([wordIn(block.title), ...texts]), at)
     }
-    // The tool that a search for tools has found; all tools are sent to this model anyway.
+    // The tool that a tool search has found; all tools are sent to this model anyway.
     case 'tool_reference':
       return textPart(stringAt(block, 'tool_name', at), at)
     default:
@@ -45,7 +45,7 @@ function unmarkedParts({ block, at }: Placed): Part[] {
   }
 }
 
-/** A text, or the summary of earlier turns. */
+/** A text, or a summary of earlier turns. */
 export function wordsOf({ block, at }: Placed): string {
   return stringAt(block, block.type === 'compaction' ? 'content' : 'text', at)
 }

@@ -145,12 +145,12 @@ const rules: readonly FieldRule[] = [
   ...filesInText('system', 'system[].text', 'messages[].content', 'messages[].content[].text'),
 ]
 
-/** Places of cache marks, which are written where the vendor keeps what is marked. */
+/** Places of cache marks, which are sent if the vendor caches on request. */
 const marks = ['', 'system[].', 'tools[].', 'messages[].content[].'].map((place) =>
   longCache(`${place}cache_control.ttl`, 'cache_write_1h_token'),
 )
 
-/** Rules for translated fields that cost more, or name another's property. Ids of files are refused as they are read. */
+/** Rules for translated fields that cost more, or refer to property of others. Ids of files are refused when they are read. */
 export function messagesRulesOn({ name, can }: Pick<Protocol, 'name' | 'can'>): readonly FieldRule[] {
   if (name === 'gemini') return messagesAddresses
   return 'as' in can.cache_mark ? [...rules, ...marks] : rules

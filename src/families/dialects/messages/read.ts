@@ -1,5 +1,5 @@
-// Reads a messages request into a conversation. It must never drop a field in silence: what nobody could serve is refused by its place,
-// and what is left out is in the table of fields.
+// Reads a messages request into a conversation. It must never drop a field silently: fields that no vendor could serve are refused
+// with their place, and omitted ones are in the table of fields.
 
 import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
@@ -25,7 +25,7 @@ export function readMessages(body: MessagesBody, model: Model): Conversation {
       'integer_below_min_value',
     )
   }
-  // If there are several faults, that of the messages is named.
+  // If there are several faults, the one in the messages is reported.
   const turns = turnsOf(body)
   const tools = (body.tools ?? []).map((tool, index) => toolOf(tool as Fields, `tools[${index}]`))
   const { tool_choice: choice } = body
@@ -38,7 +38,7 @@ export function readMessages(body: MessagesBody, model: Model): Conversation {
     parallelCalls: tools.length > 0 && alone !== undefined && alone !== null ? !alone : undefined,
     settings: settingsOf(body, model),
     ...cacheMarkOf(body),
-    // Converse is the only other protocol with the highest effort of this vendor.
+    // Converse is the only other protocol that has this vendor's highest effort.
     ...(effortIn(body) === 'max' && { extra: { converse: { outputConfig: { effort: 'max' } } } }),
   }
 }
@@ -94,7 +94,7 @@ function settingsOf(body: MessagesBody, model: Model): Conversation['settings'] 
     verbosity: undefined,
     logprobs: undefined,
     user: userOf(body),
-    // One user's turns are looked for in the same cache.
+    // All turns of one user share a cache.
     cacheKey: userOf(body),
     serviceTier: undefined,
   }
@@ -103,13 +103,13 @@ function settingsOf(body: MessagesBody, model: Model): Conversation['settings'] 
 function formatOf(body: Readonly<Fields>): AnswerFormat | undefined {
   const format = asObject(body.output_config).format ?? body.output_format
   if (!isObject(format)) return undefined
-  // Every vendor of schemas is sent what the caller wrote.
+  // Every vendor that supports schemas gets the caller's schema.
   const schema = format.schema as object
   return { type: 'json_schema', name: 'output', description: undefined, schema, isStrict: true }
 }
 
 /**
- * How long to think. Without `display` current models of messages show nothing of it:
+ * How long to think. Without `display` current models of messages do not show it:
  * https://platform.claude.com/docs/en/build-with-claude/extended-thinking.
  */
 function reasoningOf(body: MessagesBody, { traits }: Model): ReasoningOptions {
@@ -127,7 +127,7 @@ function reasoningOf(body: MessagesBody, { traits }: Model): ReasoningOptions {
   }
 }
 
-/** The effort that a request names; `none` if it wants no thinking. It is not checked. */
+/** The effort that a request names; `none` if it turns thinking off. It is not checked. */
 export function effortIn(body: Readonly<Fields>): string | undefined {
   if (asObject(body.thinking).type === 'disabled') return 'none'
   const { effort } = asObject(body.output_config)

@@ -1,5 +1,5 @@
-// Reads the turns of a messages request. Successive messages of one side are one turn, as for the vendor of messages. What only that
-// vendor can read is left out.
+// Reads the turns of a messages request. Successive messages of one side are one turn, as for the vendor of messages. Anything that
+// only that vendor can read is omitted.
 
 import type {
   AssistantStep,
@@ -12,13 +12,13 @@ import type {
 import type { MessagesBody } from '../../messages/caller-side'
 import { cacheMarkOf, type Placed, partsOf, placed, stringAt, textPart, unsupported, wordsOf } from './blocks'
 
-/** A coding client's note to its vendor: it changes with each session and would spoil the cache of every other session. */
+/** A coding client's note to its vendor: it changes with each session, so it would prevent sessions from sharing a cache. */
 const ATTRIBUTION = 'x-anthropic-billing-header:'
 
-/** Blocks of the assistant that no answer begins with: thinking, and marks of the model that answered. */
+/** Blocks of the assistant with which no answer begins: thinking, and marks of the model that answered. */
 const UNSPOKEN = new Set<unknown>(['thinking', 'redacted_thinking', 'fallback'])
 
-/** The turns, with the system prompt as the first. Throws 400 for a block that only the vendor of messages knows. */
+/** The turns, with the system prompt as the first. Throws 400 for a block that only Anthropic's API knows. */
 export function turnsOf({ system, messages }: MessagesBody): Turn[] {
   const calls = new Map<string, ToolCall>()
   const turns: Turn[] = instructionsOf(system)
@@ -48,7 +48,7 @@ function addInstructions(turns: Turn[], blocks: readonly Placed[], at: string): 
   if (parts.length > 0) turns.push({ side: 'system', role: 'system', parts, at })
 }
 
-/** A message with only thinking says nothing: it must not separate a user's messages. */
+/** A message that contains only thinking is not a turn: it must not separate a user's messages. */
 function addSteps(turns: Turn[], blocks: readonly Placed[], calls: Map<string, ToolCall>): void {
   if (blocks.every(({ block }) => UNSPOKEN.has(block.type))) return
   const steps = blocks.flatMap((each) => stepsOf(each, calls))

@@ -8,7 +8,7 @@ import { sealReasoning } from '../../sealed-reasoning'
 
 export type PieceType = 'thinking' | 'text' | 'tool_use' | 'signature'
 
-/** Takes blocks one after another. */
+/** Receives blocks one after another. */
 export interface BlockRow {
   begin(): void
   start(block: { type: string; [field: string]: unknown }): void
@@ -23,7 +23,7 @@ export class MessageWriter implements AnswerWriter {
   readonly ending: Partial<AnswerEnd> = {}
   private vendorId = ''
   private refusal = ''
-  /** Calls by the order in which they came. */
+  /** Calls in the order in which they arrived. */
   private readonly calls = new Map<CallItem, number>()
   private readonly spoken = new Set<AnswerItem>()
   private readonly order: InOrder
@@ -72,7 +72,7 @@ export class MessageWriter implements AnswerWriter {
     if (item.kind === 'thinking' && this.spoken.has(item)) this.order.add(item, BETWEEN_THOUGHTS)
   }
 
-  /** Sources of texts are left out. */
+  /** Sources of texts are omitted. */
   cite(): void {}
 
   close(item: AnswerItem): void {
@@ -83,14 +83,14 @@ export class MessageWriter implements AnswerWriter {
     Object.assign(this.ending, end)
   }
 
-  /** The vendor's own id, in the form of a message's. */
+  /** The vendor's own id, in the form of a message id. */
   get id(): string {
     return `msg_${this.vendorId.replace(/^(?:chatcmpl-|resp_|msg_)/, '') || this.parsed.at.toString(36)}`
   }
 
   /**
-   * Why the message ended. Tool use is decided by the calls themselves: many servers report `stop` then, and a client that reads
-   * calls without any would wait forever.
+   * Why the message ended. Tool use is decided by the calls themselves: many servers report `stop` then, and a client that waits
+   * for a call that was not made would wait forever.
    */
   get stop(): { stop_reason: string; stop_sequence: string | null; stop_details: object | null } {
     const reason = this.reason()
@@ -111,7 +111,7 @@ export class MessageWriter implements AnswerWriter {
     if (stop === 'limit') return isContextFull ? 'model_context_window_exceeded' : 'max_tokens'
     if (this.calls.size > 0) return 'tool_use'
     if (stop !== 'stop_sequence') return 'end_turn'
-    // Some servers name a text of their own.
+    // Some servers report a stop sequence of their own.
     const isAsked = !stopSequence || this.parsed.body.stop_sequences?.includes(stopSequence)
     return isAsked ? 'stop_sequence' : 'end_turn'
   }
@@ -125,7 +125,7 @@ export class MessageWriter implements AnswerWriter {
     else {
       this.nameCall(item)
       this.blocks.start({ type: 'tool_use', id: item.id, name: item.name, input: {} })
-      // Messages have an empty delta here, so that a call without arguments has a delta too.
+      // Messages have an empty delta here, so that a call without arguments has one too.
       this.blocks.piece('tool_use', '')
     }
   }
@@ -140,7 +140,7 @@ export class MessageWriter implements AnswerWriter {
   private sign(item: ThinkingItem): void {
     const { kept } = item
     if (!kept) return
-    // Blocks of messages are in this grammar already: they stay as their vendor signed them.
+    // Blocks of messages already have this form: they stay as their vendor signed them.
     const [block] = kept.kind === 'messages' ? kept.blocks : []
     if (block && 'redacted' in block) {
       this.isOpen = true

@@ -1,5 +1,5 @@
-// Writes an answer as a message, whole or as events: how it begins, ends, fails or is cut, and what it has used. It must never write
-// after a failure.
+// Writes an answer as a message, whole or as events: how it begins, ends, fails or is cut, and its usage. It must never write after
+// a failure.
 
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
 import type { ErrorShape } from '../../../lib/error-shapes'

@@ -1,5 +1,5 @@
 // The table of each responses field, for models that speak another protocol. The documentation and the check of requests are made from
-// it. A top-level field that it does not name is left out, because clients send notes of their own; an item, a part or a tool that it
+// it. A top-level field that it does not name is left out, because clients add their own notes; an item, a part or a tool that it
 // does not name is refused. Data only.
 
 import { type BridgedField, bridgedFields, type FieldRule } from '../../../contract/family'
@@ -148,7 +148,7 @@ export const responsesDialectFields: readonly DialectField[] = [
   ...ignored,
 ]
 
-/** Rules for members of parts that may be an address at which a vendor reads a picture or a file. */
+/** Rules for members of parts that may hold an address from which a vendor reads a picture or a file. */
 function publicParts(...members: readonly string[]): FieldRule[] {
   return addresses(...partPlaces.flatMap((place) => members.map((member) => `${place}.${member}`)))
 }
@@ -157,7 +157,7 @@ const sound = partPlaces.flatMap((part) =>
   soundParts(`${part}.type`, `${part}.file_data`, `${part}.image_url`),
 )
 
-/** Texts in which vendors of chat completions read files that they keep. */
+/** Texts in which vendors of chat completions read files that they store. */
 const texts = filesInText(
   'instructions',
   'input',
@@ -167,7 +167,7 @@ const texts = filesInText(
   'input[].output[].text',
 )
 
-/** Rules for translated fields that name another's property. Converse is sent no address. */
+/** Rules for translated fields that refer to property of others. Converse never gets an address. */
 export function responsesRulesOn({ name, can }: Pick<Protocol, 'name' | 'can'>): readonly FieldRule[] {
   if (name === 'converse') return []
   const hasAddress = 'as' in can.document_address

@@ -1,5 +1,5 @@
-// Reads the parts of messages and of outputs of tools in the input of a response: texts, pictures, files and audio. A
-// part that is not read must be refused by its place.
+// Reads the parts of messages and of outputs of tools in the input of a response: texts, pictures, files and audio. An unsupported
+// part must be refused with its place.
 
 import { asObject } from '../../../lib/objects'
 import type { Part, TextPart } from '../../conversation/conversation'
@@ -7,7 +7,7 @@ import { missingField, textAt, wrongType, wrongValue } from '../../responses/ref
 
 const PARTS = ['input_text', 'input_image', 'input_file', 'input_audio', 'output_text', 'refusal'] as const
 
-/** The parts of a content or an output; a string is one text. Texts that say nothing are left out. */
+/** The parts of a content or an output; a string is one text. Empty texts are omitted. */
 export function contentParts(content: unknown, at: string): Part[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content, at }]
   if (Array.isArray(content))
@@ -16,7 +16,7 @@ export function contentParts(content: unknown, at: string): Part[] {
   throw wrongType(at, 'a string or an array of parts', content)
 }
 
-/** The texts of a content that may have no other parts, such as one of the assistant. */
+/** The texts of a content that allows no other parts, such as one of the assistant. */
 export function textPartsOf(content: unknown, at: string): TextPart[] {
   return contentParts(content, at).map((part) => {
     if (part.type === 'text') return part
@@ -64,7 +64,7 @@ function filePart(part: Record<string, unknown>, at: string): Part {
   return { type: 'document', ...fileIn(part, from, at), ...named }
 }
 
-/** A sound, which has its data apart from its format. */
+/** Audio, whose data and format are separate members. */
 function audioPart(audio: Record<string, unknown>, at: string): Part {
   const place = `${at}.input_audio`
   const data = textAt(audio, 'data', place)

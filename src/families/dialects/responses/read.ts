@@ -1,5 +1,5 @@
-// Reads a responses request into a conversation. It must never drop a field in silence: what nobody could serve is refused by
-// its place, and what is left out is in the table of fields.
+// Reads a responses request into a conversation. It must never drop a field silently: fields that no vendor could serve are refused
+// with their place, and omitted ones are in the table of fields.
 
 import type { Conversation, InstructionTurn } from '../../conversation/conversation'
 import { checkResponses, type ResponsesBody } from '../../responses/caller-side'
@@ -15,17 +15,17 @@ export function readResponses(given: ResponsesBody): Conversation {
   const input = readInput(body)
   const { list } = flatToolsOf(body)
   const choice = callersChoice(body)
-  // None of the tools that may be called is served.
+  // No tool that may be called is supported.
   const lacksTools = choice?.allowed?.length === 0
   return {
     turns: [...instructionsOf(body), ...input.turns],
     instructionsHold: 'from_their_place',
     tools: lacksTools ? [] : list,
     choice: lacksTools ? undefined : choice,
-    // Clients send it with every request. True is what vendors do by themselves.
+    // Clients send it with every request. True is the default of vendors.
     parallelCalls: body.parallel_tool_calls === false ? false : undefined,
     settings: responseSettings(body, input),
-    // A caller who names a key wants the conversation cached, also by a vendor that caches only on request.
+    // A caller that sends a cache key wants the conversation cached, even by a vendor that caches only on request.
     ...(body.prompt_cache_key && { cache: {} }),
   }
 }

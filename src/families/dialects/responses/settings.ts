@@ -1,5 +1,5 @@
 // Settings of a response as bridges read them: how long to think, the format of the answer, and the user. A value without meaning
-// behind a bridge must be refused with its place, never guessed.
+// on a bridge must be refused with its place, never guessed.
 
 import { invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
@@ -11,7 +11,7 @@ import { EFFORTS } from '../../traits/efforts'
 import { flatToolsOf } from './tools'
 import type { Input } from './turns'
 
-/** The word in `include` that asks for the probabilities of tokens. */
+/** The value of `include` that requests the probabilities of tokens. */
 export const PROBABILITIES = 'message.output_text.logprobs'
 
 const VERBOSITIES = ['low', 'medium', 'high'] as const
@@ -48,7 +48,7 @@ export function responseSettings(body: ResponsesBody, input: Input): Settings {
   }
 }
 
-/** How long to think; undefined leaves it to the model. An item of the input may change what the request says. */
+/** How long to think; undefined leaves it to the model. An item of the input may change the setting of the request. */
 function effortOf({ reasoning }: ResponsesBody, { effort }: Input): string | undefined {
   const wanted = effort ?? asObject(reasoning).effort
   if (wanted === undefined || wanted === null) return undefined
@@ -57,7 +57,7 @@ function effortOf({ reasoning }: ResponsesBody, { effort }: Input): string | und
   throw wrongValue('reasoning.effort', wanted, EFFORTS)
 }
 
-/** Whether the caller wants to read a summary of the thinking. */
+/** Whether the caller wants a summary of the thinking. */
 function wantsSummary({ reasoning }: ResponsesBody): boolean {
   const { summary } = asObject(reasoning)
   return typeof summary === 'string' && summary !== 'none'
@@ -102,7 +102,7 @@ const MAX_LABELS = 16
 const MAX_LABEL_NAME_LENGTH = 64
 const MAX_LABEL_LENGTH = 512
 
-/** Checks what is only given back to the caller. */
+/** Checks members that are only returned to the caller. */
 export function checkLabels({ metadata }: ResponsesBody): void {
   if (!metadata) return
   const labels = Object.entries(metadata)
@@ -123,7 +123,7 @@ export function checkLabels({ metadata }: ResponsesBody): void {
   }
 }
 
-/** Bytes of what is said of a tool, or of a format, in words of a bridge's own. */
+/** Bytes of the text in which a bridge describes a tool, or a format. */
 const BYTES_PER_TOOL = 64
 const BYTES_PER_BUILT_IN = 768
 const BYTES_OF_HINTS = 128

@@ -1,6 +1,6 @@
-// Tools of responses as flat functions, for models that only know those: namespaces become part of the name, and tools
-// of other types functions of the same purpose. A call must come back with exactly the name, the namespace and the type
-// that the caller gave the tool. A tool must never be left out in silence if the answer depends on it.
+// Converts tools of responses to flat functions, for models that know only those: namespaces become part of the name, and tools of
+// other types become functions with the same purpose. A call must come back with exactly the name, the namespace and the type that
+// the caller gave the tool. A tool must never be dropped silently if the answer depends on it.
 
 import { type GatewayError, invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
@@ -11,7 +11,7 @@ import { missingField, repeated, unsupportedField, wrongType, wrongValue } from 
 import { isNeverBridged } from '../../responses/sent-tools'
 import { OFFERED_TYPES } from '../../unasked'
 
-/** A tool as the model behind a bridge sees it: a function of this name. */
+/** A tool as the model on a bridge sees it: a function with this name. */
 export interface FlatTool extends Tool {
   /** Unique among the tools of the request; at most 64 characters of `A-Z a-z 0-9 _ -`. */
   name: string
@@ -33,10 +33,10 @@ export interface ToolOrigin {
 /** The only member of the arguments of a custom tool: its raw text. */
 export const CUSTOM_INPUT = 'input'
 
-/** All tools of a request: those of its list, and those that items of its input add. */
+/** All tools of a request: those in its list, and those that items of its input add. */
 export interface FlatTools {
   readonly list: readonly FlatTool[]
-  /** The tool that a model calls by a name; undefined if it made the name up. */
+  /** The tool that a model calls by a name; undefined if the model invented the name. */
   byFlatName(flatName: string): FlatTool | undefined
   /** The tool that a caller knows by its own name. */
   find(origin: ToolOrigin): FlatTool | undefined
@@ -44,13 +44,13 @@ export interface FlatTools {
   ofNamespace(name: string): readonly FlatTool[] | undefined
   /** Whether a namespace has a tool of this name. */
   isInNamespace(name: string): boolean
-  /** The name of a tool in an earlier call, also of one that the request no longer has. */
+  /** The name of a tool in an earlier call, even if the request no longer lists it. */
   flatNameOf(origin: ToolOrigin): string
 }
 
 type Fields = Record<string, unknown>
 
-/** The tools of a body, flattened with its first use. Throws 400 for a tool that cannot be served. */
+/** The tools of a body, flattened when they are first used. Throws 400 for an unsupported tool. */
 export function flatToolsOf(body: ResponsesBody): FlatTools {
   const known = flattened.get(body)
   if (known) return known
@@ -58,7 +58,7 @@ export function flatToolsOf(body: ResponsesBody): FlatTools {
   const { tools: listed, input } = body
   addTools(tools, listed, 'tools')
   if (Array.isArray(input)) {
-    // A search for tools answers with tools that can be called from then on.
+    // A tool search returns tools that can be called from then on.
     for (const [index, item] of (input as Fields[]).entries()) {
       const { type } = item
       if (type !== 'additional_tools' && type !== 'tool_search_output') continue
@@ -72,7 +72,7 @@ export function flatToolsOf(body: ResponsesBody): FlatTools {
 }
 const flattened = new WeakMap<ResponsesBody, FlatTools>()
 
-/** Longest name of a function that vendors accept, in characters. */
+/** Maximum length of a function name that vendors accept, in characters. */
 const MAX_NAME_LENGTH = 64
 /** Digits of the hash that keeps a shortened name unique. */
 const HASH_LENGTH = 8
@@ -109,7 +109,7 @@ class ToolList implements FlatTools {
     return this.find(origin)?.name ?? plainName(origin)
   }
 
-  /** Adds a tool; one that is listed again takes the place of the earlier one. */
+  /** Adds a tool; a repeated one replaces the earlier one. */
   add(tool: Omit<FlatTool, 'name'>): void {
     const key = keyOf(tool.origin)
     const place = this.places.get(key) ?? this.list.length
@@ -123,18 +123,18 @@ class ToolList implements FlatTools {
   private freeName(origin: ToolOrigin): string {
     const wanted = plainName(origin)
     let name = wanted
-    // Not counted up: thousands of names may become the same.
+    // A hash instead of a counter: thousands of names may collide.
     for (let attempt = 0; this.names.has(name); attempt++) name = hashedName(wanted, keyOf(origin) + attempt)
     return name
   }
 }
 
-/** Identifies a tool: callers name functions and custom tools alike. */
+/** Identifies a tool: a function and a custom tool may have the same name. */
 function keyOf({ kind, name, namespace }: ToolOrigin): string {
   return JSON.stringify([kind === 'function' || kind === 'custom' ? '' : kind, namespace ?? '', name])
 }
 
-/** The name that a tool has if no other has it. Letters that vendors refuse are replaced, long names shortened. */
+/** The name of a tool, if it is unique. Letters that vendors refuse are replaced, and long names are shortened. */
 function plainName({ name, namespace }: ToolOrigin): string {
   const whole = namespace === undefined ? name : `${namespace}__${name}`
   const plain = whole.replaceAll(/[^\w-]/g, '_')
@@ -163,7 +163,7 @@ function addTool(tools: ToolList, tool: Fields, at: string): void {
   }
 }
 
-/** Adds the tools of a namespace. What is said of all of them is said with the first. */
+/** Adds the tools of a namespace. The description of the namespace is added to that of its first tool. */
 function addNamespace(tools: ToolList, { name, description, tools: inner }: Fields, at: string): void {
   if (typeof name !== 'string' || name === '') throw missingField(`${at}.name`)
   if (!Array.isArray(inner)) throw missingField(`${at}.tools`)
@@ -273,7 +273,7 @@ const SEARCH: Fields = {
   required: ['query'],
 }
 
-/** A tool that the caller runs, and whose shape the API names; undefined for one that the vendor runs. */
+/** A tool that the caller runs, and whose form the API defines; undefined for one that the vendor runs. */
 function builtInTool(type: string, tool: Fields, at: string): Omit<FlatTool, 'name'> | undefined {
   const { description, parameters, environment } = tool
   switch (type) {
@@ -345,7 +345,7 @@ export function callersChoice(body: ResponsesBody): ToolChoice | undefined {
 
 const namesOf = (tools: readonly FlatTool[]): string[] => tools.map(({ name }) => name)
 
-/** The error for a call that is forced where no tool is left to call. */
+/** The error for a forced call when no tool is left to call. */
 function nothingToCall(): GatewayError {
   return invalidRequest(
     'tool_choice',
@@ -361,7 +361,7 @@ function modeOf(mode: unknown, at: string): ToolChoice['mode'] {
   throw wrongValue(at, mode, MODES)
 }
 
-/** The tools that a part of a choice names; none for one that is left out. */
+/** The tools that a part of a choice names; empty for an omitted one. */
 function chosenTools(chosen: Fields, body: ResponsesBody, at: string): readonly FlatTool[] {
   const { type, name, namespace } = chosen
   const tools = flatToolsOf(body)
@@ -384,7 +384,7 @@ function absent(name: string, at: string): never {
   throw invalidRequest(at, `Invalid '${at}': tool choice '${repeated(name)}' not found in 'tools'.`)
 }
 
-/** Whether a keyword of a schema means something to one client only, and is refused by others. */
+/** Whether a keyword of a schema has a meaning for one client only, and is refused by others. */
 function isMark(keyword: string, value: unknown): boolean {
   return keyword === 'encrypted' && typeof value === 'boolean'
 }

@@ -1,6 +1,6 @@
-// Reads the input of a response as turns of a conversation, for models that know those only: what an assistant thought,
-// said and called in a row is one turn, and the outputs of its calls follow it in the order of the calls. An item must
-// be read, be left out because it means nothing to the model, or be refused by its place.
+// Reads the input of a response as turns of a conversation, for models that know only those: consecutive thoughts, texts and calls
+// of an assistant are one turn, followed by the outputs of its calls in the order of the calls. An item must be read, omitted
+// because it means nothing to the model, or refused with its place.
 
 import { GatewayError, invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
@@ -21,7 +21,7 @@ import { CUSTOM_INPUT, type FlatTools, flatToolsOf, type ToolOrigin } from './to
 /** The turns of an input, and the settings in it. */
 export interface Input {
   turns: readonly Turn[]
-  /** Settings that an item changes for what follows it; the last one counts. */
+  /** Settings that an item changes for later items; the last one counts. */
   effort: unknown
   format: unknown
 }
@@ -44,7 +44,7 @@ export const FOREIGN_ITEMS = [
   'program_output',
 ] as const
 
-/** Items that are left out: those, and summaries that only the vendor who made them can read. */
+/** Items that are omitted: those, and summaries that only the vendor that made them can read. */
 const LEFT_OUT: ReadonlySet<unknown> = new Set([...FOREIGN_ITEMS, 'compaction'])
 
 const CALLS: ReadonlySet<string> = new Set([
@@ -65,7 +65,7 @@ const OUTPUTS: ReadonlySet<string> = new Set([
   'apply_patch_call_output',
 ])
 
-/** Types of items that are read. The tools of `additional_tools` are in the common list. */
+/** Types of items that are read. The tools of `additional_tools` are in the list of all tools. */
 const TYPES = [
   'message',
   'reasoning',
@@ -78,7 +78,7 @@ const TYPES = [
 
 const ROLES = ['assistant', 'system', 'developer', 'user'] as const
 
-/** The input of a body. Throws 400 for what cannot be read, with its place. */
+/** The input of a body. Throws 400 with the place of anything that cannot be parsed. */
 export function readInput(body: ResponsesBody): Input {
   const { input } = body
   const reader = new InputReader(flatToolsOf(body))
@@ -90,20 +90,20 @@ export function readInput(body: ResponsesBody): Input {
 /** A call whose output is still to come. */
 interface OpenCall {
   call: ToolCall
-  /** The call's own name for itself, and its type. */
+  /** The call's own id, and its type. */
   callId: string
   type: string
   turn: AssistantTurn
   result: ToolResult | undefined
 }
 
-/** Calls of one id in their order, and the place of the first that may have no output. */
+/** Calls of one id, in order, and the index of the first that may have no output. */
 interface Waiting {
   calls: OpenCall[]
   next: number
 }
 
-/** A turn while it is read. */
+/** A turn that is being read. */
 type Begun = Exclude<Turn, { side: 'assistant' }> | AssistantTurn
 
 interface AssistantTurn {
@@ -117,7 +117,7 @@ class InputReader {
   private readonly waiting = new Map<string, Waiting>()
   private readonly ids = new Set<string>()
   private readonly callIds = new Map<string, number>()
-  /** True if the next thing that the assistant does belongs to the last turn. */
+  /** True if the assistant's next item belongs to the last turn. */
   private isSpeaking = false
   private effort: unknown
   private format: unknown
@@ -147,7 +147,7 @@ class InputReader {
     return { turns: this.folded(), effort: this.effort, format: this.format }
   }
 
-  /** The turns with the outputs of calls right after these, and what one side says in a row as one. */
+  /** The turns with the outputs right after their calls, and with consecutive items of one side merged. */
   private folded(): Turn[] {
     const folded: Turn[] = []
     let user: OpenUserTurn | undefined
@@ -167,7 +167,7 @@ class InputReader {
     return folded
   }
 
-  /** Notes the id of an item: two items of one id are a fault of the caller. An output may have that of its call. */
+  /** Stores the id of an item: two items with one id are a fault of the caller. An output may have the id of its call. */
   private noteId({ id }: Item, type: string): void {
     if (typeof id !== 'string' || id === '' || type.endsWith('_output') || type === 'item_reference') return
     if (this.ids.has(id)) {
@@ -217,7 +217,7 @@ class InputReader {
   }
 
   private readCall(item: Item, type: string, at: string): void {
-    // The vendor's own search among tools: those that it found are in the list.
+    // The vendor's own tool search: the tools that it found are in the list.
     if (type === 'tool_search_call' && typeof item.call_id !== 'string') return
     const callId = callIdOf(item, at)
     const call: ToolCall = {
@@ -251,7 +251,7 @@ class InputReader {
     return waiting.calls[waiting.next]
   }
 
-  /** Some vendors begin the ids of their calls again with each turn; others refuse one that comes twice. */
+  /** Some vendors reuse the ids of their calls in each turn; others refuse a repeated one. */
   private uniqueId(callId: string): string {
     let id = callId
     let count = this.callIds.get(callId) ?? 0
@@ -314,7 +314,7 @@ function typeOf({ type, role, id }: Item, at: string): string {
   throw missingField(`${at}.type`)
 }
 
-/** A type as an error names it: `function call output`. */
+/** A type as errors name it: `function call output`. */
 function wordsOf(type: string): string {
   return type.replaceAll('_', ' ')
 }
@@ -325,7 +325,7 @@ function callIdOf(item: Item, at: string): string {
   throw missingField(`${at}.call_id`)
 }
 
-/** The error for an item that is not read. References to kept items are replaced before. */
+/** The error for an unsupported item. References to stored items have been replaced by now. */
 function refusalOf(item: Item, type: string, at: string): GatewayError {
   if (isTrigger(item)) {
     return invalidRequest(at, `Invalid '${at}': a compaction_trigger must be the last item of 'input'.`)
@@ -342,7 +342,7 @@ function sealedIn({ encrypted_content: sealed }: Item): { sealed?: string } {
   return typeof sealed === 'string' && sealed !== '' ? { sealed } : {}
 }
 
-/** The text that was shown of reasoning. */
+/** The text of reasoning that was shown. */
 function summaryOf({ summary, content }: Item): string {
   const parts = [content, summary].find((list) => Array.isArray(list) && list.length > 0)
   if (!Array.isArray(parts)) return ''
@@ -420,7 +420,7 @@ function outputIn(
   throw wrongValue(`${at}.type`, type, TYPES)
 }
 
-/** The names of the tools that a search for tools has found, which the model can call from now on. */
+/** The names of the tools that a tool search has found: the model can call these from now on. */
 function foundBy({ tools: found }: Item, tools: FlatTools): string {
   const names = listedIn(found).flatMap((tool) =>
     tool.type === 'namespace' && typeof tool.name === 'string'
@@ -442,7 +442,7 @@ function flatNameIn({ type, name }: Item, tools: FlatTools, namespace?: string):
   return tools.flatNameOf({ kind, name, ...(namespace !== undefined && { namespace }) })
 }
 
-/** The output of a call; one without would make the conversation unreadable for every model. */
+/** The output of a call; without one, no model could read the conversation. */
 function resultOfCall({ result, type, callId }: OpenCall): ToolResult {
   if (result) return result
   throw invalidRequest('input', `No tool output found for ${wordsOf(type)} ${repeated(callId)}.`)

@@ -10,10 +10,10 @@ import { sealReasoning, together } from '../../sealed-reasoning'
 import { PROBABILITIES } from './settings'
 import { flatToolsOf, type ToolOrigin } from './tools'
 
-/** Why an answer is not whole. */
+/** Why an answer is incomplete. */
 export type Shortfall = 'max_output_tokens' | 'content_filter' | undefined
 
-/** Said where a model refuses without a reason. */
+/** The text for a model that refuses without a reason. */
 const REFUSAL = 'The model declined to answer.'
 
 export class ResponseWriter implements AnswerWriter {
@@ -24,9 +24,9 @@ export class ResponseWriter implements AnswerWriter {
   private readonly unnamed = new Map<CallItem, string>()
   private readonly calls = new Map<CallItem, OpenCall>()
   private readonly named = new Set<CallItem>()
-  /** Calls without arguments, or with broken ones: cut off if nothing follows and the answer is not whole. */
+  /** Calls without arguments, or with broken ones: they were cut off if nothing follows and the answer is incomplete. */
   private readonly doubtful: OpenCall[] = []
-  /** The thoughts in the item of reasoning that is open. */
+  /** The thoughts in the open item of reasoning. */
   private run: ThinkingItem[] = []
   /** Thoughts that are partly sealed. */
   private readonly sealed = new WeakSet<ThinkingItem>()
@@ -58,7 +58,7 @@ export class ResponseWriter implements AnswerWriter {
       if (item.name === '') this.unnamed.set(item, '')
       else this.openCall(item)
     }
-    // A refusal and a text next to it are parts of one message, and thoughts in a row are parts of one item.
+    // A refusal and a text next to it are parts of one message, and consecutive thoughts are parts of one item.
     else if (item.kind === 'text') {
       if (this.last === 'text' || this.last === 'thinking') this.events.closeItem()
     } else if (item.kind === 'thinking') {
@@ -70,7 +70,7 @@ export class ResponseWriter implements AnswerWriter {
 
   add(item: AnswerItem, piece: string, logprobs?: readonly Fields[]): void {
     if (item.kind === 'thinking' && item.kept) this.carry(item)
-    // A call may have got its name.
+    // A call may have its name by now.
     if (piece === '' && item.kind !== 'call') return
     switch (item.kind) {
       case 'thinking':
@@ -90,12 +90,12 @@ export class ResponseWriter implements AnswerWriter {
     if (item.kind !== 'thinking' || this.run.length > 0) this.events.closePart()
   }
 
-  /** Sources of texts have no place in these answers. */
+  /** These answers have no place for sources of texts. */
   cite(): void {}
 
   /**
-   * Texts and thoughts end when the next item begins: until then nobody knows whether they are whole. A call that no vendor has named is
-   * shown where the answer ends by itself or fails: nobody can make it.
+   * Texts and thoughts end when the next item begins: until then it is unknown whether they are complete. A call that no vendor has
+   * named is shown if the answer ends normally or fails: nobody can make it.
    */
   close(item: AnswerItem): void {
     if (item.kind === 'thinking') {
@@ -116,14 +116,14 @@ export class ResponseWriter implements AnswerWriter {
     this.events.append('refusal', this.ending.explanation || REFUSAL)
   }
 
-  /** Begins the calls that got no name. */
+  /** Begins the calls that never got a name. */
   openUnnamed(): OpenCall[] {
     return [...this.unnamed.keys()].map((item) => this.openCall(item))
   }
 
   get shortfall(): Shortfall {
     if (this.ending.stop === 'limit') return 'max_output_tokens'
-    // What a model says in refusing is whole.
+    // The text of a refusal is complete.
     return this.ending.stop === 'filter' && !this.hasRefused ? 'content_filter' : undefined
   }
 
@@ -152,12 +152,12 @@ export class ResponseWriter implements AnswerWriter {
     else this.doubtful.push(call)
   }
 
-  /** The caller's own tool that a model calls by a name; a function of that name if there is none. */
+  /** The caller's own tool for the name that a model calls; a function of that name if there is none. */
   private originOf(name: string): ToolOrigin {
     return flatToolsOf(this.parsed.body).byFlatName(name)?.origin ?? { kind: 'function', name }
   }
 
-  /** Gives what must come back an item to come in, though nothing of it may be shown. */
+  /** Makes an item for reasoning that must be sent back, even if none of its text may be shown. */
   private carry(item: ThinkingItem): void {
     this.events.openReasoning()
     this.join(item)
@@ -167,7 +167,7 @@ export class ResponseWriter implements AnswerWriter {
     if (!this.run.includes(item)) this.run.push(item)
   }
 
-  /** Seals what must come back of the run that ends. */
+  /** Seals the reasoning of the run that ends, which must be sent back. */
   private seal(): string | undefined {
     const [first, ...others] = this.run.flatMap(({ kept }) => kept ?? [])
     for (const item of this.run) if (item.kept) this.sealed.add(item)

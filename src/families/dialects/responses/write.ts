@@ -1,5 +1,5 @@
-// Writes an answer as a response, whole or as events: how it ends, fails or is cut, and what it has used. A whole answer is written as
-// a stream whose events are not read, so that both say the same. It must never write after the end.
+// Writes an answer as a response, whole or as events: how it ends, fails or is cut, and its usage. A whole answer is written as a
+// stream whose events are discarded, so that both are equal. It must never write after the end.
 
 import { ENDED_BY_BALANCE } from '../../../contract/failures'
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
@@ -23,7 +23,7 @@ export function streamedResponse(parsed: ParsedRequest<ResponsesBody>, model: Mo
 
 class Answer implements StreamedAnswer {
   readonly writers: readonly [ResponseWriter]
-  /** The events that the caller reads. The words of a compaction are the summary, which is not shown. */
+  /** The events for the caller. The text of a compaction is the summary, which is not shown. */
   private readonly shown: ResponseEvents
 
   constructor(
@@ -43,7 +43,7 @@ class Answer implements StreamedAnswer {
   }
 
   failWith(error: ResponseError): void {
-    // Nothing that the vendor sent is lost to the response that is kept.
+    // Everything that the vendor sent is in the stored response.
     if (!this.shown.hasEnded) this.writers[0].openUnnamed()
     this.shown.fail(error)
   }
@@ -72,7 +72,7 @@ class Answer implements StreamedAnswer {
     return this.shown.response
   }
 
-  /** The whole response, with its measured usage. Throws if it came whole without a summary that was asked for. */
+  /** The whole response, with its measured usage. Throws if a complete answer lacks the requested summary. */
   end(usage: Quantities): Fields {
     const { shown, writers } = this
     const [writer] = writers

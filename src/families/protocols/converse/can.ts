@@ -1,4 +1,4 @@
-// How requests of Converse express what a conversation says. Data only.
+// How Converse expresses the concepts of a request. Data only.
 
 import type { Expressions } from '../../conversation/concepts'
 

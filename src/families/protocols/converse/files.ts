@@ -1,5 +1,5 @@
-// Writes pictures and documents as blocks of Converse, which takes their bytes only. A file that it has no form for is refused by its
-// place.
+// Writes pictures and documents as blocks of Converse, which accepts only their bytes. A file of an unsupported format is refused
+// with its place.
 
 import { type GatewayError, invalidRequest } from '../../../lib/errors'
 import type { DocumentPart, ImagePart } from '../../conversation/conversation'
@@ -28,7 +28,7 @@ export function imageBlock(part: ImagePart): Fields {
   throw unsupported(part.urlAt, `a picture of type '${type}'; it takes PNG, JPEG, GIF and WebP`)
 }
 
-/** A document, or a text. `names` are those of the documents before it. */
+/** A document, or a text. `names` are the names of the documents before it. */
 export function documentBlock(part: DocumentPart, names: Set<string>): Fields {
   const file = fileIn(part, 'a document')
   const format = DOCUMENT_FORMATS[file.type]
@@ -36,7 +36,7 @@ export function documentBlock(part: DocumentPart, names: Set<string>): Fields {
   if (format !== undefined) {
     return { document: { format, name: documentName(filename, names), source: { bytes: file.data } } }
   }
-  // Other texts have no format.
+  // Other kinds of text have no format.
   const text = textOfFile(file)
   if (text === undefined) throw unsupported(part.urlAt, `a document of type '${file.type}'`)
   return { text: filename === '' ? text : `${filename}\n\n${text}` }
@@ -48,7 +48,7 @@ function fileIn(part: ImagePart | DocumentPart, what: string): InlineFile {
   throw unsupported(part.urlAt, `${what} by its address; send it as base64, or as a data URL of it`)
 }
 
-/** A name of the letters that Converse takes, which no other document of the request has. */
+/** A name, unique in the request, that contains only letters that Converse accepts. */
 function documentName(title: string, names: Set<string>): string {
   const plain =
     title

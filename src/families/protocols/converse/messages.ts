@@ -1,5 +1,5 @@
-// Writes the turns of a conversation as messages of Converse: texts, files, calls of tools and their results. Thinking is left out.
-// What Converse has no form for is refused by its place.
+// Writes the turns of a conversation as messages of Converse: texts, files, calls of tools and their results. Thinking is omitted.
+// Anything that Converse has no form for is refused with its place.
 
 import type { Model } from '../../../contract/family'
 import { hasPrice } from '../../../contract/prices'
@@ -23,10 +23,10 @@ interface Message {
   content: Block[]
 }
 
-/** The longest id of a call. */
+/** Maximum length of a call's id. */
 const MAX_ID_LENGTH = 64
 
-/** The messages. Calls and their results are texts where no tools are sent, without which Converse refuses them. */
+/** The messages. Calls and their results become texts if no tools are sent, because Converse refuses them then. */
 export function converseMessages(conversation: Conversation, model: Model, hasTools: boolean): Message[] {
   const names = new Set<string>()
   const blocksOf = (part: Part) => [...partBlocks(part, names), ...cachePoint(part.cache, model)]
@@ -47,7 +47,7 @@ export function converseMessages(conversation: Conversation, model: Model, hasTo
   return messages
 }
 
-/** The mark of where a cache ends, which Converse has in blocks of their own. Models without a price for it are sent none. */
+/** The mark of the end of a cache, which is a block of its own in Converse. Models without a price for it do not get it. */
 export function cachePoint(mark: CacheMark | undefined, { priceList }: Model): Block[] {
   if (!mark || !hasPrice(priceList, 'cached_input_token')) return []
   return [{ cachePoint: { type: 'default', ...(mark.ttl === '1h' && { ttl: mark.ttl }) } }]
@@ -68,7 +68,7 @@ function callAsText(call: ToolCall): Block {
   return { text: `Call ${plainId(call.id)} of ${call.name}: ${JSON.stringify(inputOf(call))}` }
 }
 
-/** The input, which must be an object. A custom tool, in a conversation that began with another model, has a text. */
+/** The input, which must be an object. A custom tool, in a conversation that began with another model, has a text as input. */
 function inputOf({ form, input }: ToolCall): object {
   return form === 'custom' ? { input } : callInput(input)
 }
@@ -83,12 +83,12 @@ function resultAsText({ call, parts, hasFailed }: ToolResult, names: Set<string>
   return [{ text }, ...parts.flatMap((part) => partBlocks(part, names))]
 }
 
-/** The last mark of a result. Converse takes none within. */
+/** The last mark inside a result. Converse does not accept any there. */
 function lastMarkIn({ parts, cache }: ToolResult): CacheMark | undefined {
   return cache ?? parts.findLast((part) => part.cache)?.cache
 }
 
-/** The id of a call. Ids of other vendors, in a conversation that began there, may have letters that are refused here. */
+/** The id of a call. Ids of other vendors, in a conversation that began there, may contain letters that are refused here. */
 function plainId(id: string): string {
   return id.replaceAll(/[^\w-]/g, '_').slice(0, MAX_ID_LENGTH)
 }
@@ -107,6 +107,6 @@ function partBlocks(part: Part, names: Set<string>): Block[] {
 }
 
 function textBlocks(text: string): Block[] {
-  // The vendor refuses a text of blanks.
+  // The vendor refuses a blank text.
   return text.trim() === '' ? [] : [{ text }]
 }

@@ -1,4 +1,4 @@
-// The protocol of Amazon Bedrock's Converse, for models that it serves by no other, such as Nova, Llama and Mistral.
+// The protocol of Amazon Bedrock's Converse, for models that it serves by no other protocol, such as Nova, Llama and Mistral.
 
 import type { Protocol } from '../../conversation/bridge'
 import { converseCan } from './can'

@@ -9,7 +9,7 @@ import { asReported, converseEnd, reportedUsage, stopOf } from './read'
 
 type Fields = Record<string, unknown>
 
-/** An open block: the vendor's number for it, and its signed part. */
+/** An open block: the vendor's number of it, and its signed part. */
 interface OpenBlock {
   place: unknown
   kind: AnswerItem['kind'] | 'redacted'
@@ -69,7 +69,7 @@ export class ConverseReader implements AnswerReader {
     else if (typeof signature === 'string' && signature !== '') this.sign(place, signature)
   }
 
-  /** Adds to a signature, which is kept as far as it has come. Thinking that is not shown has nothing else. */
+  /** Adds to a signature; an incomplete one is kept. Hidden thinking has nothing else. */
   private sign(place: unknown, signature: string): void {
     const { item, signed } =
       this.openOf(place, 'thinking') ?? this.open(place, 'thinking', { kind: 'thinking' })
@@ -103,7 +103,7 @@ export class ConverseReader implements AnswerReader {
   }
 }
 
-/** Reads one event; the last one has the figures. */
+/** Reads one event; the last one contains the figures. */
 export function readConverseEvent(event: unknown): Reading {
   const { contentBlockStart, contentBlockDelta, messageStop, metadata } = asObject(event)
   if (metadata !== undefined) {

@@ -1,4 +1,4 @@
-// Reads a whole answer of Converse. It must never throw on blocks of kinds that no answer has a place for: these are left out.
+// Reads a whole answer of Converse. It must never throw on blocks of unknown kinds: these are omitted.
 
 import type { Reading } from '../../../contract/reading'
 import { asObject, asText } from '../../../lib/objects'
@@ -26,7 +26,7 @@ function readBlock(
   else if (toolUse !== undefined) {
     const { toolUseId, name, input } = asObject(toolUse)
     const call = { kind: 'call', id: asText(toolUseId), name: asText(name), form: 'function' } as const
-    // An input that is absent was cut off.
+    // A missing input was cut off.
     write(writer, call, (input ?? null) === null ? '' : JSON.stringify(input))
   } else if (reasoningContent !== undefined) {
     const { reasoningText, redactedContent: redacted } = asObject(reasoningContent)
@@ -47,7 +47,7 @@ function write(writer: AnswerWriter, item: AnswerItem, text: string): void {
   writer.close(item)
 }
 
-/** Writes thinking, if there is any, and keeps what is signed of it. */
+/** Writes thinking, if there is any, and keeps its signed part. */
 function think(writer: AnswerWriter, block: ThinkingBlock): void {
   const thinking = 'redacted' in block ? '' : block.thinking
   const isKept = 'redacted' in block || block.signature !== ''
@@ -72,7 +72,7 @@ export function readConverse(reply: unknown): Reading {
   return { ...reading, ...(reading.usage && { usage: asReported(reading.usage, usage) }) }
 }
 
-/** A block in the words of messages, in which answers are judged. */
+/** A block in the form of messages, in which answers are judged. */
 function seenBlock({ text, toolUse, reasoningContent, citationsContent }: Fields): Fields[] {
   if (typeof text === 'string') return [{ type: 'text', text }]
   if (toolUse !== undefined) {
@@ -89,7 +89,7 @@ function seenBlock({ text, toolUse, reasoningContent, citationsContent }: Fields
   return Array.isArray(content) ? content.flatMap((each) => seenBlock({ text: asObject(each).text })) : []
 }
 
-/** Figures with the words of the vendor that they were read from. */
+/** Figures in the terms of the vendor that reported them. */
 export function asReported(
   usage: NonNullable<Reading['usage']>,
   reported: unknown,
@@ -98,7 +98,7 @@ export function asReported(
 }
 
 /**
- * Usage in the terms of messages. In both, the input does not include tokens of the cache:
+ * Usage in the terms of messages. In both, the input excludes cached tokens:
  * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html.
  */
 export function reportedUsage(usage: unknown): Fields | undefined {
@@ -131,7 +131,7 @@ export function converseEnd(reason: unknown): Partial<AnswerEnd> {
   return { stop: stopOf(reason), ...(isContextFull && { isContextFull }) }
 }
 
-/** Why the answer ended. A malformed end is an end. */
+/** Why the answer ended. A malformed end counts as an end. */
 export function stopOf(reason: unknown): AnswerStop {
   return stops.get(reason) ?? 'stop'
 }

@@ -1,5 +1,6 @@
-// Writes a conversation as a request of Converse: turns, tools, limits, formats and cache points. It must never drop a thing silently:
-// what cannot be said is refused by its place. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
+// Writes a conversation as a request of Converse: turns, tools, limits, formats and cache points. It must never drop anything
+// silently: unsupported parts are refused with their place.
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
 
 import type { Call, Model } from '../../../contract/family'
 import { asObject } from '../../../lib/objects'
@@ -47,7 +48,7 @@ function systemBlocks(conversation: Conversation, model: Model): Fields[] {
 
 /** Sampling, within the bounds of Converse: a temperature above 1 is refused (mnfst/modelparams.dev#305, 2026-08-19). */
 function samplingOf({ temperature, topP, stop }: Settings, model: Model): Fields {
-  // If two exclude each other, the one without effect is left out.
+  // If two settings exclude each other, the one without effect is omitted.
   const isPlain = !model.traits.bothSampling && (temperature ?? 0) >= 1 && topP !== undefined && topP < 1
   const texts = stop.filter((text) => isStop(text, model))
   return {
@@ -57,7 +58,7 @@ function samplingOf({ temperature, topP, stop }: Settings, model: Model): Fields
   }
 }
 
-/** Whether an answer can be stopped at a text. Claude refuses blanks (continuedev/continue#2554, 2024-10-17). */
+/** Whether an answer can be stopped at a text. Claude refuses blank ones (continuedev/continue#2554, 2024-10-17). */
 function isStop(text: string, model: Model): boolean {
   return nameOf(model).startsWith('claude') ? text.trim() !== '' : text !== ''
 }
@@ -88,7 +89,7 @@ function toolOf({ name, description, parameters, isStrict }: Tool): Fields {
   }
 }
 
-/** The choice. Not every model takes one, and `auto` is the vendor's own default. */
+/** The choice. Not every model accepts one, and `auto` is the vendor's default. */
 function toolChoiceOf(choice: Conversation['choice']): Fields | undefined {
   if (choice?.mode !== 'required') return undefined
   const name = forcedTool(choice)

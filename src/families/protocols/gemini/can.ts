@@ -1,4 +1,4 @@
-// How requests of generateContent express what a conversation says. Data only.
+// How generateContent expresses the concepts of a request. Data only.
 
 import type { Expressions } from '../../conversation/concepts'
 

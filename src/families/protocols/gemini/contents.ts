@@ -1,5 +1,5 @@
-// Writes the turns of a conversation as contents. Signatures go back on the parts that they came on, and only to the model that signed
-// them. What contents have no form for is refused by its place.
+// Writes the turns of a conversation as contents. Signatures go back on the parts that had them, and only to the model that signed
+// them. Anything that contents have no form for is refused with its place.
 
 import type { Model } from '../../../contract/family'
 import { callInput } from '../../chat/answer-parts'
@@ -48,13 +48,13 @@ export function writtenContents(conversation: Conversation, model: Model, option
   return sides.map(({ isAssistant, blocks }) => ({ role: isAssistant ? 'model' : 'user', parts: blocks }))
 }
 
-/** The results of a turn in the order of their calls: without ids, this order identifies them. */
+/** The results of a turn in the order of their calls: without ids, they are matched by this order. */
 function inOrder(turn: UserTurn, turns: readonly Turn[]): readonly ToolResult[] {
   const calls = callsBefore(turn, turns)
   return turn.results.toSorted((a, b) => calls.indexOf(a.call.id) - calls.indexOf(b.call.id))
 }
 
-/** The ids of the calls that a turn answers, in their order. */
+/** The ids of the calls that a turn answers, in order. */
 function callsBefore(turn: Turn, turns: readonly Turn[]): string[] {
   const before = turns.slice(0, turns.indexOf(turn)).findLast(({ side }) => side === 'assistant')
   if (before?.side !== 'assistant') return []
@@ -79,7 +79,7 @@ function resultPart({ call, parts, hasFailed }: ToolResult, model: Model): Part 
   }
 }
 
-/** Files of a result that have no place in it, behind all results: their number must be that of the calls. */
+/** Files of a result that cannot be inside it, after all results: there must be as many results as calls. */
 function filesBehind({ call, parts }: ToolResult, model: Model): Part[] {
   const files = parts.flatMap((part) =>
     part.type === 'text' || isWithin(part, model) ? [] : [filePart(part)],
@@ -87,7 +87,7 @@ function filesBehind({ call, parts }: ToolResult, model: Model): Part[] {
   return files.length === 0 ? [] : [{ text: `Files in the result of ${call.name}:` }, ...files]
 }
 
-/** Whether a file is inside its result, which models before Gemini 3 do not take. */
+/** Whether a file goes inside its result; models before Gemini 3 do not accept that. */
 function isWithin(
   part: ToolResult['parts'][number],
   model: Model,
@@ -143,13 +143,13 @@ class Kept {
     return text === undefined ? {} : { thoughtSignature: text }
   }
 
-  /** A text's signature as the vendor sends one that comes late: on a part that says nothing. */
+  /** The signature of a text that arrives late: the vendor sends it on an empty part. */
   takeAsText(): Part[] {
     const signed = this.takeOfText()
     return signed.thoughtSignature === undefined ? [] : [{ text: '', ...signed }]
   }
 
-  /** That of a call. Clients that drop the ids of calls send them in their order. */
+  /** The signature of a call. Clients that drop the ids of calls send results in the order of the calls. */
   takeOfCall(id: string, ids: readonly string[]): Signed | undefined {
     const known = this.calls.has(id) ? id : [...this.calls.keys()].find((each) => !ids.includes(each))
     const signature = known === undefined ? undefined : this.calls.get(known)
@@ -159,7 +159,7 @@ class Kept {
   }
 }
 
-/** The signatures in a step that were sealed for this account; none of another account, vendor or model. */
+/** The signatures in a step that were sealed for this account; those of another account, vendor or model are excluded. */
 function openedIn(
   { sealed }: ReasoningStep,
   model: Model,

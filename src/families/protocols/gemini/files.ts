@@ -1,6 +1,6 @@
-// Writes files as parts: their data, or their address. Google takes public and signed addresses of HTTPS since January 2026
-// (https://blog.google/innovation-and-ai/technology/developers-tools/gemini-api-new-file-limits, vercel/ai#16757), and those of its
-// storage.
+// Writes files as parts: their data or their address. Google has accepted public and signed addresses of HTTPS since January 2026
+// (https://blog.google/innovation-and-ai/technology/developers-tools/gemini-api-new-file-limits, vercel/ai#16757), and addresses in
+// its storage.
 
 import { invalidRequest } from '../../../lib/errors'
 import type { Part } from '../../conversation/conversation'
@@ -12,7 +12,7 @@ type SentFile =
   | { fileData: { mimeType: string; fileUri: string } }
 
 const ADDRESS = /^(?:https?|gs):\/\//i
-/** The type of a file whose address does not show it: Vertex AI requires one. */
+/** The type of a file whose address does not reveal it: Vertex AI requires one. */
 const USUAL_TYPES: Readonly<Record<File['type'], string>> = {
   image: 'image/jpeg',
   document: 'application/pdf',
@@ -29,12 +29,12 @@ export function filePart(part: File): SentFile {
   throw invalidRequest(urlAt, `Invalid '${urlAt}': expected an http or https address, or a data URL.`)
 }
 
-/** Files that Gemini 3 takes within results of calls, as data: https://ai.google.dev/gemini-api/docs/function-calling. */
+/** Files that Gemini 3 accepts inside results of calls, as data: https://ai.google.dev/gemini-api/docs/function-calling. */
 export function isTakenInResults({ url }: File): boolean {
   return /^data:(?:image\/(?:png|jpeg|webp)|application\/pdf|text\/plain)[;,]/i.test(url)
 }
 
-/** The type by the ending of the address, if it fits the kind of the part. */
+/** The type by the extension of the address, if it fits the kind of the part. */
 function typeOf(kind: File['type'], url: string): string {
   const [path = ''] = url.split(/[?#]/)
   const [named = ''] = Bun.file(path.slice(path.lastIndexOf('/') + 1)).type.split(';')

@@ -16,7 +16,7 @@ export const geminiProtocol: Protocol = {
   thinkingTokens: thinkingBudgetOf,
   read: readGeminiReply,
   readEvent: readGeminiEvent,
-  // The event with the reason for the end is the last.
+  // The event with the finish reason is the last.
   end: null,
   readAnswer: readGeminiAnswer,
   readEvents: (writer) => new GeminiReader(writer),

@@ -1,5 +1,5 @@
-// Reads the events of generateContent into a writer, and whole replies as one event: texts and thoughts come in pieces, calls whole. It
-// must never throw, and never lose or repeat a piece; parts of unknown kinds, and pictures, are left out.
+// Reads the events of generateContent into a writer, and whole replies as one event: texts and thoughts arrive in pieces, calls
+// whole. It must never throw, and never lose or repeat a piece; parts of unknown kinds, and pictures, are omitted.
 
 import { asObject, asText, isObject } from '../../../lib/objects'
 import type { AnswerReader, AnswerWriter, CallItem, TextItem, ThinkingItem } from '../../conversation/answer'
@@ -10,13 +10,13 @@ type Fields = Record<string, unknown>
 
 export class GeminiReader implements AnswerReader {
   private item: ThinkingItem | TextItem | undefined
-  /** The open text, whose sources are counted in bytes. */
+  /** The open text; positions of its sources are counted in bytes. */
   private said = ''
   private readonly cited = new Set<string>()
   private hasText = false
   /**
-   * The signature of a text that is not kept yet. One that comes after a text waits for a call: clients look for the answer at the
-   * end, and the vendor requires none of an answer without calls.
+   * The signature of a text that is not stored yet. A signature after a text waits for a call: clients look for the answer at the
+   * end, and the vendor requires none for an answer without calls.
    */
   private signature = ''
 
@@ -59,7 +59,7 @@ export class GeminiReader implements AnswerReader {
   }
 
   private call({ id, name, args }: Fields, signature: string): void {
-    // Pieces of arguments come only if they are asked for.
+    // Pieces of arguments arrive only if requested.
     if (typeof name !== 'string' || name === '') return
     const item: CallItem = { kind: 'call', id: asText(id), name, form: 'function' }
     this.writer.nameCall(item)
@@ -71,7 +71,7 @@ export class GeminiReader implements AnswerReader {
     this.writer.close(item)
   }
 
-  /** Keeps signatures with the thinking before what they are of, though there may be no text of it. */
+  /** Keeps signatures with the thinking that precedes their part, even if it has no text. */
   private carry(signatures: Omit<GeminiReasoning, 'kind'>): void {
     const kept = { ...(this.signature !== '' && { text: this.signature }), ...signatures }
     this.signature = ''
@@ -96,7 +96,7 @@ export class GeminiReader implements AnswerReader {
     this.said = ''
   }
 
-  /** Sources that the model has recited, each once. */
+  /** Sources that the model recited, without repetition. */
   private cite({ citationMetadata }: Fields): void {
     const { citationSources, citations = citationSources } = asObject(citationMetadata)
     if (this.item?.kind !== 'text' || !Array.isArray(citations)) return
@@ -134,7 +134,7 @@ export function readGeminiAnswer(reply: unknown, writer: AnswerWriter): void {
   reader.finish()
 }
 
-/** The mark of a source, in the form of chat. Its place is counted in bytes: https://ai.google.dev/api/generate-content#CitationSource. */
+/** A citation, in the form of chat. Its place is counted in bytes: https://ai.google.dev/api/generate-content#CitationSource. */
 function annotationOf({ uri, title, startIndex, endIndex }: Fields, text: string): Fields {
   const bytes = Buffer.from(text)
   const lengthTo = (index: unknown) =>
@@ -143,7 +143,7 @@ function annotationOf({ uri, title, startIndex, endIndex }: Fields, text: string
   return { type: 'url_citation', url_citation: { url: uri, title: asText(title), ...place } }
 }
 
-/** The probabilities of a candidate's tokens, in the words of responses. */
+/** The probabilities of a candidate's tokens, in the form of the responses API. */
 function probabilitiesIn(candidate: Fields | undefined): Fields[] {
   const { chosenCandidates: chosen, topCandidates: top } = asObject(candidate?.logprobsResult)
   if (!Array.isArray(chosen)) return []

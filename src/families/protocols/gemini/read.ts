@@ -1,5 +1,5 @@
-// Reads replies and events of generateContent: what was made, its figures, and how it ended. It must never throw on parts and reasons
-// of kinds that nobody knows yet. Each event has the figures of everything so far.
+// Reads replies and events of generateContent: the output, its figures, and how it ended. It must never throw on unknown kinds of
+// parts and reasons. Each event has the totals so far.
 
 import { HIDDEN, type Made, type Reading, SHOWN, shownText } from '../../../contract/reading'
 import type { Quantities } from '../../../contract/units'
@@ -10,7 +10,7 @@ import { ABSURD_FIGURE, reportedCount } from '../../shared-schemas'
 
 type Fields = Record<string, unknown>
 
-/** Reasons for which an answer ends, by https://ai.google.dev/api/generate-content#FinishReason. Others are ends. */
+/** Reasons for which an answer ends, by https://ai.google.dev/api/generate-content#FinishReason. Any other reason is a normal end. */
 const STOPS: ReadonlyMap<unknown, AnswerStop> = new Map<unknown, AnswerStop>([
   ['MAX_TOKENS', 'limit'],
   ...[
@@ -51,7 +51,7 @@ export function partsIn(candidate: Fields | undefined): Fields[] {
   return Array.isArray(parts) ? parts.filter(isObject) : []
 }
 
-/** Why a prompt was not answered; undefined if it was. A reason may be a blank word (`isConfirmedPromptBlockReason`, vercel/ai). */
+/** Why a prompt was not answered; undefined if it was. A reason may be a blank value (`isConfirmedPromptBlockReason`, vercel/ai). */
 export function blockIn(reply: unknown): { reason: string; message: string } | undefined {
   const { blockReason: reason, blockReasonMessage: message } = asObject(asObject(reply).promptFeedback)
   if (typeof reason !== 'string' || /^$|UNSPECIFIED$/.test(reason)) return undefined
@@ -62,13 +62,13 @@ export function geminiStop(reason: unknown): AnswerStop {
   return STOPS.get(reason) ?? 'stop'
 }
 
-/** Tokens of thinking, if they are reported. */
+/** Thinking tokens, if they are reported. */
 export function thinkingTokensIn(reply: unknown): number {
   const { thoughtsTokenCount: tokens } = asObject(asObject(reply).usageMetadata)
   return reportedCount(tokens) || 0
 }
 
-/** The tier that served the request: Vertex AI has another member for it (`TrafficType` of @google/genai 3.3). */
+/** The tier that served the request: Vertex AI reports it in another member (`TrafficType` of @google/genai 3.3). */
 export function serviceTierIn(reply: unknown): string | undefined {
   const { serviceTier: tier, trafficType: traffic } = asObject(asObject(reply).usageMetadata)
   if (typeof tier === 'string') return tier.toLowerCase()
@@ -76,7 +76,7 @@ export function serviceTierIn(reply: unknown): string | undefined {
 }
 
 /**
- * Searches of the vendor, which it reports where the answer ends. Empty and repeated queries are not billed
+ * Searches by the vendor, which it reports at the end of the answer. Empty and repeated queries are not billed
  * (ai.google.dev/gemini-api/docs/google-search, quoted in discuss.ai.google.dev/t/168136).
  */
 function searchesIn(reply: unknown): number {
@@ -115,7 +115,7 @@ export function readGeminiEvent(event: unknown): Reading {
   }
 }
 
-/** The output of a reply or an event. One that a filter kept back is an answer too. */
+/** The output of a reply or an event. An answer that a filter withheld is an answer too. */
 function madeIn(reply: unknown): Made | undefined {
   const candidate = candidateIn(reply)
   const parts = candidatesIn(reply).flatMap(partsIn)
@@ -126,12 +126,12 @@ function madeIn(reply: unknown): Made | undefined {
 
 const FILTERED = { isFiltered: true }
 
-/** Whether a filter held back the answer, or the rest of it. */
+/** Whether a filter withheld the answer, or the rest of it. */
 function isHeldBack(reply: unknown): boolean {
   return blockIn(reply) !== undefined || geminiStop(candidateIn(reply)?.finishReason) === 'filter'
 }
 
-/** The text of a part: its words, its thoughts, or what it calls a function with. */
+/** The text of a part: its words, its thoughts, or the arguments of a call. */
 function textOf({ text, functionCall }: Fields): string {
   if (typeof text === 'string') return text
   const { name, args } = asObject(functionCall)
@@ -142,11 +142,11 @@ function isShown(part: Fields): boolean {
   return Object.entries(part).some(([name, value]) => name !== 'thoughtSignature' && isObject(value))
 }
 
-/** The vendor's figures, and the tier that decides their prices. Those without the output do not measure the answer before its end. */
+/** The vendor's figures, and the tier that decides their prices. Before the end, figures without output do not measure the answer. */
 function factsOf(reply: unknown, isEnd: boolean): Pick<Reading, 'usage' | 'serviceTier' | 'calls'> {
   const { usageMetadata: reported } = asObject(reply)
   const searches = isEnd ? searchesIn(reply) : 0
-  // Gemini 3 bills each search, earlier models the request: the price list of the model has one of them.
+  // Gemini 3 bills each search, and earlier models bill the request: the price list of a model has one of the two.
   const calls = searches > 0 ? { web_search: searches, grounded_prompt: 1 } : undefined
   const tokens = geminiFigures(reported)
   const figures = calls && tokens && tokens !== 'invalid' ? { ...tokens, ...calls } : tokens
@@ -159,8 +159,9 @@ function factsOf(reply: unknown, isEnd: boolean): Pick<Reading, 'usage' | 'servi
 }
 
 /**
- * The figures in our units; undefined if there are none, as in the first events of Vertex AI. Cached tokens are part of the prompt;
- * results of the vendor's tools, and thinking, are not part of the prompt and the candidates (`UsageMetadata` of @google/genai 3.3).
+ * The figures in our units; undefined if there are none, as in the first events from Vertex AI. Cached tokens are part of the
+ * prompt; results of the vendor's tools are not part of the prompt, and thinking is not part of the candidates (`UsageMetadata` of
+ * @google/genai 3.3).
  */
 export function geminiFigures(usage: unknown): Quantities | 'invalid' | undefined {
   if (!isObject(usage)) return undefined
@@ -171,7 +172,7 @@ export function geminiFigures(usage: unknown): Quantities | 'invalid' | undefine
   const cached = reportedCount(usage.cachedContentTokenCount)
   const forTools = reportedCount(usage.toolUsePromptTokenCount)
   const made = reportedCount(candidatesTokenCount) + reportedCount(thoughtsTokenCount)
-  // Thinking may be counted only in the total.
+  // Thinking may be included only in the total.
   const output = Math.max(made, reportedCount(totalTokenCount) - prompt - forTools)
   const audio = tokensOf('AUDIO', usage.promptTokensDetails)
   const spoken = tokensOf('AUDIO', usage.candidatesTokensDetails)
@@ -179,7 +180,7 @@ export function geminiFigures(usage: unknown): Quantities | 'invalid' | undefine
   const cachedAudio = Array.isArray(usage.cacheTokensDetails)
     ? tokensOf('AUDIO', usage.cacheTokensDetails)
     : Math.max(0, audio - (prompt - cached))
-  // NaN, for what is not a count, fails these comparisons.
+  // NaN, which stands for an invalid count, fails these comparisons.
   const isSane =
     Math.max(prompt, cached, forTools, output, audio, spoken, drawn, cachedAudio) <= ABSURD_FIGURE
   const freshText = prompt - cached - (audio - cachedAudio)
@@ -198,7 +199,7 @@ export function geminiFigures(usage: unknown): Quantities | 'invalid' | undefine
   return quantities
 }
 
-/** The tokens of a kind; pictures, films and documents that are read cost as much as text. */
+/** The tokens of a kind; input pictures, videos and documents cost as much as text. */
 function tokensOf(kind: string, details: unknown): number {
   return (Array.isArray(details) ? details.filter(isObject) : [])
     .filter(({ modality }) => modality === kind)

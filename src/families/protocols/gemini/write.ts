@@ -1,5 +1,5 @@
-// Writes a conversation as a request of generateContent: turns, tools, formats and thinking. It must never drop a thing silently: what
-// cannot be said is refused by its place. https://ai.google.dev/api/generate-content.
+// Writes a conversation as a request of generateContent: turns, tools, formats and thinking. It must never drop anything silently:
+// unsupported parts are refused with their place. https://ai.google.dev/api/generate-content.
 
 import type { Call, Model } from '../../../contract/family'
 import { asObject } from '../../../lib/objects'
@@ -14,15 +14,15 @@ import { writtenContents } from './contents'
 
 type Fields = Record<string, unknown>
 
-/** Seeds are numbers of 32 bits here. */
+/** Seeds are 32-bit numbers here. */
 const SEEDS = 2 ** 31
 /**
- * The header that asks Vertex AI for a tier, which has no field for it (`sharedRequestType` of @ai-sdk/google):
+ * The header that requests a tier from Vertex AI, which has no field for it (`sharedRequestType` of @ai-sdk/google):
  * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/priority-paygo.
  */
 const VERTEX_TIER = 'x-vertex-ai-llm-shared-request-type'
 
-/** The call. Throws 400 for what cannot be expressed, and names the field. */
+/** The call. Throws 400, with the name of the field, for anything that cannot be expressed. */
 export function writeGemini(conversation: Conversation, model: Model, options: WriteOptions): Call {
   const { settings, extra } = conversation
   const isVertex = model.upstream.kind === 'vertex'
@@ -45,7 +45,7 @@ export function writeGemini(conversation: Conversation, model: Model, options: W
   }
 }
 
-/** The address of a method. The prefixes are those of other addresses of the same model. */
+/** The URL of a method. Its prefix is that of other URLs of the same model. */
 export function geminiPath({ upstreamModel }: Pick<Model, 'upstreamModel'>, method: string): string {
   return `/models/${encodeURIComponent(upstreamModel.replace(/^(?:models|google)\//, ''))}:${method}`
 }
@@ -70,13 +70,13 @@ function configOf(settings: Settings, model: Model, options: WriteOptions): Fiel
   }
 }
 
-/** The limit has thinking in it. */
+/** The limit includes thinking. */
 function limitOf(tokens: number | undefined, { outputTokens }: WriteOptions): number | undefined {
   if (tokens === undefined) return outputTokens
   return Math.min(tokens, outputTokens ?? tokens)
 }
 
-/** How long to think; the pass of traits words it for the model. An effort that the caller wrote must be one of the model's. */
+/** How long to think; the traits pass converts it for the model. The model must support an effort that the caller wrote. */
 function thinkingOf({ reasoning }: Settings, model: Model): Fields {
   const { effort, effortAt, budgetTokens, isShown } = reasoning
   if (effort !== undefined && effortAt !== undefined) checkEffort(model, effort, effortAt)
@@ -89,7 +89,7 @@ function thinkingOf({ reasoning }: Settings, model: Model): Fields {
 
 /**
  * The functions as one tool. Their schemas are JSON schemas: `parameters` is a closed message that refuses many keywords
- * (BerriAI/litellm#14330), and Vertex AI takes them too (`prepareTools` of @ai-sdk/google, 2026-07).
+ * (BerriAI/litellm#14330), and Vertex AI accepts them too (`prepareTools` of @ai-sdk/google, 2026-07).
  */
 function toolsOf({ tools, choice }: Conversation): Fields {
   if (tools.length === 0) return {}
@@ -105,8 +105,8 @@ function declarationOf({ name, description, parameters }: Tool): Fields {
 }
 
 /**
- * Which functions may be called. Names are allowed only with ANY and VALIDATED. VALIDATED leaves a choice to the model as AUTO does,
- * but calls always fit their schemas: https://ai.google.dev/api/caching#FunctionCallingConfig.
+ * Which functions may be called. Names are allowed only with ANY and VALIDATED. VALIDATED leaves the choice to the model as AUTO
+ * does, but calls always fit their schemas: https://ai.google.dev/api/caching#FunctionCallingConfig.
  */
 function callingOf(tools: readonly Tool[], choice: Conversation['choice']): Fields | undefined {
   const { mode, allowed } = choice ?? {}

@@ -1,4 +1,4 @@
-// How messages requests express what a conversation says. Data only.
+// How the messages API expresses the concepts of a request. Data only.
 
 import type { Expressions } from '../../conversation/concepts'
 

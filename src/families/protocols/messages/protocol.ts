@@ -1,4 +1,4 @@
-// The protocol of vendors of messages, for callers who speak another dialect.
+// The protocol of vendors that speak Anthropic's messages, for callers who speak another dialect.
 
 import type { Protocol } from '../../conversation/bridge'
 import { readMessage, readMessageEvent } from '../../messages/caller-side'
@@ -15,7 +15,7 @@ export const messagesProtocol: Protocol = {
   requiresLimit: true,
   write: writeMessages,
   thinkingTokens: thinkingTokensOf,
-  // A request that cannot ask for an empty output is judged by its result.
+  // A request that cannot ask for empty output is judged by its result.
   read: (reply) => readMessage(reply, { body: {} } as never),
   readEvent: readMessageEvent,
   end: '{"type":"message_stop"}',

@@ -1,5 +1,5 @@
-// Reads messages and their events: each block is an item. It must never throw, and never lose or repeat a piece; events and blocks of
-// unknown kinds are left out.
+// Reads messages and their events: each block is an item. It must never throw, and never lose or repeat a piece; events and blocks
+// of unknown kinds are omitted.
 
 import type { Model } from '../../../contract/family'
 import { asObject, asText } from '../../../lib/objects'
@@ -21,7 +21,7 @@ type Fields = Record<string, unknown>
 type Block =
   | { item: Exclude<AnswerItem, ThinkingItem | CallItem> }
   | { item: ThinkingItem; signed: { thinking: string; signature: string } }
-  /** `whole` is the input that came at the beginning, until pieces of it replace it; `json` are those pieces. */
+  /** `whole` is the input that arrived at the beginning, until pieces replace it; `json` holds those pieces. */
   | { item: CallItem; whole: string | null; json: string }
 
 const stops = new Map<unknown, AnswerStop>([
@@ -34,7 +34,7 @@ const stops = new Map<unknown, AnswerStop>([
 
 export class MessageReader implements AnswerReader {
   private readonly blocks = new Map<unknown, Block>()
-  /** Calls that have ended before their input is whole, by the index of their block. */
+  /** Calls that ended before their input was complete, by the index of their block. */
   private readonly unfinished = new Set<unknown>()
 
   constructor(
@@ -135,7 +135,7 @@ export class MessageReader implements AnswerReader {
     this.writer.open(block.item)
   }
 
-  /** The block of a piece. Words of one that never began, or has ended, begin a new one. */
+  /** The block of a piece. A piece for a block that never began, or has ended, begins a new one. */
   private blockFor(index: unknown, { type, text, thinking }: Fields): Block | undefined {
     const known = this.blocks.get(index)
     const words = type === 'text_delta' ? asText(text) : type === 'thinking_delta' ? asText(thinking) : ''
@@ -160,7 +160,7 @@ export class MessageReader implements AnswerReader {
     } else if (piece.type === 'text_delta') this.writer.add(block.item, asText(piece.text))
   }
 
-  /** Ends a block. A call that is not whole may get the rest of its input after its end, until another block begins. */
+  /** Ends a block. An incomplete call may get the rest of its input after its end, until another block begins. */
   private stop(index: unknown, mayGoOn = false): void {
     const block = this.blocks.get(index)
     if (!block) return
@@ -174,7 +174,7 @@ export class MessageReader implements AnswerReader {
     this.writer.close(block.item)
   }
 
-  /** Keeps thinking that is of use to the vendor, as far as it has come. */
+  /** Keeps thinking that is useful to the vendor, even if it is incomplete. */
   private keep(item: ThinkingItem, signed: { thinking: string; signature: string }): void {
     if (item.kept) return
     const isOfUse = signed.signature !== '' || (signed.thinking !== '' && demandsReasoning(this.model))

@@ -1,5 +1,5 @@
-// Writes the turns of a conversation as messages. Thinking goes back only to the vendor that wrote it. What messages have no form for
-// is refused by its place.
+// Writes the turns of a conversation as messages. Thinking goes back only to the vendor that wrote it. Anything that messages have
+// no form for is refused with its place.
 
 import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
@@ -28,7 +28,7 @@ export interface Message {
   content: Block[]
 }
 
-/** Stands for thinking while a request is only checked: it counts, but nobody reads it. */
+/** Placeholder for thinking while a request is only checked: it is counted, but nobody reads it. */
 export const UNREAD: Block = { type: 'thinking' }
 
 /** The turns of both sides, those of one side merged with results first. */
@@ -39,7 +39,7 @@ export function messagesOf(conversation: Conversation, model: Model, options: Wr
     said: ({ parts }) => parts.map(partBlock),
     instruction: (text) => [{ type: 'text', text }],
     assistant({ steps }) {
-      // Thinking that led to nothing is useless.
+      // Thinking without a following text or call is useless.
       const speaks = steps.some(({ kind }) => kind !== 'reasoning')
       const think = (step: ReasoningStep) => thinkingOf(step, isCarried, model, options)
       return speaks ? steps.flatMap((step) => stepBlocks(step, think)) : []
@@ -61,7 +61,7 @@ function stepBlocks(step: AssistantStep, think: (step: ReasoningStep) => Block[]
   return [{ type: 'tool_use', id: plainId(id), name, input: callInput(input), ...marked(cache) }]
 }
 
-/** The thinking in a step. A text that was not sealed goes to vendors that demand it, from callers who cannot carry sealed ones. */
+/** The thinking in a step. Unsealed text goes to vendors that require it, from callers who cannot keep sealed thinking. */
 function thinkingOf(
   { text, sealed }: ReasoningStep,
   isCarried: boolean,
@@ -77,7 +77,7 @@ function thinkingOf(
   return blocks.filter((block) => isTaken(block, model)).map(thinkingBlock)
 }
 
-/** Vendors refuse thinking without a signature, except those that demand all of it back. */
+/** Vendors refuse unsigned thinking, except those that require all of it back. */
 function isTaken(block: ThinkingBlock, model: Model): boolean {
   return 'redacted' in block || block.signature !== '' || demandsReasoning(model)
 }
@@ -97,7 +97,7 @@ function resultBlock({ call, parts, hasFailed, cache }: ToolResult): Block {
   }
 }
 
-/** The id of a call. Ids of other vendors, in a conversation that began there, may have letters that are refused here. */
+/** The id of a call. Ids of other vendors, in a conversation that began there, may contain letters that are refused here. */
 function plainId(id: string): string {
   return id.replaceAll(/[^\w-]/g, '_')
 }
@@ -135,7 +135,7 @@ function sourceOf(part: ImagePart | DocumentPart): Block {
   throw invalidRequest(urlAt, `Invalid '${urlAt}': expected an http or https address, or a data URL.`)
 }
 
-/** The source of a document. Texts are sent as such: the vendor takes only PDF files as bytes. */
+/** The source of a document. Texts are sent as text: the vendor accepts only PDF files as bytes. */
 function documentSource(part: DocumentPart): Block {
   const file = inlineFile(part)
   if (!file || file.type === 'application/pdf') return sourceOf(part)

@@ -1,5 +1,5 @@
-// Writes a conversation as a messages request: turns, tools, limits, formats and thinking. It must never drop a thing silently: what
-// cannot be said is refused by its place.
+// Writes a conversation as a messages request: turns, tools, limits, formats and thinking. It must never drop anything silently:
+// unsupported parts are refused with their place.
 
 import type { Call, Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
@@ -44,7 +44,7 @@ export function writeMessages(conversation: Conversation, model: Model, options:
   }
 }
 
-/** The request without thinking that cannot be opened. Earlier thinking is useless to an answer without any. */
+/** The request without thinking that cannot be opened. Earlier thinking is useless if thinking is off. */
 function withReadThinking(request: MessagesBody, { settings }: Conversation): MessagesBody {
   const isOff = settings.reasoning.isCarried && request.thinking?.type === 'disabled'
   const isKept = (block: { type: string }) =>
@@ -56,7 +56,7 @@ function withReadThinking(request: MessagesBody, { settings }: Conversation): Me
   return { ...request, messages }
 }
 
-/** Sampling fields. Models refuse both at once: a value without effect is left out. */
+/** Sampling fields. Models refuse both together: a value without effect is omitted. */
 function samplingOf({ temperature, topP }: Settings): Fields {
   if (temperature !== undefined && temperature < 1) return { temperature }
   return topP !== undefined && topP < 1 ? { top_p: topP } : {}
@@ -88,10 +88,10 @@ function toolOf({ name, description, parameters, isStrict, cache, custom, at }: 
   }
 }
 
-/** How to think, and in which form to answer. The pass of traits words it for the model. */
+/** How to think, and the format of the answer. The traits pass converts it for the model. */
 function thinkingOf({ reasoning, format }: Settings, model: Model): Fields {
   const { effortAt, isShown, isCarried, budgetTokens } = reasoning
-  // Callers who do not carry thinking write a budget in this protocol's own words.
+  // Callers that cannot keep thinking write a budget in this protocol's own form.
   const budgeted = isCarried && budgetTokens !== undefined ? effortOfBudget(budgetTokens) : undefined
   const effort = reasoning.effort ?? budgeted
   if (effort !== undefined && effortAt !== undefined) checkEffort(model, effort, effortAt)
@@ -100,7 +100,7 @@ function thinkingOf({ reasoning, format }: Settings, model: Model): Fields {
     ...(sent !== undefined && { effort: sent }),
     ...(format?.type === 'json_schema' && { format: { type: 'json_schema', schema: format.schema } }),
   }
-  // A caller who cannot carry thinking to the next request is shown what there is.
+  // A caller that cannot send thinking with the next request sees all there is.
   const isSent = isCarried && (sent !== undefined || (isShown && model.traits.thinksByDefault))
   const thinking = { type: 'adaptive', display: isShown ? 'summarized' : 'omitted' }
   return {

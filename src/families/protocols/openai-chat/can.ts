@@ -1,4 +1,4 @@
-// How chat completion requests express what a conversation says. Data only.
+// How chat completions express the concepts of a request. Data only.
 
 import type { Expressions } from '../../conversation/concepts'
 

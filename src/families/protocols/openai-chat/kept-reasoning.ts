@@ -1,5 +1,6 @@
-// Gathers the parts of a chat vendor's answer that must come back with the next request: the text of its thinking, details of it, and
-// signatures of texts and calls. Which vendors ask for them is said where they are given back. It must never keep a part twice.
+// Gathers the parts of a chat vendor's answer that must be sent back with the next request: the text of its thinking, details of
+// it, and signatures of texts and calls. The module that sends them back says which vendors require them. It must never keep a part
+// twice.
 
 import type { Model } from '../../../contract/family'
 import type { AnswerPart } from '../../chat/answer-parts'
@@ -8,7 +9,7 @@ import type { ChatReasoning } from '../../sealed-reasoning'
 
 type Fields = Record<string, unknown>
 
-/** The parts as far as they have arrived. A caller keeps them with an item of thinking: the carrier. */
+/** The parts that have arrived so far. The caller stores them with an item of thinking: the carrier. */
 export class KeptReasoning {
   private text = ''
   private details: Fields[] = []
@@ -23,9 +24,9 @@ export class KeptReasoning {
   }
 
   /**
-   * Takes a part of the answer. True if a carrier is needed before what the part says, though it may have no thinking.
-   * Signatures that come after a text wait for a call: clients look for the answer at the end, and no vendor requires them
-   * of an answer without calls.
+   * Receives a part of the answer. True if a carrier is needed before the content of the part, even without any thinking.
+   * Signatures after a text wait for a call: clients look for the answer at the end, and no vendor requires them for an answer
+   * without calls.
    */
   take({ thinking, text, refusal, calls, details, extra }: AnswerPart): boolean {
     if (this.keepsText) this.text += thinking
@@ -37,18 +38,18 @@ export class KeptReasoning {
     return isDue
   }
 
-  /** Takes the `extra_content` of a call, by the id that the caller knows. */
+  /** Receives the `extra_content` of a call, by the id that the caller knows. */
   takeCall(id: string, extra: Fields): void {
     this.calls.set(id, extra)
   }
 
-  /** Whether a carrier is needed for more than thinking that has been shown. */
+  /** Whether a carrier is needed for more than thinking that was already shown. */
   get isDue(): boolean {
     const isSigned = this.details.length > 0 || this.calls.size > 0 || Object.keys(this.extra).length > 0
     return isSigned && (this.hasCalls || !this.hasText)
   }
 
-  /** The parts since the last time; undefined if nothing must come back. The next ones go to another carrier. */
+  /** The parts since the last call; undefined if nothing must be sent back. Later parts go to another carrier. */
   give(): ChatReasoning | undefined {
     const { soFar } = this
     this.text = ''
@@ -58,7 +59,7 @@ export class KeptReasoning {
     return soFar
   }
 
-  /** The parts that have arrived since the last time, which may still grow; undefined if nothing must be sent back. */
+  /** The parts since the last call, which may still grow; undefined if nothing must be sent back. */
   get soFar(): ChatReasoning | undefined {
     const { text, details, extra } = this
     const calls = Object.fromEntries(this.calls)
@@ -74,7 +75,7 @@ export class KeptReasoning {
     }
   }
 
-  /** Adds a detail, or a piece of one: texts of one place come in pieces. */
+  /** Adds a detail, or a piece of one: texts with the same index arrive in pieces. */
   private addDetail(detail: Fields): void {
     const last = this.details.at(-1)
     if (last && last.type === detail.type && last.index === detail.index && isText(detail)) {

@@ -1,5 +1,5 @@
-// Writes the turns of a conversation as chat messages. What chat has no form for is refused by its place. Reasoning is next to its
-// message, to be opened for vendors that ask for it.
+// Writes the turns of a conversation as chat messages. Anything that chat has no form for is refused with its place. Reasoning is
+// next to its message, to be opened for vendors that require it.
 
 import { invalidRequest } from '../../../lib/errors'
 import type { SealedMessage } from '../../chat/returned-reasoning'
@@ -17,21 +17,21 @@ type Message = SealedMessage['message']
 type MessagePart = { type: string; [field: string]: unknown }
 
 const BLANK_LINE = '\n\n'
-/** A placeholder in a tool's output, where chat takes text only. */
+/** A placeholder in a tool's output, where chat accepts only text. */
 const SHOWN_BELOW = '(Shown in the next message.)'
 const NOTHING_SEALED: readonly string[] = []
 
-/** How a vendor differs from most. */
+/** How a vendor differs from the others. */
 export interface ChatVendor {
-  /** Takes messages of a developer anywhere. */
+  /** Accepts developer messages anywhere. */
   knowsDevelopers: boolean
-  /** Reads documents at an address. */
+  /** Reads documents at a URL. */
   readsAddresses: boolean
 }
 
 /**
- * The messages. Instructions are in the first one; later ones become texts of the user, marked as such, because the templates of many
- * models accept them only at the beginning.
+ * The messages. Leading instructions go into the first message; later ones become texts of the user, marked as such, because the
+ * templates of many models accept them only at the beginning.
  */
 export function chatMessagesOf({ turns }: Conversation, vendor: ChatVendor): SealedMessage[] {
   const end = turns.findIndex(({ side }) => side !== 'system')
@@ -48,9 +48,9 @@ export function chatMessagesOf({ turns }: Conversation, vendor: ChatVendor): Sea
 
 class Messages {
   private readonly list: SealedMessage[] = []
-  /** Parts of the message of the user that is open. */
+  /** Parts of the open message of the user. */
   private parts: MessagePart[] = []
-  /** The place right after the last calls and their results, where vendors want the next results. */
+  /** The place right after the last calls and their results, where vendors expect the next results. */
   private afterCalls = 0
 
   constructor(private readonly vendor: ChatVendor) {}
@@ -71,12 +71,12 @@ class Messages {
     const messages = results.map((result) => plain(toolMessage(result)))
     this.list.splice(this.afterCalls, 0, ...messages)
     this.afterCalls += messages.length
-    // Results can only be text: what else is in them follows.
+    // Results can only be text: their other parts follow.
     const shown = results.flatMap((result) => result.parts.filter(({ type }) => type !== 'text'))
     for (const part of [...shown, ...parts]) this.parts.push(messagePart(part, this.vendor))
   }
 
-  /** The message of a turn; none for thinking that led to nothing. */
+  /** The message of a turn; none for thinking without a text or call. */
   addSpoken({ steps }: AssistantTurn): void {
     this.endUser()
     const texts = steps.flatMap((step) => (step.kind === 'text' && step.text !== '' ? [step.text] : []))

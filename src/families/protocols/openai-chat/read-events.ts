@@ -1,5 +1,5 @@
-// Reads chat completions, whole and in chunks, into a writer. Pieces of several calls may come mixed, and names of calls late. It must
-// never throw, and never lose or repeat a piece.
+// Reads chat completions, whole and in chunks, into a writer. Pieces of several calls may arrive mixed, and names of calls may
+// arrive late. It must never throw, and never lose or repeat a piece.
 
 import type { Model } from '../../../contract/family'
 import type { Reading } from '../../../contract/reading'
@@ -20,15 +20,15 @@ import { KeptReasoning } from './kept-reasoning'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A call as far as it has come. */
+/** A call, as much of it as has arrived. */
 interface StreamedCall extends PiecedCall {
   item: CallItem
-  /** Arguments that the writer has not got. */
+  /** Arguments that the writer has not received. */
   unsent: string
   state: 'waiting' | 'open' | 'closed'
 }
 
-/** The words of vendors for the end of an answer, in small letters. Any other is an end by itself. */
+/** Vendors' values for the finish reason, in lower case. Any other value is a normal end. */
 const stops = new Map<string, AnswerStop>([
   ['length', 'limit'],
   ['max_tokens', 'limit'],
@@ -41,9 +41,9 @@ const stops = new Map<string, AnswerStop>([
 
 export class ChatReader implements AnswerReader {
   private readonly calls: StreamedCall[] = []
-  /** The call that nothing follows yet: it may continue although its arguments are complete. */
+  /** The last call, with nothing after it yet: it may continue although its arguments are complete. */
   private lastCall: StreamedCall | undefined
-  /** The text or the thinking that continues; undefined once something else has begun. */
+  /** The text or the thinking that continues; undefined once another item has begun. */
   private last: Exclude<AnswerItem, CallItem> | undefined
   private readonly kept: KeptReasoning
 
@@ -62,7 +62,7 @@ export class ChatReader implements AnswerReader {
     if (choice) this.addChoice(choice, partIn(choice.delta))
   }
 
-  /** Takes a whole completion. Throws if the vendor sent no answer. */
+  /** Receives a whole completion. Throws if the vendor sent no answer. */
   readWhole(completion: unknown): void {
     const choice = choiceOf(completion)
     if (!choice) throw new Error('the vendor sent no choice')
@@ -73,7 +73,7 @@ export class ChatReader implements AnswerReader {
       thinkingTokens: reasoningTokens(completion),
       ...(typeof tier === 'string' && { serviceTier: tier }),
     })
-    // Calls that came whole are as many as there are.
+    // Calls that arrived whole are complete, however many there are.
     this.addChoice(choice, { ...part, calls: part.calls.map((call, index) => ({ ...call, index })) })
     this.finish()
   }
@@ -93,7 +93,7 @@ export class ChatReader implements AnswerReader {
     const { thinking, text, refusal, calls } = part
     this.noteEnd(choice)
     const needsCarrier = this.kept.take(part)
-    // Text of an event with a call is kept before it, in the thinking that led to it.
+    // The text of an event with a call is kept before the call, in the thinking that led to it.
     const pieced = new Set(calls.map((piece) => this.addPiece(piece)))
     this.say('thinking', thinking)
     if (needsCarrier) this.carry()
@@ -107,7 +107,7 @@ export class ChatReader implements AnswerReader {
   private noteEnd({ finish_reason: reason, stop_reason: matched }: Fields): void {
     if (typeof reason !== 'string' || reason === '') return
     const stop = stops.get(reason.toLowerCase()) ?? 'stop'
-    // Some servers name the text that they stopped at.
+    // Some servers name the stop sequence.
     const isNamed = stop === 'stop' && typeof matched === 'string' && matched !== ''
     this.writer.end(isNamed ? { stop: 'stop_sequence', stopSequence: matched } : { stop })
   }
@@ -117,12 +117,12 @@ export class ChatReader implements AnswerReader {
     this.writer.add(this.itemOf(kind), piece, logprobs)
   }
 
-  /** Gives reasoning without words an item in which it goes to the caller. */
+  /** Gives reasoning without text an item that carries it to the caller. */
   private carry(): void {
     this.itemOf('thinking')
   }
 
-  /** The item of a kind that continues, or a new one. */
+  /** The open item of a kind, or a new one. */
   private itemOf(kind: 'thinking' | 'text' | 'refusal'): AnswerItem {
     const { last } = this
     if (last?.kind === kind) return last
@@ -143,12 +143,12 @@ export class ChatReader implements AnswerReader {
     this.writer.close(last)
   }
 
-  /** The thinking that continues has all text so far, because an answer may break off. */
+  /** An open thought holds all text so far, because an answer may break off. */
   private keepWithThinking(kept: ChatReasoning | undefined): void {
     if (kept && this.last?.kind === 'thinking') this.last.kept = kept
   }
 
-  /** The call of a piece, with what the piece adds to it, which is not sent yet. */
+  /** The call of a piece, together with the piece, which is not sent yet. */
   private addPiece(piece: CallPiece): StreamedCall {
     const call = callOf(this.calls, piece) ?? this.newCall(piece)
     call.id ||= piece.id
@@ -211,13 +211,13 @@ export class ChatReader implements AnswerReader {
     if (lastCall) this.closeIfWhole(lastCall)
   }
 
-  /** Ends a call that a later item has followed, if its arguments are whole. */
+  /** Ends a call that a later item has followed, if its arguments are complete. */
   private closeIfWhole(call: StreamedCall): void {
     if (call.state === 'open' && isWhole(call)) this.close(call)
   }
 }
 
-/** The probabilities of a piece's tokens, in the form of responses; undefined if there are none. */
+/** The probabilities of a piece's tokens, in the form of the responses API; undefined if there are none. */
 function logprobsOf(logprobs: unknown): readonly Fields[] | undefined {
   const { content } = asObject(logprobs)
   if (!Array.isArray(content)) return undefined

@@ -1,5 +1,5 @@
-// Writes a conversation as a chat completion request: messages, tools, limits and formats. It must never drop a thing silently: what
-// chat cannot express is refused by its place.
+// Writes a conversation as a chat completion request: messages, tools, limits and formats. It must never drop anything silently:
+// anything that chat cannot express is refused with its place.
 
 import type { Call, Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
@@ -14,7 +14,7 @@ import { chatMessagesOf } from './messages'
 
 type Fields = Record<string, unknown>
 
-/** The call. Vendors that ask for it get the reasoning of earlier turns that they wrote. */
+/** The call. Vendors that require it get back the reasoning of earlier turns that they wrote. */
 export function writeChat(conversation: Conversation, model: Model, options: WriteOptions): Call {
   const { settings, extra } = conversation
   const isOpenai = isOpenaiModel(model)
@@ -45,15 +45,15 @@ export function writeChat(conversation: Conversation, model: Model, options: Wri
 }
 
 /**
- * Models of this API's own vendor, who knows fields that others refuse. Its open ones are served by others. Messages of the developer
- * have replaced those of the system there, and `prompt_cache_key` has replaced `user` for its cache:
+ * Models of OpenAI itself, which knows fields that others refuse. Its open-weight models are served by others. There, developer
+ * messages have replaced system messages, and `prompt_cache_key` has replaced `user` as the cache key:
  * https://platform.openai.com/docs/api-reference/chat/create.
  */
 function isOpenaiModel({ upstreamModel }: Model): boolean {
   return /^(?:openai\/)?(?:gpt-(?!oss)|o\d|chatgpt|codex)/i.test(upstreamModel)
 }
 
-/** The limit, in the field that the pass of traits words for the model. */
+/** The limit, in the field that the traits pass converts for the model. */
 function limitOf({ limit }: Settings, { outputTokens }: WriteOptions): number | undefined {
   if (!limit || outputTokens === undefined) return limit?.tokens ?? outputTokens
   return Math.min(limit.tokens, outputTokens)
@@ -75,7 +75,7 @@ function toolsOf(conversation: Conversation, isOpenai: boolean): Fields {
   const { tools, choice, parallelCalls } = conversation
   const { mode, allowed } = choice ?? {}
   const forced = forcedTool(choice)
-  // Other vendors do not know a list of allowed tools.
+  // Other vendors do not support a list of allowed tools.
   const sent = isOpenai ? tools : callableTools(conversation)
   if (sent.length === 0) return {}
   return {
@@ -94,7 +94,7 @@ function named(name: string): Fields {
   return { type: 'function', function: { name } }
 }
 
-/** A function. One that is strict by the rules of messages may have optional members, which vendors of chat refuse. */
+/** A function. A tool that is strict by the rules of messages may have optional members, which vendors of chat refuse. */
 function toolOf({ name, description, parameters, isStrict, strictBy, custom, at }: Tool): Fields {
   if (custom) throw invalidRequest(at, `Invalid '${at}': this model takes tools of type 'function'.`)
   const strict = isStrict && strictBy === undefined ? true : undefined

@@ -1,4 +1,4 @@
-// How requests of responses express what a conversation says. Data only.
+// How the responses API expresses the concepts of a request. Data only.
 
 import type { Expressions } from '../../conversation/concepts'
 

@@ -1,5 +1,5 @@
-// Writes what was said, called and thought as the items of a request of responses, in their order. What has no form there is refused by
-// its place.
+// Writes texts, calls and thoughts as the input items of a responses request, in order. Anything that has no form there is refused
+// with its place.
 
 import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
@@ -26,7 +26,7 @@ type SentPart =
 
 const BLANK_LINE = '\n\n'
 
-/** Instructions before the conversation, which have a field, unless theirs apply at any position. */
+/** Leading instructions, which have their own field, unless they apply from any position. */
 export function leadingIn({ turns, instructionsHold }: Conversation): InstructionTurn[] {
   if (instructionsHold === 'everywhere') return []
   const end = turns.findIndex(({ side }) => side !== 'system')
@@ -38,7 +38,7 @@ export function textOfInstructions(turns: readonly InstructionTurn[]): string {
   return turns.flatMap(({ parts }) => parts.map(({ text }) => text)).join(BLANK_LINE)
 }
 
-/** The items of turns. Reasoning is opened where an answer is made, and left out where a request is only checked. */
+/** The items of turns. Reasoning is opened when a request is sent, and omitted when it is only checked. */
 export function itemsOfTurns(
   turns: readonly Turn[],
   { instructionsHold }: Conversation,
@@ -46,7 +46,7 @@ export function itemsOfTurns(
   options: WriteOptions,
 ): Fields[] {
   const items: Fields[] = []
-  /** Parts of the message of the user, with later instructions in it, marked as such. */
+  /** Parts of the message of the user, including later instructions, marked as such. */
   let said: SentPart[] = []
   const endUser = () => {
     if (said.length > 0) items.push({ role: 'user', content: plainOf(said) })
@@ -66,11 +66,11 @@ export function itemsOfTurns(
     }
   }
   endUser()
-  // A request without any input is refused, and one that says nothing is answered.
+  // A request without any input is refused, but an empty text is answered.
   return items.length > 0 ? items : [{ role: 'user', content: '' }]
 }
 
-/** A plain string if there is nothing but one text. */
+/** A plain string if there is only one text. */
 function plainOf(parts: readonly SentPart[]): string | readonly SentPart[] {
   const [only, ...others] = parts
   if (!only) return ''
@@ -96,13 +96,13 @@ function partOf(part: Part): SentPart {
   throw invalidRequest(place, `Invalid value for '${place}': this model takes texts, pictures and files.`)
 }
 
-/** A name for a file without one: vendors require a name (laravel/ai#324), and see by its end how to read the file. */
+/** A name for a file without one: vendors require a name (laravel/ai#324), and determine the format by its extension. */
 function nameOf(url: string): string {
   const [, subtype = 'pdf'] = /^data:\w+\/(\w{2,5})[;,]/.exec(url) ?? []
   return `document.${subtype === 'plain' ? 'txt' : subtype}`
 }
 
-/** The output of a call: a plain string, if all of it are texts. */
+/** The output of a call: a plain string if all of it is text. */
 function resultItem({ call, parts, hasFailed }: ToolResult): Fields {
   const written = parts.map(partOf)
   if (hasFailed) written.unshift({ type: 'input_text', text: 'Error:' })
@@ -115,8 +115,7 @@ function resultItem({ call, parts, hasFailed }: ToolResult): Fields {
 }
 
 /**
- * The items of the assistant. A vendor refuses reasoning without the item that followed it, so that it is left out at the end of a
- * turn.
+ * The items of the assistant. A vendor refuses reasoning without the item that followed it, so it is omitted at the end of a turn.
  */
 function assistantItems({ steps }: AssistantTurn, model: Model, options: WriteOptions): Fields[] {
   const items: Fields[] = []
@@ -141,7 +140,7 @@ function assistantItems({ steps }: AssistantTurn, model: Model, options: WriteOp
   return items
 }
 
-/** The item of reasoning that was sealed for this account; none for one of another account, vendor or model. */
+/** The item of reasoning that was sealed for this account; undefined if it belongs to another account, vendor or model. */
 function openedItems({ sealed }: ReasoningStep, model: Model, { answer }: WriteOptions): Fields[] {
   if (sealed === undefined || !answer) return []
   const opened = openReasoning({ answer }, model, sealed)
@@ -149,7 +148,7 @@ function openedItems({ sealed }: ReasoningStep, model: Model, { answer }: WriteO
 }
 
 /**
- * The item of a call, without an id: an item with its id is refused without the reasoning that led to it
+ * The item of a call, without its id: an item with an id is refused without the reasoning that led to it
  * (continuedev/continue#10018), which callers may not send back, and one without an id is accepted (nodetool-ai/nodetool#4252,
  * jin-bo/agentao#321).
  */

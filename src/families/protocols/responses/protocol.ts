@@ -1,4 +1,4 @@
-// The protocol of vendors of responses, for callers who speak another dialect.
+// The protocol of vendors of the responses API, for callers who speak another dialect.
 
 import type { Protocol } from '../../conversation/bridge'
 import { readResponse, readResponseEvent } from '../../responses/reading'
@@ -16,7 +16,7 @@ export const responsesProtocol: Protocol = {
   writeAfter: writeAfterRefusal,
   read: readResponse,
   readEvent: readResponseEvent,
-  // The vendor closes after the event that completes the answer.
+  // The vendor closes the connection after the event that completes the answer.
   end: null,
   readAnswer: readResponseAnswer,
   readEvents: (writer) => new ResponseReader(writer),

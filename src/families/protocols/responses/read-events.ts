@@ -1,5 +1,5 @@
-// Reads the events of a response into a writer. Items may come mixed, and some come whole without pieces. It must never throw, and never
-// lose or repeat a piece; events and items of unknown kinds are left out.
+// Reads the events of a response into a writer. Items may arrive mixed, and some arrive whole. It must never throw, and never lose
+// or repeat a piece; events and items of unknown kinds are omitted.
 
 import { asObject, asText, isObject } from '../../../lib/objects'
 import type {
@@ -13,21 +13,21 @@ import type {
 
 type Fields = Record<string, unknown>
 
-/** An item of the vendor that has not ended. */
+/** An open item of the vendor. */
 interface Open {
   item: ThinkingItem | TextItem | CallItem
-  /** The vendor's id of it; a message may have several items. */
+  /** The vendor's id; a message may become several items. */
   id: unknown
-  /** True once a piece of it has come. */
+  /** True once a piece of it has arrived. */
   hasPieces: boolean
 }
 
 export class ResponseReader implements AnswerReader {
-  /** By the place in the output. */
+  /** By output index. */
   private readonly items = new Map<unknown, Open>()
-  /** Items that have ended, by place and id: nothing more is read of them. */
+  /** Items that have ended, by index and id: later events about them are ignored. */
   private readonly ended = new Set<string>()
-  /** The words with which the model refused. */
+  /** The text with which the model refused. */
   private refusal = ''
 
   constructor(private readonly writer: AnswerWriter) {}
@@ -77,7 +77,7 @@ export class ResponseReader implements AnswerReader {
     this.writer.begin(asText(id))
   }
 
-  /** Takes an item that has ended, with what has not come of it in pieces. */
+  /** Receives an item that has ended, and adds what did not arrive in pieces. */
   done(place: unknown, item: Fields): void {
     this.ended.add(`${place} ${item.id}`)
     const open = this.openItem(place, item)
@@ -90,7 +90,7 @@ export class ResponseReader implements AnswerReader {
     this.items.delete(place)
   }
 
-  /** Some servers number the events of an item wrongly: its id shows which one they are of. */
+  /** Some servers number the events of an item wrongly: then its id identifies it. */
   private placeOf(index: unknown, id: unknown): unknown {
     if (this.items.has(index) || typeof id !== 'string') return index
     for (const [place, open] of this.items) if (open.id === id) return place
@@ -114,7 +114,7 @@ export class ResponseReader implements AnswerReader {
     })
   }
 
-  /** The item at a place, begun when it comes first; undefined for one of a kind that nobody reads. */
+  /** The item at an index, begun at its first event; undefined for one of an unknown kind. */
   private openItem(place: unknown, { type, id, call_id: call, name }: Fields): Open | undefined {
     const known = this.items.get(place)
     if (known) return known
@@ -145,7 +145,7 @@ export class ResponseReader implements AnswerReader {
     this.writer.add(open.item, piece, logprobs)
   }
 
-  /** A message may have texts and refusals, which are items of their own. */
+  /** A message may have texts and refusals, which become separate items. */
   private say(
     { place, id }: Fields,
     kind: TextItem['kind'],
@@ -165,7 +165,7 @@ export class ResponseReader implements AnswerReader {
     this.add(open, piece, logprobs)
   }
 
-  /** Each thought is a part, also the first: the writer knows whether something precedes it. */
+  /** Each thought is a part, even the first: the writer knows whether another precedes it. */
   private beginThought(place: unknown): void {
     const open = this.openItem(place, { type: 'reasoning' })
     if (open) this.writer.nextPart(open.item)
@@ -203,19 +203,19 @@ export class ResponseReader implements AnswerReader {
   }
 }
 
-/** The texts of reasoning: its summary, else its own text. */
+/** The text of reasoning: its summary, otherwise its content. */
 function thoughtsOf({ summary, content }: Fields): string[] {
   const shown = [listOf(summary), listOf(content)].find((parts) => parts.length > 0) ?? []
   return shown.flatMap(({ text }) => (typeof text === 'string' && text !== '' ? [text] : []))
 }
 
-/** Arguments as text; empty if there are none. Some servers send them parsed. */
+/** Arguments as text; empty if missing. Some servers send them as an object. */
 function argumentsOf(value: unknown): string {
   if (typeof value === 'string') return value
   return isObject(value) ? JSON.stringify(value) : ''
 }
 
-/** The mark of a source, in the form of chat; others have none. */
+/** A citation, in the form of chat; undefined for other marks. */
 function annotationOf({ type, ...fields }: Fields): Fields[] {
   return type === 'url_citation' ? [{ type, url_citation: fields }] : []
 }
@@ -230,7 +230,7 @@ function listOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
-/** Reads a whole response: items without pieces, as a stream may have them. Throws if the vendor sent no answer. */
+/** Reads a whole response as a stream whose items have no pieces. Throws if the vendor sent no answer. */
 export function readResponseAnswer(reply: unknown, writer: AnswerWriter): void {
   const response = asObject(reply)
   const { output } = response

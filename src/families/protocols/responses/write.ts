@@ -1,5 +1,5 @@
-// Writes a conversation as a request of responses: what is said, called and thought becomes items in their order, tools and formats are
-// flat. It must never drop a thing silently: what cannot be said is refused by its place.
+// Writes a conversation as a responses request: texts, calls and thoughts become items in order; tools and formats are flat. It
+// must never drop anything silently: unsupported parts are refused with their place.
 
 import type { Call, Model } from '../../../contract/family'
 import { type GatewayError, invalidRequest } from '../../../lib/errors'
@@ -17,10 +17,10 @@ type Fields = Record<string, unknown>
 const PROBABILITIES = 'message.output_text.logprobs'
 const SEALED_REASONING = 'reasoning.encrypted_content'
 
-/** Fewest output tokens that vendors of responses take as a limit. */
+/** Lowest limit of output tokens that vendors of the responses API accept. */
 export const LEAST_LIMIT = 16
 
-/** The call. Throws 400 for what cannot be expressed, and names the field. */
+/** The call. Throws 400, with the name of the field, for anything that cannot be expressed. */
 export function writeResponses(conversation: Conversation, model: Model, options: WriteOptions): Call {
   const { settings, turns, extra } = conversation
   const leading = leadingIn(conversation)
@@ -37,7 +37,7 @@ export function writeResponses(conversation: Conversation, model: Model, options
     ...toolsOf(conversation),
     text: wordingOf(settings),
     reasoning: reasoningOf(settings, model),
-    // Callers of chat completions have a field for it that vendors know too.
+    // Chat completions have a field for it that vendors know too.
     safety_identifier: extra?.responses?.user === undefined ? settings.user : undefined,
     prompt_cache_key: settings.cacheKey,
     service_tier: settings.serviceTier,
@@ -46,7 +46,7 @@ export function writeResponses(conversation: Conversation, model: Model, options
   return callOf(edited(request, responsesEdit(request, model)))
 }
 
-/** The call without what the vendor refused of it; undefined if it refused something else. */
+/** The call without the part that the vendor refused; undefined if it refused something else. */
 export function writeAfterRefusal(refusal: GatewayError, { body }: Call): Call | undefined {
   const request = asObject(body && 'json' in body ? body.json : undefined)
   const input = withoutReasoning(refusal, request.input as Fields[])
@@ -64,8 +64,8 @@ function callOf(request: Fields): Call {
 }
 
 /**
- * The limit of the output that is asked for: clients that only try whether a model answers ask for one token. The answer
- * may be longer than the caller's limit then, and is held and paid as it is. Throws 400 for no output at all.
+ * The limit of output tokens that is sent: clients that only test whether a model answers ask for one token. The answer may then be
+ * longer than the caller's limit, and is held and charged as it is. Throws 400 if no output is allowed.
  */
 function limitOf({ limit }: Settings, { id }: Model, { outputTokens }: WriteOptions): number | undefined {
   if (!limit) return outputTokens
@@ -96,8 +96,8 @@ function toolsOf({ tools, choice, parallelCalls }: Conversation): Fields {
 }
 
 /**
- * A flat tool. Without `strict` the vendor would decide, and refuse loose schemas. Those that are strict by the rules
- * of messages may have optional members, which it refuses too.
+ * A flat tool. Without `strict` the vendor would decide, and might refuse loose schemas. Tools that are strict by the rules of
+ * messages may have optional members, which it refuses too.
  */
 function toolOf({ name, description, parameters, isStrict, strictBy, custom }: Tool): Fields {
   if (custom) return withoutGaps({ type: 'custom', name, description, format: custom.format })
@@ -132,8 +132,8 @@ function formatOf(format: NonNullable<Settings['format']>): Fields {
 }
 
 /**
- * How long to think. A summary is requested only for a caller who shows it:
- * organizations that the vendor has not verified are refused one (home-assistant/core#160212, continuedev/continue#9607, January 2026).
+ * How long to think. A summary is requested only for a caller that shows it: the vendor refuses it to unverified organizations
+ * (home-assistant/core#160212, continuedev/continue#9607, January 2026).
  */
 function reasoningOf(settings: Settings, model: Model): Fields | undefined {
   const effort = effortOf(settings, model)

@@ -1,10 +1,10 @@
-// Known models of Anthropic: traits and limits, each with its source and the month when it was checked. Data. Without a source nothing
-// may be listed here.
+// Known Anthropic models: traits and limits, each with its source and the month of the check. Data. Nothing may be listed without a
+// source.
 
 import type { Traits } from '../../../contract/traits'
 import { type KnownModel, offByDefault, optional, UP_TO_HIGH, UP_TO_MAX } from './row'
 
-/** Models of messages that think as much as an effort says, and refuse sampling, budgets and a beginning of their answer. */
+/** Models whose thinking is set by an effort, and that refuse sampling, budgets and a prefilled answer. */
 const adaptive: Partial<Traits> = {
   ...optional,
   thinkingForms: ['adaptive'],
@@ -12,7 +12,7 @@ const adaptive: Partial<Traits> = {
   sampling: 'never',
   prefill: 'never',
 }
-/** Models of messages that cannot stop thinking, and refuse a forced call of a tool too. */
+/** Models that cannot turn thinking off, and also refuse a forced call of a tool. */
 const alwaysAdaptive: Partial<Traits> = {
   ...adaptive,
   thinking: 'always',
@@ -21,7 +21,7 @@ const alwaysAdaptive: Partial<Traits> = {
   logprobs: false,
   speech: false,
 }
-/** Models of messages that take a number of tokens to think. What others always refuse, they refuse while they think. */
+/** Models whose thinking is set by a number of tokens. Settings that other models always refuse are refused by these while they think. */
 const budgeted: Partial<Traits> = {
   ...offByDefault,
   thinkingForms: ['budget'],
@@ -41,21 +41,25 @@ const smaller = {
   maxOutputTokens: 64_000,
   limitsSource: `${anthropic}/models/opus-4-5/overview`,
 }
-/** Anthropic's own page no longer lists the limits of older models; this is a copy of its table of May 2025. */
+/** Anthropic's own page no longer lists the limits of older models; these are from its table of May 2025. */
 const olderTable = 'https://docs.aihubmix.com/en/api/Claude-Native'
 const older = { ...smaller, limitsSource: olderTable }
 
 /**
- * Amazon Bedrock checks requests by a schema of its own, which lacks two fields for its newest models: a JSON schema of the answer,
- * and `strict` of a tool (test/vendors/bedrock). For Opus 5 and Fable 5 the records disagree: both are refused in us-east-1
- * (vercel/ai#17919, 2026-07-24) and `strict` is answered in other accounts (BerriAI/litellm#33193, lobehub/lobehub#19876). The AI SDK
- * (5.0.101, 2026-09-29) sends neither to any of these models, and LiteLLM (1.110.2, 2026-11-24) sends schemas alone. Neither is sent
- * here, which no account refuses: a call without `strict` is answered, and the reply's header names the field; an answer by a schema is
- * refused before it is sent, free of charge, with what to do instead. An account that takes them is a setting: `traits: { schemas: true }`.
- * Haiku 4.5 refuses schemas in some accounts only (vercel/ai#20128, 2026-09-01): there the configuration says `schemas: false`.
+ * Amazon Bedrock checks requests by its own schema, which lacks two fields for its newest models: a JSON schema for the answer, and
+ * `strict` of a tool (test/vendors/bedrock). For Opus 5 and Fable 5 the reports disagree: both fields are refused in us-east-1
+ * (vercel/ai#17919, 2026-07-24), and `strict` is accepted in other accounts (BerriAI/litellm#33193, lobehub/lobehub#19876). The AI
+ * SDK (5.0.101, 2026-09-29) sends neither to any of these models, and LiteLLM (1.110.2, 2026-11-24) sends only schemas. Neither is
+ * sent here, which works in every account: a call without `strict` is answered, and a response header names the field; a request
+ * for an answer by a schema is refused before it is sent, free of charge, with advice on what to do instead. An account that
+ * accepts them needs a setting: `traits: { schemas: true }`. Haiku 4.5 refuses schemas in some accounts only (vercel/ai#20128,
+ * 2026-09-01): there, set `schemas: false`.
  */
 const olderAtBedrock = { at: { bedrock: { schemas: false, strictTools: false } } }
-/** Models that answer by a schema there, and refuse `strict`: BerriAI/litellm#32455 (2026-07-08), and the list of litellm 1.110.2. */
+/**
+ * Models that support answers by a schema there, but refuse `strict`: BerriAI/litellm#32455 (2026-07-08), and the list of litellm
+ * 1.110.2.
+ */
 const looseAtBedrock = { at: { bedrock: { strictTools: false } } }
 
 const effortPage = { source: `${anthropic}/build-with-claude/effort`, asOf: '2026-11' }
@@ -169,7 +173,8 @@ export const anthropicModels: readonly KnownModel[] = [
     source: `${anthropic}/about-claude/models/overview`,
     asOf: '2026-11',
   },
-  // Later models: what all refuse since 4.7 is not sent to them either, and their limits are the least of the models since 4.5.
+  // Later models: fields that all models since 4.7 refuse are not sent to them either, and their limits are the lowest of the
+  // models since 4.5.
   {
     names: ['claude-*'],
     traits: { ...optional, thinkingForms: ['adaptive'], sampling: 'never', prefill: 'never' },

@@ -1,5 +1,5 @@
-// Known models of embeddings: traits and limits, each with its source and the month when it was checked. Data. Without a source nothing
-// may be listed here.
+// Known embedding models: traits and limits, each with its source and the month of the check. Data. Nothing may be listed without a
+// source.
 
 import type { KnownModel } from './row'
 
@@ -21,7 +21,7 @@ const mistralVectors = {
 }
 const VOYAGE_LENGTHS = [256, 512, 1024, 2048]
 
-/** Models that make vectors. For a Voyage model without a row, the family uses the lowest limit per call. */
+/** Embedding models. For a Voyage model without a row, the family uses the lowest limit per call. */
 export const embeddingModels: readonly KnownModel[] = [
   { names: ['text-embedding-3-small'], dimensions: { min: 1, max: 1536 }, ...openaiVectors },
   { names: ['text-embedding-3-large'], dimensions: { min: 1, max: 3072 }, ...openaiVectors },

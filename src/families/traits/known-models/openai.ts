@@ -1,10 +1,10 @@
-// Known models of OpenAI: traits and limits, each with its source and the month when it was checked. Data. Without a source nothing
-// may be listed here.
+// Known OpenAI models: traits and limits, each with its source and the month of the check. Data. Nothing may be listed without a
+// source.
 
 import type { Traits } from '../../../contract/traits'
 import { type KnownModel, offByDefault, optional, reasoning, UP_TO_HIGH, UP_TO_MAX, UP_TO_XHIGH } from './row'
 
-/** Models of chat completions that do not reason, and say how long an answer is in no other way than the usual. */
+/** Models of chat completions that do not reason, and use the standard field for the limit of output. */
 const plain: Partial<Traits> = { efforts: [], verbosity: false }
 
 const openai = 'https://developers.openai.com/api/docs'
@@ -14,11 +14,11 @@ const openaiPage = (name: string) => ({ source: `${openai}/models/${name}`, asOf
  * client's report, as is livekit/agents#7169 of 2026-09-08), gpt-5.4 openai/openai-openapi#541
  * (2026-05-18), gpt-5.4-mini openclaw/openclaw#76727 (2026-05-03), gpt-5.5 jeffdafoe/llm-memory-api#178 (2026-04-29), gpt-5.6
  * BerriAI/litellm#34569 (2026-07-24), gpt-6-sol onyx-dot-app/onyx#15008 (2026-09-23), gpt-6-astra docker/docker-agent#4162
- * (2026-09-04). There is none for gpt-5.1 and older.
+ * (2026-09-04). There is no such report for gpt-5.1 and older.
  */
 const toolsOverResponses = { toolsBesideEffort: false }
 const pictures = { inputModalities: ['image'] as const }
-/** Microsoft's table of context windows and output limits, by model: of gpt-4o to gpt-5.5 (2026-06-11). */
+/** Microsoft's table of context windows and output limits by model: gpt-4o to gpt-5.5 (2026-06-11). */
 const azure =
   'https://github.com/MicrosoftDocs/azure-ai-docs/blob/main/articles/foundry/openai/includes/models-azure-direct-openai.md'
 const azurePage = { source: azure, asOf: '2026-11' }
@@ -43,14 +43,14 @@ export const openaiModels: readonly KnownModel[] = [
     asOf: '2026-11',
   },
   {
-    // Another verbosity than `medium` is refused: openai/codex#9035 (2026-01-10).
+    // Any verbosity other than `medium` is refused: openai/codex#9035 (2026-01-10).
     names: ['gpt-5.1-codex-max'],
     traits: { ...reasoning, efforts: UP_TO_XHIGH, verbosity: false },
     ...medium,
     ...azurePage,
   },
   {
-    // Its effort is `low` by default in openai-agents, where that of a model with `none` is `none`.
+    // openai-agents sets its effort to `low` by default, and to `none` for models that support it.
     names: ['gpt-5.2-codex'],
     traits: { ...reasoning, ...toolsOverResponses, efforts: UP_TO_XHIGH },
     ...medium,
@@ -59,7 +59,7 @@ export const openaiModels: readonly KnownModel[] = [
     asOf: '2026-11',
   },
   {
-    // The second: CherryHQ/cherry-studio#10430 (2025-09-28).
+    // For the second: CherryHQ/cherry-studio#10430 (2025-09-28).
     names: ['gpt-5.1-codex', 'gpt-5-codex'],
     traits: { ...reasoning, efforts: UP_TO_HIGH },
     ...medium,
@@ -67,7 +67,7 @@ export const openaiModels: readonly KnownModel[] = [
     asOf: '2026-11',
   },
   {
-    // Without `none` by litellm 1.110.2, whose other efforts are those of the pages.
+    // litellm 1.110.2 lists no `none` for it; the other efforts are those of the pages.
     names: ['gpt-5.2-pro', 'gpt-5.4-pro', 'gpt-5.5-pro'],
     traits: { ...reasoning, ...toolsOverResponses, efforts: ['medium', 'high', 'xhigh'] },
     ...large,
@@ -121,7 +121,7 @@ export const openaiModels: readonly KnownModel[] = [
     ...openaiPage('gpt-5.1'),
   },
   {
-    // It refuses every effort, and another verbosity than `medium`: anomalyco/opencode#1984 (2025-08-16).
+    // It refuses every effort, and any verbosity other than `medium`: anomalyco/opencode#1984 (2025-08-16).
     names: ['gpt-5-chat*'],
     traits: plain,
     ...chatSized,

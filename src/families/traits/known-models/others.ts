@@ -1,5 +1,5 @@
-// Known models of other vendors: traits and limits, each with its source and the month when it was checked. Data. Without a source nothing
-// may be listed here.
+// Known models of other vendors: traits and limits, each with its source and the month of the check. Data. Nothing may be listed
+// without a source.
 
 import type { Traits } from '../../../contract/traits'
 import { type KnownModel, optional, UP_TO_HIGH, UP_TO_MAX, UP_TO_XHIGH } from './row'
@@ -7,7 +7,7 @@ import { type KnownModel, optional, UP_TO_HIGH, UP_TO_MAX, UP_TO_XHIGH } from '.
 const kimiPage = { source: 'https://java.agentscope.io/v2/en/integration/model/kimi', asOf: '2026-11' }
 const grok: Partial<Traits> = { thinking: 'always', thinksByDefault: true, penalties: false, stop: false }
 /**
- * The efforts of Google's page, by which `minimal` is a level or a budget. In January 2026 its endpoint refused `minimal` for
+ * The efforts of Google's page, which maps `minimal` to a level or a budget. In January 2026 its endpoint refused `minimal` for
  * Gemini 3 Flash, and `none` was accepted (discuss.ai.google.dev/t/117875).
  */
 const geminiEfforts = ['minimal', ...UP_TO_HIGH]
@@ -35,7 +35,7 @@ export const modelsOfOthers: readonly KnownModel[] = [
     asOf: '2026-11',
   },
   {
-    // Whether they think by default is not settled: a forced choice of a tool is sent with thinking turned off.
+    // It is unknown whether they think by default: a forced tool choice is sent with thinking turned off.
     names: ['qwen3.5*', 'qwen3.6*', 'qwen3.7*', 'qwen3.8*'],
     traits: { ...optional, thinkingForms: ['enable_thinking'], forcedToolChoice: 'unless_thinking' },
     source: 'https://github.com/agentscope-ai/agentscope/issues/1608',
@@ -94,7 +94,7 @@ export const modelsOfOthers: readonly KnownModel[] = [
     asOf: '2026-11',
   },
   {
-    // Z.ai refuses every choice of a tool but `auto`: vectorize-io/hindsight#4246 (2026-09-09).
+    // Z.ai refuses every tool choice except `auto`: vectorize-io/hindsight#4246 (2026-09-09).
     names: ['glm-4.7', 'glm-5', 'glm-5.1', 'glm-5.2'],
     traits: { ...optional, thinkingForms: ['switch'], forcedToolChoice: 'never' },
     source: 'https://java.agentscope.io/v2/en/integration/model/glm',
@@ -158,7 +158,7 @@ export const modelsOfOthers: readonly KnownModel[] = [
   },
   {
     // `none` is refused: HKUDS/DeepTutor#734 (2026-07-31), with the sentence of Google's page that thinking cannot be turned off.
-    // The newest names stand for models of Gemini 3: livekit/agents#6011 (2026-06-08).
+    // The newest names are aliases of Gemini 3 models: livekit/agents#6011 (2026-06-08).
     names: [
       'gemini-2.5-pro',
       'gemini-3*',

@@ -4,25 +4,25 @@ import type { Model } from '../../../contract/family'
 import type { Traits } from '../../../contract/traits'
 
 export interface KnownModel {
-  /** Names without a vendor in front. A star matches any ending that does not begin with a digit. */
+  /** Names without a vendor prefix. A star matches any ending that does not begin with a digit. */
   names: readonly string[]
   traits: Partial<Traits>
-  /** Further traits where an upstream of this kind serves it. */
+  /** Additional traits if an upstream of this kind serves it. */
   at?: Readonly<Record<string, Partial<Traits>>>
-  /** Most tokens of a request and its answer together. */
+  /** Maximum of tokens of a request and its answer together. */
   contextTokens?: number
   maxOutputTokens?: number
-  /** Kinds of input that it reads in addition to text. */
+  /** Kinds of input other than text. */
   inputModalities?: readonly ('image' | 'file')[]
-  /** Lengths of the vectors that may be requested of a model that makes them. */
+  /** Dimensions that may be requested from an embedding model. */
   dimensions?: Model['dimensions']
-  /** Most tokens of one call that makes vectors; more are split. */
+  /** Maximum of tokens per embedding call; more are split. */
   batchTokens?: number
-  /** Most inputs of one call that makes vectors; more are split. */
+  /** Maximum of inputs per embedding call; more are split. */
   batchSize?: number
-  /** A page of the vendor, or a refusal that someone reported. */
+  /** A page of the vendor, or a refusal that somebody reported. */
   source: string
-  /** Where the limits are from, if `source` does not have them. */
+  /** The source of the limits, if `source` does not have them. */
   limitsSource?: string
   /** The month when the source was checked: `2026-11`. */
   asOf: string

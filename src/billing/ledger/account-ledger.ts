@@ -1,6 +1,6 @@
-// Reads the ledger of an account page by page, so that its length costs time and no memory: deposits and corrections,
-// merged with the charges in the order in which they were booked; in that order for exports, newest first for people. A
-// closed month is one entry. It must never write.
+// Reads the ledger of an account page by page, so that a long ledger costs time but no memory: deposits and corrections, merged
+// with the charges in booking order; oldest first for exports, newest first for people. A closed month is one entry. It must never
+// write.
 
 import { DatabaseUnavailable, type Db, type Row } from '../../db/db'
 import { isoTime } from '../../db/iso-time'
@@ -35,8 +35,8 @@ export interface LedgerPeriod {
 }
 
 /**
- * A place in a ledger, which comes before charges from a position on, and before transfers from a time and an id on: both are
- * in an order of their own, which no clock changes.
+ * A place in a ledger, which comes before charges from a position on, and before transfers from a time and an id on: both have
+ * their own order, which does not depend on clocks.
  */
 export interface LedgerPlace {
   position: number
@@ -44,14 +44,14 @@ export interface LedgerPlace {
   id: string
 }
 
-/** Transfers that are read at once. */
+/** Number of transfers per read. */
 const PAGE = 5_000
 /**
- * Positions of charges that are read at once. A statement of PostgreSQL looks into the partition of each month, which takes as
- * long as tens of thousands of positions.
+ * Number of charge positions per read. A statement of PostgreSQL looks into the partition of each month, which takes as long as
+ * tens of thousands of positions.
  */
 const POSITIONS = { sqlite: 5_000, postgres: 50_000 }
-/** Positions of other accounts that are rather read than left out by a statement more. */
+/** Positions of other accounts that are read and skipped rather than left out by an additional statement. */
 const LEAST_GAP = 500
 const NEVER = Number.MAX_SAFE_INTEGER
 const END: LedgerPlace = { position: NEVER, at: NEVER, id: '' }
@@ -67,12 +67,12 @@ type Positions = readonly [after: number, to: number]
 const PAID_BETWEEN = `from ended_charges where position > $1 and position <= $2
   and series in (select id from charge_series where account = $3) and amount > 0 and ended_at >= $4 and ended_at < $5`
 
-/** The part of a ledger that is read. */
+/** The part of a ledger to read. */
 interface Stretch extends Required<LedgerPeriod> {
   before: LedgerPlace
   /** No charge before the place ended at this time or later. */
   chargesUntil: number
-  /** How many of the last charges are wanted one by one: the others are one movement. Absent: all. */
+  /** How many of the last charges are listed one by one: the others are one movement. Absent: all. */
   most?: number
 }
 
@@ -124,9 +124,9 @@ async function* placedLedger(db: Db, account: string, stretch: Stretch): AsyncGe
 }
 
 /**
- * The last movements of an account before a place, newest first, with the balance after each. `next` is the place of those
- * that come before them; null if there are none. Reads from the hour on that has them, as far as the totals show. Undefined
- * where the charges of the place were closed after it was given.
+ * The last movements of an account before a place, newest first, with the balance after each. `next` is the place of the movements
+ * before them; null if there are none. Starts reading at the hour that contains them, according to the totals. Undefined if charges
+ * of the place were closed after it was given.
  */
 export async function pageOfLedger(
   db: Db,
@@ -138,20 +138,20 @@ export async function pageOfLedger(
   const closed = await closedPart(db)
   if (before.position <= closed.position && !(await isClosing(db, before.position))) return undefined
   const chargesUntil = await endOfCharges(db, account, until, before.position)
-  // One entry more shows whether there are any before.
+  // One additional entry shows whether there are more before.
   const most = limit + 1
   for (let wanted = most; ; wanted *= 4) {
     const hour = await hourWithLast(db, account, { since, until: chargesUntil }, before.position, wanted)
-    // Entries of closed months are few, and fewer than the charges in them.
+    // Closed months have few entries, fewer than their charges.
     const from = hour < closed.endedBefore ? since : Math.max(since, hour)
     let last: Placed[] = []
     for await (const page of placedLedger(db, account, { since: from, until, before, chargesUntil, most }))
       last = [...last, ...page].slice(-most)
     if (from > since) {
-      // Charges of nothing are not entries, so that there may be fewer than were counted.
+      // Free charges are not entries, so there may be fewer than were counted.
       if (last.length < most) continue
       const first = last.find(({ position }) => position > 0)
-      // A charge that ended before may have been written after one of these.
+      // A charge that ended earlier may have been written after one of these.
       const written = await lastPositionBetween(db, account, since, from)
       if (written >= (first?.position ?? before.position)) continue
     }
@@ -163,7 +163,7 @@ export async function pageOfLedger(
   }
 }
 
-/** The place of what comes before some entries, which themselves come before another. */
+/** The place of whatever precedes some entries, which themselves precede another place. */
 function placeBefore(entries: readonly Placed[], { position, at, id }: LedgerPlace): LedgerPlace {
   const charge = entries.find((entry) => entry.position > 0)
   const transfer = entries.find((entry) => entry.position === 0)
@@ -175,9 +175,9 @@ async function isClosing(db: Db, position: number): Promise<boolean> {
   return (await db.query({ sql, parameters: [position] })).length > 0
 }
 
-/** A time before which all charges of an account ended that precede a position, and before the end of a period. */
+/** A time before which all charges of an account ended that precede both a position and the end of a period. */
 async function endOfCharges(db: Db, account: string, until: number, position: number): Promise<number> {
-  // What is not in the totals yet may have ended at any time.
+  // Charges that the totals do not include yet may have ended at any time.
   if (position > (await markOf(db)) + 1) return until
   const [row] = await db.query({
     sql: `select coalesce(max(start), 0) as last
@@ -204,7 +204,7 @@ async function lastPositionBetween(db: Db, account: string, since: number, until
   return row?.last as number
 }
 
-/** The last hour from which an account has a number of paid charges before a position in the totals; 0 if it has fewer. */
+/** The latest hour since which an account has a number of paid charges before a position, according to the totals; 0 if it has fewer. */
 async function hourWithLast(
   db: Db,
   account: string,
@@ -236,7 +236,7 @@ async function hourWithLast(
   return 0
 }
 
-/** An entry with its time in ISO and its amounts in dollars, as text. */
+/** An entry with its time in ISO format and its amounts in dollars, as text. */
 export function entryJson(entry: LedgerEntry) {
   return {
     id: entry.id,
@@ -287,7 +287,7 @@ async function paidBefore(db: Db, account: string, at: number): Promise<number> 
   return paidNano
 }
 
-/** Throws if charges behind a position have been closed: those that were read there may not be all. */
+/** Throws if charges after a position have been closed: some of those read there may be missing. */
 async function requireOpen(db: Db, after: number): Promise<void> {
   if ((await closedPart(db)).position <= after) return
   throw new DatabaseUnavailable('charges were closed while they were read: ask again')
@@ -322,7 +322,7 @@ async function* chargesOf(db: Db, account: string, stretch: Stretch): AsyncGener
   const mark = await markOf(db)
   const end = await highestPosition(db)
   const last = before.position - 1
-  // What is not in the totals yet may have ended at any time.
+  // Charges that the totals do not include yet may have ended at any time.
   const ranges = [...(await rangesOf(db, account, since, chargesUntil, mark)), [mark, end] as const]
     .map(([after, to]): Positions => [Math.max(after, closed.position), Math.min(to, last)])
     .filter(([after, to]) => after < to)
@@ -340,7 +340,7 @@ async function* chargesOf(db: Db, account: string, stretch: Stretch): AsyncGener
   }
 }
 
-/** Splits ranges into those with the last charges, and all before them as one movement, which is never shown. */
+/** Splits ranges into those with the last charges, and all earlier ones as one movement, which is never shown. */
 async function parted(
   db: Db,
   account: string,
@@ -375,7 +375,7 @@ async function parted(
   return { summed, single }
 }
 
-/** The position from which an account has a number of charges in some ranges; 0 if there are fewer. */
+/** The position since which an account has a number of charges in some ranges; 0 if there are fewer. */
 async function positionOfLast(
   db: Db,
   account: string,
@@ -397,7 +397,10 @@ async function positionOfLast(
   return 0
 }
 
-/** Ranges of positions, after and up to, with all charges of an account that ended in a period and are not closed. In order, none twice. */
+/**
+ * Ranges of positions, exclusive and inclusive, with all open-month charges of an account that ended in a period. In order, without
+ * overlap.
+ */
 export async function rangesOfCharges(
   db: Db,
   account: string,
@@ -414,8 +417,8 @@ export async function rangesOfCharges(
 }
 
 /**
- * Ranges of positions, after and up to, with the charges of an account that ended in a period, of those up to the mark. Hours
- * without any are left out. In order, none twice.
+ * Ranges of positions, exclusive and inclusive, with the charges of an account that ended in a period, up to the mark. Hours
+ * without charges are omitted. In order, without overlap.
  */
 async function rangesOf(
   db: Db,
@@ -432,7 +435,7 @@ async function rangesOf(
   })
   const ranges: [number, number][] = []
   for (const { first, last } of hours) {
-    // Charges that were added meanwhile are read after the mark.
+    // Charges that are added meanwhile are read after the mark.
     const [after, to] = [(first as number) - 1, Math.min(last as number, mark)]
     const before = ranges.at(-1)
     if (before && after <= before[1] + LEAST_GAP) before[1] = Math.max(before[1], to)

@@ -1,6 +1,5 @@
-// The end of a request's charge as data: applied at once, or kept on disk while the database refuses it, and applied by
-// a later process. However often it is applied, the charge must end once; and an answer whose hold was released must
-// still be paid.
+// The end of a request's charge as data: applied at once, or stored on disk while the database rejects it, and applied by a later
+// process. However often it is applied, the charge must end once, and an answer whose hold was released must still be paid.
 
 import type { Quantities } from '../../contract/units'
 import type { Db, Statement } from '../../db/db'
@@ -18,31 +17,31 @@ import {
   settleLate,
 } from './ledger'
 
-/** Without a settlement and a release the charge continues, and only `also` is done. */
+/** Without a settlement or a release the charge stays open, and only `also` is executed. */
 export interface ChargeEnd {
   charge: Charge
-  /** The price; absent if nothing is paid. */
+  /** The price; absent if nothing is charged. */
   settlement?: Settlement
-  /** Quantities that were used; absent if nobody wants receipts. */
+  /** The used quantities; absent without receipts. */
   quantities?: Quantities
-  /** The reason why nothing is paid. */
+  /** The reason why nothing is charged. */
   released?: Released
-  /** Further statements that are done with it or not at all. */
+  /** Additional statements that are executed with it or not at all. */
   also: readonly Statement[]
-  /** Statements before those of a late charge: they bring back what was freed with the hold. */
+  /** Statements before those of a late charge: they restore what was freed with the hold. */
   again?: readonly Statement[]
-  /** The end that is made instead if a guard of `also` misses. */
+  /** The end that is used instead if a guard of `also` misses. */
   orElse?: ChargeEnd
 }
 
 export interface Ended extends Settled {
-  /** Whether the hold was released before, so that only what is available could be taken. */
+  /** Whether the hold had already been released, so that only the available balance could be taken. */
   isLate?: boolean
-  /** Whether an answer is paid, if only with nothing. */
+  /** Whether an answer is paid, even if the amount is zero. */
   isPaid?: boolean
   /** Whether nothing was changed, because the charge had ended or a guard of `also` missed. */
   isMissed?: boolean
-  /** The end that this call has made; absent if the charge ended in another way or at another time. */
+  /** The end that this call has made; absent if the charge ended in another way or earlier. */
   made?: ChargeEnd
 }
 
@@ -50,8 +49,7 @@ const NOTHING_PAID: Ended = { paidNano: 0, shortfallNano: 0 }
 const MISSED: Ended = { ...NOTHING_PAID, isMissed: true }
 
 /**
- * Makes the end of a charge, once, and returns what was paid, also if it was paid before. `now` is the time of a later
- * attempt.
+ * Ends the charge, once, and returns the paid amount, even if it was paid before. `now` is the time of a later attempt.
  */
 export async function endCharge(db: Db, end: ChargeEnd, now = 0): Promise<Ended> {
   const { charge, settlement, released, also } = end
@@ -64,7 +62,7 @@ export async function endCharge(db: Db, end: ChargeEnd, now = 0): Promise<Ended>
     await db.batch(also)
     return NOTHING_PAID
   }
-  // The answer of the database to an extension was lost.
+  // The result of an extension was lost.
   if (await refreshHold(db, charge)) return endCharge(db, end, now)
   const paid = settlement && (await payOtherwise(db, end, settlement, now))
   if (paid) return paid
@@ -73,7 +71,7 @@ export async function endCharge(db: Db, end: ChargeEnd, now = 0): Promise<Ended>
   throw new Error(`charge ${charge.id} can be settled neither in time nor late`)
 }
 
-/** Pays for an answer whose charge is not open with what is known to be held. Undefined if a guard forbids it. */
+/** Charges an answer whose charge is not open, using the amount that is known to be held. Undefined if a guard forbids it. */
 async function payOtherwise(
   db: Db,
   { charge, also, again = [] }: ChargeEnd,
@@ -87,7 +85,7 @@ async function payOtherwise(
   return paid && { ...paid, isPaid: true }
 }
 
-/** An end that is made now. Never earlier than it was known: by that it is found again. */
+/** An end that happens now. Never earlier than the answer: this time identifies it later. */
 function atLeast<End extends { endedAt: number }>(end: End, now: number): End {
   return end.endedAt >= now ? end : { ...end, endedAt: now }
 }

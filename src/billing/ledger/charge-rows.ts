@@ -7,10 +7,10 @@ import { wholeUsageOf } from '../reports/usage-form'
 import { describeCodes } from './ended-charges'
 import type { Series } from './shared-rows'
 
-/** Charges that are read at once. */
+/** Number of charges per read. */
 const PAGE = 5_000
 
-/** Pages of the rows between two positions, each with the position up to which it goes. */
+/** Pages of the rows between two positions, each with the position of its last row. */
 export async function* pagesOfCharges(
   db: Db,
   after: number,
@@ -28,12 +28,12 @@ export async function* pagesOfCharges(
   }
 }
 
-/** A hash of rows, one after the other. */
+/** A running hash of rows. */
 export class RowsHash {
   private readonly hash = createHash('sha256')
 
   add({ cost, ...row }: Row): void {
-    // Charges from before there were costs have the hash that they had.
+    // Charges from before costs existed keep their old hash.
     this.hash.update(
       JSON.stringify(cost === null ? Object.values(row) : [...Object.values(row), cost as number]),
     )
@@ -44,7 +44,7 @@ export class RowsHash {
   }
 }
 
-/** A charge in words, with all that it shares with others, for whoever has nothing but its line in an archive. */
+/** A charge in full, with everything that it shares with others, for readers who have only its line in an archive. */
 export type ArchivedCharge = ReturnType<typeof archivedCharge>
 
 export function archivedCharge(row: Row, references: ReferencedTexts) {
@@ -62,13 +62,13 @@ export function archivedCharge(row: Row, references: ReferencedTexts) {
     key_id: series.keyId,
     model: series.model,
     operation: series.operation,
-    /** The metadata that it was counted by, as a text; null for none. */
+    /** The metadata that it counts under, as text; null for none. */
     metadata: references.metadata.get(series.metadataId ?? 0) ?? null,
     ...describeCodes(row),
     held: row.held as number,
     amount: row.amount as number,
     shortfall: row.shortfall as number,
-    /** The cost at the vendor; null if it is not known. */
+    /** The cost at the vendor; null if unknown. */
     cost: row.cost as number | null,
     /** The vendor's usage object and the price list, as texts. */
     usage: row.usage === null ? null : wholeUsageOf({ shape, figures: row.usage as string }),
@@ -86,7 +86,7 @@ interface ReferencedTexts {
   metadata: ReadonlyMap<number, string>
 }
 
-/** Everything that charges refer to. It grows with what is offered, not with what is asked. */
+/** Everything that charges refer to. It grows with what the gateway offers, not with the number of requests. */
 export async function readReferences(db: Db): Promise<ReferencedTexts> {
   const texts = async (table: string, column: string) => {
     const rows = await db.query({ sql: `select id, ${column} as content from ${table}` })

@@ -31,7 +31,7 @@ export function settleCovered(charge: Charge, settlement: Settlement, row: Ended
 }
 
 /**
- * The amount that an account can pay of the price $2 of a charge that holds $1: the price, or all that is available.
+ * The amount that an account can pay of the price $2 of a charge that holds $1: the price, or everything available.
  */
 const PAID_BEYOND = '(case when balance - held + $1 < $2 then balance - held + $1 else $2 end)'
 
@@ -86,7 +86,7 @@ export function settleBeyond(charge: Charge, { priceNano, tokens }: Settlement, 
 }
 
 /**
- * Removes an open charge: the one way in which a charge ends. The guard makes every second attempt miss, and one that
+ * Removes an open charge: the one way in which a charge ends. The guard makes every second attempt miss, and every attempt that
  * does not know of an extension.
  */
 export function closeCharge(charge: Charge): Statement {
@@ -97,7 +97,7 @@ export function closeCharge(charge: Charge): Statement {
   }
 }
 
-/** Puts off the expiry of a hold. Without effect on a charge that has ended. */
+/** Postpones the expiry of a hold. It has no effect on a charge that has ended. */
 export function prolong({ keyId, id }: Charge, expiresAt: number): Statement {
   return {
     sql: 'update open_charges set expires_at = $1 where key_id = $2 and id = $3',
@@ -110,7 +110,7 @@ export function correctBudget(charge: Charge, paidNano: number): Statement[] {
   return budgetsOf(charge).map(([owner, period]) => addToBudget(owner, period, paidNano - charge.heldNano))
 }
 
-/** Replaces the held amount by the paid amount in the budget of the spender. It goes along with the end of a charge. */
+/** Replaces the held amount by the paid amount in the budget of the spender. It is sent together with the end of a charge. */
 export function correctSpender({ spender, heldNano }: Charge, paidNano: number): Statement[] {
   return spender ? [addToBudget(spender.id, spender.period, paidNano - heldNano)] : []
 }
@@ -122,7 +122,7 @@ function addToBudget(owner: string, period: string, amountNano: number): Stateme
   }
 }
 
-/** Writes the spender of an open charge into its row. It goes along with the hold. */
+/** Writes the spender of an open charge into its row. It is sent together with the hold. */
 export function noteSpender({ spender, keyId, id }: Charge): Statement[] {
   if (!spender) return []
   return [
@@ -137,7 +137,7 @@ function hasBudget({ budgetPeriod, accountPeriod = null }: Charge): boolean {
   return budgetPeriod !== null || accountPeriod !== null
 }
 
-/** The budgets that a charge counts in, by their keys: that of its key, and that of its account. */
+/** The budgets that a charge counts toward: that of its key, and that of its account. */
 function budgetsOf({ account, keyId, budgetPeriod, accountPeriod = null }: Charge): [string, string][] {
   const budgets: [string, string][] = []
   if (budgetPeriod !== null) budgets.push([keyId, budgetPeriod])

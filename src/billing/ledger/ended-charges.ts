@@ -8,7 +8,7 @@ import { assertNano } from '../../lib/money'
 import type { Charge, Settlement, UsageSource } from './ledger'
 import { referencesOf, type StoredUsage } from './shared-rows'
 
-/** Words for which a stored charge has their places in these lists. The view `charges` translates them back. */
+/** Words that a stored charge replaces by their indexes in these lists. The view `charges` translates them back. */
 const USAGE_SOURCES: readonly UsageSource[] = ['upstream', 'counted', 'estimated']
 const ENDINGS: readonly EndedBy[] = [
   'done',
@@ -21,12 +21,12 @@ const ENDINGS: readonly EndedBy[] = [
 ]
 const STATES = ['released', 'settled'] as const
 
-/** The place of an end in the list. In the books, all streams that ended at what was held are alike. */
+/** The index of an end in the list. The ledger does not distinguish streams that ended at the hold. */
 function placeOf(endedBy: EndedBy): number {
   return ENDINGS.indexOf(endsAtHold(endedBy) ? 'balance' : endedBy)
 }
 
-/** The end as the books have it. */
+/** The end as the ledger stores it. */
 export function bookedEnding(endedBy: EndedBy): string | null {
   return ENDINGS[placeOf(endedBy)] ?? null
 }
@@ -37,7 +37,7 @@ interface ChargeEnding extends Pick<Settlement, 'costNano' | 'usageJson' | 'ende
   usageSource: UsageSource | null
 }
 
-/** The words of a stored row for which it has places in the lists. */
+/** The words of a row that are stored as indexes. */
 export function describeCodes(row: Row): { state: string; usage_source: string | null; ended_by: string } {
   return {
     state: STATES[row.state as number] ?? 'impossible',
@@ -46,7 +46,7 @@ export function describeCodes(row: Row): { state: string; usage_source: string |
   }
 }
 
-/** The row of an ended charge by its columns, except for the amounts. */
+/** The row of an ended charge by its columns, without the amounts. */
 export type EndedRow = {
   id: string
   series: number
@@ -62,7 +62,7 @@ export type EndedRow = {
   cost: number | null
 }
 
-/** Makes the row of a charge. A promise only where something is met for the first time. */
+/** Makes the row of a charge. It is a promise only if something appears for the first time. */
 export function endedRow(db: Db, charge: Charge, ending: ChargeEnding): EndedRow | Promise<EndedRow> {
   const references = referencesOf(db)
   const series = references.seriesId(charge)
@@ -108,7 +108,7 @@ function rowOf(
 export const ENDED_COLUMNS =
   'id, series, price_list, state, held, amount, shortfall, usage_shape, usage, usage_source, ended_by, created_at, ended_at, cost'
 
-/** A constant, because a text built again each time would be parsed again to find its prepared statement. */
+/** A constant: a text that is built each time would be parsed each time to find its prepared statement. */
 const INSERT_ENDED = `insert into ended_charges (${ENDED_COLUMNS})
   values ($1, $2, $3, $4, $5, $6, 0, $7, $8, $9, $10, $11, $12, $13)`
 

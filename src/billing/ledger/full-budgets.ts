@@ -1,6 +1,6 @@
-// Finds budgets of keys and of accounts that are used up, or nearly: for notifications to operators, and for their
-// reports. What is committed in a period has a row for each owner that used it, so the search begins with the rows of
-// the current periods: most keys have no budget, and most budgets are idle. It must never write.
+// Finds budgets of keys and accounts that are used up, or nearly: for notifications and reports of operators. Committed amounts of
+// a period have a row per owner, so the search begins with the rows of the current periods: most keys have no budget, and most
+// budgets are idle. It must never write.
 
 import { BUDGET_PERIODS, type Budget } from '../../contract/budgets'
 import type { Statement, Value } from '../../db/db'
@@ -8,12 +8,12 @@ import { bookOf } from './balances'
 import { calendarPeriod } from './limits'
 
 interface Fullness {
-  /** How much of a budget is spent or held at least, in percent. */
+  /** Minimum of a budget that is spent or held, in percent. */
   percent: number
   now: number
 }
 
-/** Owners by name, however much of their budget is used. */
+/** Owners by name, regardless of how much of their budget is used. */
 interface Named {
   names: readonly string[]
   now: number
@@ -22,7 +22,7 @@ interface Named {
 const OF_PERIODS = `b.period in ($1, $2, $3)
   and b.period = case budget_period when 'day' then $1 when 'week' then $2 else $3 end`
 
-/** Keys that are full and may still be used: `name`, `account`, `id`, `committed`, `budget` and `budget_period`. */
+/** Keys whose budget is full and that are still valid: `name`, `account`, `id`, `committed`, `budget` and `budget_period`. */
 export function fullKeys({ percent, now }: Fullness): Statement {
   return {
     sql: `select k.name, k.account, k.id, b.committed, k.budget, k.budget_period
@@ -59,13 +59,13 @@ export function budgetsOfAccounts(ofPlans: ReadonlyMap<string, Budget>, { names,
 }
 
 /**
- * Accounts whose budget is full, their own or else that of their plan: `name`, `plan` where the budget is the plan's,
+ * Accounts whose budget is full, their own or otherwise that of their plan: `name`, `plan` if the budget is the plan's,
  * `committed`, `budget` and `budget_period`. `ofPlans` has the budgets of plans by the names of the plans.
  */
 export function fullAccounts(ofPlans: ReadonlyMap<string, Budget>, { percent, now }: Fullness): Statement {
   const parameters: Value[] = [...periodNames(now), percent, bookOf('')]
   return {
-    // An account is found by the name in its book.
+    // An account is identified by the name in its book.
     sql: `select d.name, d.plan, b.committed, d.budget, d.budget_period
       from budgets b join (${budgetsOfOwners(ofPlans, parameters)}) d
       on d.name = substr(b.key_id, length(cast($5 as text)) + 1) and b.key_id = cast($5 as text) || d.name
@@ -74,7 +74,7 @@ export function fullAccounts(ofPlans: ReadonlyMap<string, Budget>, { percent, no
   }
 }
 
-/** The query of all accounts with their budget, their own or else that of their plan. It adds what it needs to the parameters. */
+/** The query of all accounts with their budget, their own or otherwise that of their plan. It adds what it needs to the parameters. */
 function budgetsOfOwners(ofPlans: ReadonlyMap<string, Budget>, parameters: Value[]): string {
   const place = (value: Value) => `$${parameters.push(value)}`
   const elseOfPlan = (own: string, type: string, of: (budget: Budget) => Value) => {

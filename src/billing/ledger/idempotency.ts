@@ -1,6 +1,6 @@
-// Idempotency keys: the same key and request return the same answer and cost one charge, however often they are sent.
-// The key is claimed in the transaction of the hold, and the answer is saved in that of the settlement or of a task's
-// submit. Neither must ever exist without the other. A request that failed frees its key, so it can be sent again.
+// Idempotency keys: the same key and request return the same answer and are charged once, however often they are sent. The key is
+// claimed in the transaction of the hold, and the answer is saved in the transaction of the settlement or of a task's submission.
+// Neither must ever exist without the other. A request that failed frees its key, so it can be sent again.
 
 import type { Db, Statement } from '../../db/db'
 import type { EncodedTable } from '../../db/encryption/reencryption'
@@ -8,7 +8,7 @@ import { GatewayError, invalidRequest } from '../../lib/errors'
 import type { Charge, Condition } from './ledger'
 
 const MAX_KEY_LENGTH = 255
-/** Longest answer that is kept, in bytes. */
+/** Maximum size of a stored answer, in bytes. */
 export const MAX_SAVED_LENGTH = 4 * 1024 * 1024
 const KEEP_MS = 24 * 3_600_000
 
@@ -23,7 +23,7 @@ export interface IdempotencyKey {
 export interface SavedAnswer {
   status: number
   contentType: string
-  /** Bytes for audio, else text. */
+  /** Bytes for audio, otherwise text. */
   body: string | Uint8Array
 }
 
@@ -57,7 +57,7 @@ export function claimKey(key: IdempotencyKey, chargeId: string, now: number): Co
   }
 }
 
-/** Takes a key again that was freed with its hold, unless another request has it by now. */
+/** Claims a key again that was freed with its hold, unless another request has it by now. */
 export function retakeKey(
   key: IdempotencyKey,
   { id, createdAt }: Pick<Charge, 'id' | 'createdAt'>,
@@ -99,7 +99,7 @@ export function freeKey(chargeId: string): Statement {
   }
 }
 
-/** The statement that deletes answers too old to be asked for again. */
+/** The statement that deletes expired answers. */
 export function forgetAnswers(now: number): Statement {
   return {
     sql: 'delete from saved_answers where created_at < $1 and status is not null',
@@ -108,8 +108,7 @@ export function forgetAnswers(now: number): Statement {
 }
 
 /**
- * The answer for a key that is taken: the saved one, or throws why there is none. Undefined if the key has just become
- * free.
+ * The answer for a claimed key: the saved one; throws the reason if there is none. Undefined if the key has just been freed.
  */
 export async function answerAgain(db: Db, key: IdempotencyKey): Promise<EarlierAnswer | undefined> {
   const [row] = await db.query({

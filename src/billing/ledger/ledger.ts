@@ -1,8 +1,7 @@
-// Money: the only file that moves it, with the statements of charge-statements.ts. A request holds its highest price
-// before the vendor is called; a stream holds the first step of it, and more as it continues. It is then settled (pays
-// its true price) or released (pays nothing), exactly once. A balance must never be below what is held on it.
-// Every movement goes from one book to another and is appended, never changed: a settled charge, or a transfer by the
-// operator. So the sum of all books is zero.
+// Money: the only file that moves it, with the statements of charge-statements.ts. A request holds its maximum price before the
+// vendor is called; a stream holds the first step of it, and more as it continues. It is then settled (pays its true price) or
+// released (pays nothing), exactly once. A balance must never be below the amounts held on it. Every movement goes from one book to
+// another and is appended, never changed: a settled charge, or a transfer by the operator. So the sum of all books is zero.
 
 import { strict as assert } from 'node:assert'
 import type { EndedBy } from '../../contract/failures'
@@ -35,26 +34,25 @@ export interface Charge {
   model: string
   operation: string
   heldNano: number
-  /** The price list at the time of the hold, as JSON: it is what will be paid, whatever the catalogue says later. */
+  /** The price list at the time of the hold, as JSON: it is the one that is charged, whatever the catalogue says later. */
   pricesJson: string
   createdAt: number
   /**
-   * When the hold is given back if nothing has ended it: the longest allowed request and a margin, in milliseconds
-   * since 1970.
+   * When the hold expires if nothing ends it: after the longest allowed request and a margin, in milliseconds since 1970.
    */
   expiresAt: number
-  /** The budget period that the hold counts in, for a key with a budget. */
+  /** The budget period that the hold counts toward, for a key with a budget. */
   budgetPeriod: string | null
-  /** The period of the account's budget that the hold counts in; absent or null for an account without a budget. */
+  /** The period of the account's budget that the hold counts toward; absent or null for an account without a budget. */
   accountPeriod?: string | null
-  /** The budget below that of the key that the hold counts in; absent or null without one. */
+  /** The spender's budget that the hold counts toward; absent or null without one. */
   spender?: SpenderPeriod | null
-  /** The set of metadata that its usage is counted by; absent or 0 for none. */
+  /** The set of metadata that its usage counts under; absent or 0 for none. */
   metadataId?: number
-  /** The minute that the request counts in, for a key with a token limit. */
+  /** The minute that the request counts toward, for a key with a token limit. */
   windowMinute: number | null
   windowTokens: number
-  /** The process that works on it, on SQLite, where another takes over what it leaves; absent if it is not known. */
+  /** The process that works on it, on SQLite, where another process takes over after a crash; absent if unknown. */
   process?: string | null
 }
 
@@ -64,7 +62,7 @@ export interface SpenderPeriod {
   period: string
 }
 
-/** A further condition of a hold, as a guarded statement: a rate limit, a budget, an idempotency key. */
+/** An additional condition of a hold, as a guarded statement: a rate limit, a budget, an idempotency key. */
 export interface Condition extends Statement {
   guard:
     | 'rate'
@@ -82,10 +80,10 @@ export type UsageSource = 'upstream' | 'counted' | 'estimated'
 
 export interface Settlement {
   priceNano: number
-  /** The vendor's price of the same usage; absent or null if it is not known. What was held does not limit it. */
+  /** The vendor's price of the same usage; absent or null if unknown. It may exceed the hold. */
   costNano?: number | null
   usageSource: UsageSource
-  /** The vendor's usage object as it came, for a later audit. */
+  /** The vendor's usage object, unchanged, for a later audit. */
   usageJson: string | null
   endedBy: EndedBy
   endedAt: number
@@ -93,7 +91,7 @@ export interface Settlement {
   tokens: number
 }
 
-/** Holds the worst price of a request, if the account has it available; else changes nothing. */
+/** Holds the maximum price of a request if the account has it available; otherwise changes nothing. */
 export async function hold(
   db: Db,
   charge: Charge,
@@ -104,7 +102,7 @@ export async function hold(
   assert(charge.heldNano >= 0, 'a hold is not negative')
   const known = referencesOf(db).priceListId(charge.pricesJson)
   const priceList = typeof known === 'number' ? known : await known
-  // The server's function knows the limits of keys and accounts; others go along as statements.
+  // The server's function checks the limits of keys and accounts; other conditions are sent as statements.
   const inside = conditions.filter(({ columns }) => columns)
   const along = conditions.filter(({ columns }) => !columns)
   const statements = () => [
@@ -119,16 +117,16 @@ export async function hold(
   return { refusedBy: result.missed as Condition['guard'] | 'balance' }
 }
 
-/** More that is held for a charge. */
+/** An additional hold for a charge. */
 export interface Extension {
   amountNano: number
-  /** Tokens that the charge counts in its key's minute, besides those that it counts already. */
+  /** Tokens that the charge counts in its key's minute, in addition to those already counted. */
   windowTokens: number
 }
 
 /**
- * Holds more for an open charge, if the account has it available; else changes nothing. Refused by the charge if it has
- * ended, or holds another amount than the caller knows. The caller notes the extension in its charge.
+ * Extends the hold of an open charge if the account has the amount available; otherwise changes nothing. Fails if the charge has
+ * ended, or holds another amount than the caller knows. The caller stores the extension in its charge.
  */
 export async function extendHold(
   db: Db,
@@ -138,7 +136,7 @@ export async function extendHold(
 ): Promise<{ held: true } | { refusedBy: Condition['guard'] | 'balance' | 'charge' }> {
   assertNano(amountNano)
   assert(amountNano > 0, 'an extension holds more')
-  // As it is now: the charge may change before the statements are made.
+  // Read now: the charge may change before the statements are built.
   const statements: Statement[] = [
     // The charge first, as every end of a charge does, so that no two wait for each other.
     {
@@ -162,7 +160,7 @@ export async function extendHold(
   return { refusedBy: result.missed as Condition['guard'] | 'balance' | 'charge' }
 }
 
-/** Notes what an open charge holds by now. False if it has ended, or holds what the caller knows. */
+/** Updates what an open charge holds. False if it has ended, or if the caller's amount was correct. */
 export async function refreshHold(db: Db, charge: Charge): Promise<boolean> {
   const known = await findOpenCharge(db, charge.keyId, charge.id)
   if (!known || known.heldNano === charge.heldNano) return false
@@ -171,16 +169,16 @@ export async function refreshHold(db: Db, charge: Charge): Promise<boolean> {
   return true
 }
 
-/** The amounts that the account paid, and could not pay. */
+/** The amount that the account paid, and the amount that it could not pay. */
 export interface Settled {
   paidNano: number
   shortfallNano: number
 }
 
 /**
- * Ends a charge with its price. Above the hold, the rest is taken from what the account has available; what is still
- * missing goes to the operator's shortfall book. `first` opens a charge that is not open yet. Returns what the account
- * paid, or undefined if the charge had ended already, or holds another amount.
+ * Ends a charge with its price. Beyond the hold, the rest is taken from the available balance of the account; what is still missing
+ * is booked as the operator's shortfall. `first` opens a charge that is not open yet. Returns what the account paid, or undefined
+ * if the charge had ended already, or holds another amount.
  */
 export async function settle(
   db: Db,
@@ -198,8 +196,8 @@ export async function settle(
   const statements = () =>
     covered ? settleCovered(charge, settlement, row) : settleBeyond(charge, settlement, row)
   const along = covered ? [...correctSpender(charge, priceNano), ...also] : also
-  // Where the charge is opened by the same batch, its statements come first. What is paid beyond a hold is known only among
-  // them, where the budget of a spender needs it.
+  // If the same batch opens the charge, those statements come first. Only these statements know what is paid beyond a hold, which
+  // the budget of a spender needs.
   const isAlone = first.length > 0 || (!covered && charge.spender)
   const result = isAlone
     ? await db.batch([...first, ...statements(), ...along])
@@ -224,7 +222,7 @@ export async function release(
 ): Promise<boolean> {
   const { usageJson = null } = ending
   const found = endedRow(db, charge, { state: 'released', usageSource: null, ...ending, usageJson })
-  // Without a wait where there is none: what is done at one moment comes into one group.
+  // Without waiting where possible: calls at the same moment join one group.
   const row = found instanceof Promise ? await found : found
   const statements = () => [
     closeCharge(charge),
@@ -243,8 +241,8 @@ export async function release(
 const NOTHING_USED = { priceNano: 0, tokens: 0 }
 
 /**
- * Charges an answer whose hold was released before it ended: a further charge, named after the first, takes what the
- * account has available, and the rest is the operator's shortfall. Undefined if the answer is paid already.
+ * Charges an answer whose hold was released before it ended: an additional charge, named after the first, takes the available
+ * balance of the account, and the rest is the operator's shortfall. Undefined if the answer is already paid.
  */
 export async function settleLate(
   db: Db,
@@ -258,7 +256,7 @@ export async function settleLate(
   return settle(db, late, settlement, also, first)
 }
 
-/** The amounts that were paid for an answer, by its own charge or by the late one; undefined if nothing is paid. */
+/** The amounts that were paid for an answer, by its own charge or by the late one; undefined if none. */
 export async function findPaid(db: Db, charge: Charge): Promise<Settled | undefined> {
   const [row] = await db.query({
     sql: `select amount, shortfall ${PAID}`,
@@ -277,15 +275,15 @@ async function paidParameters(db: Db, charge: Charge): Promise<Value[]> {
   return [await firstPositionSince(db, charge.createdAt), charge.id, lateId(charge)]
 }
 
-/** A guard that fails if an answer is paid. */
+/** A guard that fails if an answer is already paid. */
 async function unlessPaid(db: Db, charge: Charge): Promise<Statement> {
   const parameters = await paidParameters(db, charge)
   return { sql: `select 1 as free where not exists (select 1 ${PAID})`, parameters, guard: true }
 }
 
 /**
- * Opens a charge that holds nothing, for something delivered without a hold: it can only take what is available. Misses
- * if the charge is open already.
+ * Opens a charge without a hold, for something delivered without one: it can only take the available balance. Misses if the charge
+ * is already open.
  */
 export async function openUnheld(db: Db, charge: Charge): Promise<Statement> {
   assert(charge.heldNano === 0, 'what is held has to be there')
@@ -305,7 +303,7 @@ export async function findOpenCharge(db: Db, keyId: string, id: string): Promise
   return rows[0] && chargeOfRow(rows[0])
 }
 
-/** A charge that has ended at a time or later, without the counters of its key. */
+/** A charge that ended at a time or later, without the counters of its key. */
 export async function findEndedCharge(db: Db, id: string, since: number): Promise<Charge | undefined> {
   const rows = await db.query({
     sql: `select *, ended_at as expires_at, null as budget_period, null as account_period, null as window_minute, 0 as window_tokens
@@ -316,24 +314,24 @@ export async function findEndedCharge(db: Db, id: string, since: number): Promis
 }
 
 interface ExpiryOptions {
-  /** Releases whatever no live process works on, however new it is. */
+  /** Releases every hold that no live process works on, however new it is. */
   all?: boolean
-  /** The live processes; with `all` only. */
+  /** The live processes; only with `all`. */
   liveProcesses?: readonly string[]
   /** Whether this process works on a charge. */
   runs?(charge: string): boolean
-  /** Whether an expired hold has been seen for long enough without a sign of its process. Absent: at once. */
+  /** Whether an expired hold has been observed for long enough without a sign of its process. Absent: immediately. */
   isSilent?(charge: Charge): boolean
 }
 
-/** By how much the hold of a running request that has expired is prolonged, in milliseconds. */
+/** By how long an expired hold of a running request is extended, in milliseconds. */
 const PROLONGED_MS = 60_000
 const EXPIRED_MOST = 1_000
 
 /**
- * Releases charges that nothing ended in time, such as those of a process that died, and returns how many. Charges of tasks are
- * left alone: a task outlives processes, and its end ends its charge. Charges of this process are prolonged, also if they have
- * expired by the clock of another process: a wrong clock must not release running requests.
+ * Releases expired charges, such as those of a crashed process, and returns their number. Charges of tasks are excluded: a task
+ * outlives processes, and its end ends its charge. Charges of this process are extended, even if they have expired by the clock of
+ * another process: a wrong clock must not release running requests.
  */
 export async function releaseExpired(db: Db, now: number, options: ExpiryOptions = {}): Promise<number> {
   const { all = false, liveProcesses = [], runs, isSilent } = options
@@ -359,7 +357,7 @@ export async function releaseExpired(db: Db, now: number, options: ExpiryOptions
     : released
 }
 
-/** The latest time by which any process of this database judges. */
+/** The latest time on which any process of this database bases decisions. */
 async function latestNoted(db: Db): Promise<number> {
   const [row] = await db.query({ sql: `select at from times where name = 'latest'` })
   return (row?.at as number | undefined) ?? 0
@@ -373,10 +371,10 @@ export function openAccount(account: string, now: number): Statement {
   }
 }
 
-/** Money that comes from outside: the operator's own word, a code, or a payment service's. */
+/** Money from outside: added by the operator, a code, or a payment service. */
 type CreditKind = 'credit' | 'code' | 'payment'
 
-/** The guard of an account that has all that it can have, or is closed. */
+/** The guard for an account that has reached the maximum balance, or is closed. */
 const TAKES_NO_MORE = 'account takes no more'
 
 /**
@@ -416,7 +414,7 @@ export async function addCredit(
   )
 }
 
-/** Corrects a balance up or down; down at most by what is available. False if that is exceeded, or if the id is known. */
+/** Corrects a balance up or down; down by no more than is available. False if more would be taken, or if the id is known. */
 export async function adjust(
   db: Db,
   adjustment: { id: string; account: string; amountNano: number; now: number; note: string },

@@ -1,6 +1,6 @@
-// Limits of keys: requests and tokens per minute, running requests, and budgets per day, week or month, also of the
-// whole account and of a spender below the key. They are conditions of the hold, in the same transaction, so they are exact on any
-// number of nodes. Only a request that costs nothing, and so has no hold, may be counted separately.
+// Limits of keys: requests and tokens per minute, running requests, and budgets per day, week or month, and budgets of the account
+// and of a spender of the key. They are conditions of the hold, in the same transaction, so they are exact on any number of nodes.
+// Only a free request, which has no hold, may be counted separately.
 
 import { BUDGET_PERIODS, type Budget, type BudgetPeriod } from '../../contract/budgets'
 import { describeNeed, inFlightOnly, tooLittle } from '../../contract/failures'
@@ -14,7 +14,7 @@ import type { Charge, Condition, Extension, SpenderPeriod } from './ledger'
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
-/** The period of a budget that is never renewed. */
+/** The period of a budget that never resets. */
 const WHOLE_LIFE = 'whole'
 
 /** Limits of a key; null means unlimited. */
@@ -22,20 +22,20 @@ export interface KeyLimits {
   id: string
   requestsPerMinute: number | null
   tokensPerMinute: number | null
-  /** Requests that may run at a time. */
+  /** Maximum of concurrent requests. */
   concurrency: number | null
   budgetNano: number | null
   budgetPeriod: BudgetPeriod | null
   /** Shared by all keys of the account. */
   accountBudget: Budget | null
-  /** Whoever uses the key with narrower limits; absent for its holder. */
+  /** A user of the key with narrower limits; absent for its holder. */
   spender?: SpenderLimits | null
 }
 
-/** A token that acts for a key in a browser or as an agent, or someone whom requests of a key name. */
+/** A token that acts for a key in a browser or as an agent, or a user that requests of a key name. */
 export type SpenderKind = 'browser' | 'mcp' | 'user' | 'tag'
 
-/** Limits of a spender: they apply in addition to those of its key; null means none of its own. */
+/** Limits of a spender, in addition to those of its key; null for none. */
 export interface SpenderLimits {
   id: string
   kind: SpenderKind
@@ -43,31 +43,31 @@ export interface SpenderLimits {
   name: string | null
   requestsPerMinute: number | null
   budgetNano: number | null
-  /** Null: the budget is for its whole life. */
+  /** Null: the budget is for its lifetime. */
   budgetPeriod: BudgetPeriod | null
 }
 
-/** Whether the key's requests or tokens are counted by the minute. */
+/** Whether the key's requests or tokens are counted per minute. */
 export function isCounted(key: KeyLimits): boolean {
   return key.requestsPerMinute !== null || key.tokensPerMinute !== null
 }
 
-/** The minute that a charge counts in; null for a key without such a limit. */
+/** The minute that a charge counts toward; null for a key without such a limit. */
 export function windowMinuteOf(key: KeyLimits, now: number): number | null {
   return isCounted(key) ? Math.floor(now / MINUTE_MS) : null
 }
 
-/** The period whose budget a charge counts in; null for a key without a budget. */
+/** The budget period that a charge counts toward; null for a key without a budget. */
 export function budgetPeriodOf(key: KeyLimits, now: number): string | null {
   return key.budgetNano === null ? null : periodOf(key, now).name
 }
 
-/** The period whose budget of the account a charge counts in; null without one. */
+/** The account's budget period that a charge counts toward; null without one. */
 export function accountPeriodOf({ accountBudget }: KeyLimits, now: number): string | null {
   return accountBudget && calendarPeriod(accountBudget.period, now).name
 }
 
-/** The budget of a spender that a charge counts in; null without one. */
+/** The budget of a spender that a charge counts toward; null without one. */
 export function spenderPeriodOf(
   spender: SpenderLimits | null | undefined,
   now: number,
@@ -78,8 +78,8 @@ export function spenderPeriodOf(
 }
 
 /**
- * The periods whose budgets a charge of the past counted in: their counters are still there, whatever the limits of the key, of
- * its account and of its plan are by now. The longest if there are several, because it applies for the longest time.
+ * The budget periods that a past charge counted toward: their counters still exist, whatever the limits of the key, its account and
+ * its plan are now. If there are several, the longest one: it applies for the longest time.
  */
 export async function countedPeriods(
   db: Db,
@@ -150,14 +150,14 @@ function budgetConditions(key: KeyLimits, charge: Charge, amountNano: number): C
 }
 
 /**
- * Conditions for a running request of this key to hold more. Its tokens are counted without a condition: as at the first
- * hold, a request that is larger than the limit of a minute continues.
+ * Conditions for a running request of this key to extend its hold. Its tokens are counted without a condition: as with the first
+ * hold, a request larger than the minute's limit continues.
  */
 export function conditionsToExtend(key: KeyLimits, charge: Charge, { amountNano }: Extension): Condition[] {
   return budgetConditions(key, charge, amountNano)
 }
 
-/** The error for a condition that was missed, with when to come back. */
+/** The error for a condition that was not met, with the time to retry. */
 export async function refusalOf(
   db: Db,
   name: Condition['guard'],
@@ -194,7 +194,7 @@ export function tooManyRunning(most: number): GatewayError {
   )
 }
 
-/** Counts a request that costs nothing in the key's minute. Throws 429 if the minute is full. */
+/** Counts a free request in the key's minute. Throws 429 if the minute is full. */
 export async function countFreeRequest(db: Db, key: KeyLimits, now: number): Promise<void> {
   const windowMinute = windowMinuteOf(key, now)
   if (windowMinute === null) return
@@ -211,7 +211,7 @@ function spenderText({ kind, name }: SpenderLimits): string {
   return kind === 'browser' || kind === 'mcp' ? 'this token' : `${kind} \`${name}\``
 }
 
-/** Limits of a minute. */
+/** Limits per minute. */
 type MinuteLimits = Pick<KeyLimits, 'id' | 'requestsPerMinute' | 'tokensPerMinute'>
 
 async function tooFast(db: Db, key: MinuteLimits, now: number, whose = 'this key'): Promise<GatewayError> {
@@ -228,8 +228,8 @@ async function tooFast(db: Db, key: MinuteLimits, now: number, whose = 'this key
 }
 
 /**
- * Rate limit headers, by which OpenAI's clients see how much is left of this minute, for a key with limits: an answer may come
- * in a later minute than its request, of which the client has more left.
+ * Rate limit headers, from which OpenAI's clients read what is left of this minute, for a key with limits: an answer may arrive in
+ * a later minute than its request, of which more is left.
  */
 export async function rateHeadersOf(db: Db, key: KeyLimits, now: number): Promise<Record<string, string>> {
   const windowMinute = windowMinuteOf(key, now)
@@ -279,7 +279,7 @@ export function calendarPeriod(period: BudgetPeriod | null, now: number): Calend
 function countRequest(key: MinuteLimits, charge: Pick<Charge, 'windowMinute' | 'windowTokens'>): Condition {
   const [mostRequests, mostTokens] = [key.requestsPerMinute ?? NO_LIMIT, key.tokensPerMinute ?? NO_LIMIT]
   return {
-    // Tokens are accepted while the minute has any left, so that a request larger than the limit is not refused permanently.
+    // Tokens are accepted as long as the minute has any left, so that a request larger than the limit is not refused permanently.
     sql: `insert into rate_windows (key_id, minute, requests, tokens) values ($1, $2, 1, $3)
       on conflict (key_id, minute) do update set requests = rate_windows.requests + 1, tokens = rate_windows.tokens + $3
       where rate_windows.requests < $4 and rate_windows.tokens < $5`,
@@ -332,7 +332,7 @@ async function leftOf(
   return Math.max(0, mostNano - (await committedNano(db, owner, period)))
 }
 
-/** Nano-dollars that are spent or held in a period, by a key or a spender by its id, or by an account by its book. */
+/** Nano-dollars that a key or a spender (by id) or an account (by book) has spent or holds in a period. */
 export async function committedNano(db: Db, owner: string, period: string): Promise<number> {
   const rows = await db.query({
     sql: 'select committed from budgets where key_id = $1 and period = $2',
@@ -341,7 +341,7 @@ export async function committedNano(db: Db, owner: string, period: string): Prom
   return Number(rows[0]?.committed ?? 0)
 }
 
-/** A budget with its owner: a key or a spender by its id, or an account by its book. Without a period it is never renewed. */
+/** A budget with its owner: a key or a spender by id, or an account by its book. Without a period it never resets. */
 interface SpentBudget {
   owner: string
   whose: string
@@ -370,7 +370,7 @@ async function budgetSpent(
   return tooLittle('budget_exceeded', `${left}. ${renewal}`)
 }
 
-/** The query of what running requests hold of the budget that a charge counts in for an owner. */
+/** The query for what running requests hold of the budget that a charge counts toward for an owner. */
 function runningIn(
   owner: string,
   { account, keyId, budgetPeriod, accountPeriod = null, spender }: Charge,
@@ -412,7 +412,7 @@ function secondsToNextMinute(now: number): number {
   return Math.ceil((MINUTE_MS - (now % MINUTE_MS)) / 1000)
 }
 
-/** The statement that deletes windows that no request can count in any more. */
+/** The statement that deletes expired windows. */
 export function forgetWindows(now: number): Statement {
   return {
     sql: 'delete from rate_windows where minute < $1',

@@ -1,5 +1,5 @@
-// What a request used: the vendor's own figures if plausible, else a count of the text that was passed on. It must
-// never turn a vendor's fault into a charge for nothing, or into a credit.
+// What a request used: the vendor's own figures if plausible, otherwise a count of the delivered text. It must never turn a
+// vendor's error into a free charge, or into a credit.
 
 import { type EndedBy, endsAtHold } from '../../contract/failures'
 import type { Model, ParsedRequest } from '../../contract/family'
@@ -34,12 +34,12 @@ import { invalidRequest } from '../../lib/errors'
 import type { TokenCounter } from '../../media/token-counter'
 import type { UsageSource } from './ledger'
 
-/** The figures that are believed of any model, as a multiple of the quote. */
+/** The largest figures that are accepted from any model, as a multiple of the quote. */
 const PLAUSIBLE_FACTOR = 4
-/** Input tokens that are believed above that of a model whose context is not known: vendors add some of their own. */
+/** Input tokens that are accepted beyond the quote for a model whose context is unknown: vendors add some of their own. */
 const PLAUSIBLE_EXTRA_TOKENS = 50_000
 /**
- * Output tokens that are also accepted from a model whose context is not known: a caller who sets no limit can get all that a
+ * Output tokens that are also accepted from a model whose context is unknown: a caller that sets no limit can get as much as a
  * model can write at once.
  */
 const PLAUSIBLE_OUTPUT_TOKENS = 2_000_000
@@ -49,39 +49,39 @@ export interface Outcome {
   endedBy: EndedBy
   /** The vendor's figures; `invalid` if they were absurd. */
   usage: ReportedUsage
-  /** True if the figures are from before the output. */
+  /** True if the figures were reported before the output. */
   early?: boolean
   /** The service tier that the vendor reports. */
   serviceTier?: string | undefined
-  /** Input tokens of the longest of several calls; absent for one call. Prices depend on the length of a call. */
+  /** Input tokens of the longest of several calls; absent for one call. Prices may depend on the length of a call. */
   longestPrompt?: number | undefined
   /** The usage as the vendor wrote it. */
   usageJson: string | null
-  /** The text that the model made, as far as it was kept, and the length of the rest. */
+  /** The text that the model wrote, as far as it was kept, and the length of the rest. */
   text: string
   textOmitted: number
   /** The most valuable part of the model's output. */
   output: Made['kind'] | undefined
-  /** Calls of the vendor's tools that its answer reports; charged if its figures do not include them. */
+  /** Calls of the vendor's tools that its answer reports; charged unless its figures include them. */
   calls?: Quantities | undefined
-  /** Quantities counted on their way to the caller; undefined if the family counts nothing but text. */
+  /** Quantities counted on their way to the caller; undefined if the family counts only text. */
   made?: Quantities | undefined
   /** True if the vendor reported a failure. */
   failed: boolean
-  /** True for an answer made from some of several replies, because others failed. */
+  /** True for an answer made from only some of several replies, because others failed. */
   isPart?: boolean
 }
 
 export interface Measure {
   quantities: Quantities
   source: UsageSource
-  /** The vendor's figures where it reports more calls of its tools than are held and paid; absent: the quantities. */
+  /** The vendor's figures if it reports more calls of its tools than are held and charged; absent: the quantities. */
   reported?: Quantities
 }
 
 /**
- * The usage to pay for. Undefined if there is none: the answer has no output, whether it failed, was cut before any, or
- * ended normally. A promise only if text must be counted.
+ * The usage to charge. Undefined if there is none: the answer has no output, because it failed, was cut before any, or ended
+ * normally. It is a promise only if text must be counted.
  */
 export function measure(
   ended: Outcome,
@@ -91,24 +91,23 @@ export function measure(
 ): Measure | undefined | Promise<Measure> {
   const outcome = withoutZeros(ended)
   const { usage, output, made, failed, endedBy } = outcome
-  // An answer that is cut at what is held has ended as at its limit.
+  // An answer that is cut at the hold counts as ended by its limit.
   const broken = failed || (endedBy !== 'done' && !endsAtHold(endedBy))
   const thought = output === 'hidden' && !broken
   const empty = !hasOutput(outcome)
   if (usage === undefined || usage === 'invalid') {
     if (empty && !thought) return undefined
-    // A caller who left with a first state of a result has it at the price of the whole.
+    // A caller that disconnected after a first state of a result pays the price of the whole.
     if (output === 'partial') return asQuoted(outcome, parsed, model)
     const texts = model.family.texts?.(parsed.body, model)
     if (made && !texts) return asMade(made, outcome, parsed, model)
-    // The vendor broke off before any result: what is around it is worth nothing, and events that cannot be counted are
-    // not worth the quote.
+    // The vendor broke off before any result: anything else is worthless, and events that cannot be counted are not worth the
+    // quote.
     const isAround = output === 'words' || !texts
     if (isAround && broken && output !== 'shown' && endedBy !== 'client') return undefined
     return texts ? count(outcome, texts, parsed, model, counter) : asQuoted(outcome, parsed, model)
   }
-  // A caller who left pays for what the vendor counted. A caller whom the vendor failed does not, even after long
-  // thinking.
+  // A caller that disconnected pays for what the vendor counted. A caller whose vendor failed does not, even after long thinking.
   const used = endedBy === 'client' && (outcome.early || (usage.output_token ?? 0) > 0)
   if (empty && !used && !(thought && outputTokensOf(usage) > 0)) return undefined
   if (outcome.early || outcome !== ended || usage.input_token === undefined) {
@@ -121,8 +120,8 @@ export function measure(
 }
 
 /**
- * The figures with no more calls of the vendor's tools than are held: the request bounds them, and a vendor that makes more must not
- * charge an account beyond that. The same figures if none is above.
+ * The figures with at most as many calls of the vendor's tools as are held: the request limits them, and a vendor that makes more
+ * must not charge an account for those. The same figures if none is above.
  */
 function withHeldCalls(usage: Quantities, parsed: ParsedRequest, model: Model): Quantities {
   if (callUnits.every((unit) => !usage[unit])) return usage
@@ -133,8 +132,8 @@ function withHeldCalls(usage: Quantities, parsed: ParsedRequest, model: Model): 
 }
 
 /**
- * The outcome without figures of zero for what was in fact read or written: a vendor that reports them does not count.
- * The same outcome if it has none.
+ * The outcome without zeros for things that were in fact read or written: a vendor that reports zeros does not count. The same
+ * outcome if it has none.
  */
 function withoutZeros(outcome: Outcome): Outcome {
   const { usage, text } = outcome
@@ -149,12 +148,12 @@ function withoutZeros(outcome: Outcome): Outcome {
     : outcome
 }
 
-/** Whether the caller has any output that is useful alone. */
+/** Whether the caller has any output that is useful by itself. */
 function hasOutput({ output, endedBy }: Outcome): boolean {
   return output === 'shown' || output === 'words' || (output === 'partial' && endedBy === 'client')
 }
 
-/** Counts what the vendor did not report: everything, its output, or the input that it read. */
+/** Counts what the vendor did not report: everything, the output, or the input that it read. */
 async function count(
   outcome: Outcome,
   texts: string[],
@@ -167,8 +166,8 @@ async function count(
   const input = reported.input_token === undefined ? await counter.count(texts.join('\n')) : undefined
   const output = await counter.count(text)
   const scale = text === '' ? 1 : (text.length + textOmitted) / text.length
-  // Without any text, as with inputs that are tokens already, or sound, the quote is the only figure there is.
-  // A family may count what a request has in addition to its texts, such as pictures.
+  // Without any text, as with inputs that are tokens already, or audio, the quote is the only figure. A family may count other
+  // content of a request than its texts, such as pictures.
   const counted =
     texts.length > 0
       ? { input_token: (input?.tokens ?? 0) + (outcome.made?.input_token ?? 0) }
@@ -193,7 +192,7 @@ async function count(
   return { quantities: withRequest(quantities, model), source: exact ? 'counted' : 'estimated' }
 }
 
-/** Calls that have a price, at most as many as are held. */
+/** Calls that have a price, up to the number held. */
 function callsOf({ calls = {} }: Outcome, parsed: ParsedRequest, model: Model): Quantities {
   const quote = model.family.quote(parsed, model)
   const made: Quantities = {}
@@ -204,7 +203,7 @@ function callsOf({ calls = {} }: Outcome, parsed: ParsedRequest, model: Model): 
   return made
 }
 
-/** Quantities that were made, at most what was asked for. */
+/** Quantities that were made, up to the number requested. */
 function asMade(made: Quantities, { usage }: Outcome, parsed: ParsedRequest, model: Model): Measure {
   const quantities = atMost(made, model.family.quote(parsed, model))
   return { quantities: withRequest(quantities, model), source: usage === undefined ? 'counted' : 'estimated' }
@@ -219,8 +218,8 @@ function atMost(made: Quantities, quote: Quantities): Quantities {
 }
 
 /**
- * The price of a request that nobody counts afterwards: exact if it depends only on the caller's own characters, else
- * the most.
+ * The price of a request that nobody counts afterwards: exact if it depends only on the caller's own characters, otherwise the
+ * maximum.
  */
 function asQuoted({ usage }: Outcome, parsed: ParsedRequest, model: Model): Measure {
   const quantities = model.family.quote(parsed, model)
@@ -231,9 +230,8 @@ function asQuoted({ usage }: Outcome, parsed: ParsedRequest, model: Model): Meas
 export type ReportedUsage = Quantities | 'invalid' | undefined
 
 /**
- * The vendor's figures if a request of this size can have used them, else `invalid`. Generous with tokens, because vendors add
- * hidden prompts and what their tools found, up to all that the model can read; but a vendor's mistake must not empty an
- * account.
+ * The vendor's figures if a request of this size can have used them, otherwise `invalid`. Generous with tokens, because vendors add
+ * hidden prompts and the results of their tools, up to the model's whole context; but a vendor's mistake must not empty an account.
  */
 export function plausible(usage: ReportedUsage, parsed: ParsedRequest, model: Model): ReportedUsage {
   if (usage === undefined || usage === 'invalid') return usage
@@ -258,8 +256,8 @@ export function plausible(usage: ReportedUsage, parsed: ParsedRequest, model: Mo
 }
 
 /**
- * The figures of a request with sound, from a vendor that does not say how much of its input that was: as much as it may have
- * been, where it costs more than text.
+ * The figures of a request with audio, from a vendor that does not report how much of its input that was: as much as possible, if
+ * it costs more than text.
  */
 function withSound(
   usage: Quantities | undefined,
@@ -282,7 +280,7 @@ interface AboveQuote {
   quotedOutputTokens: number | undefined
 }
 
-/** The tokens that a vendor counted, if anything of it is more than the request could use; undefined otherwise. */
+/** The tokens that a vendor counted, if any figure exceeds what the request could use; undefined otherwise. */
 export function aboveQuote(
   quantities: Quantities,
   parsed: ParsedRequest,
@@ -306,8 +304,8 @@ export function aboveQuote(
 }
 
 /**
- * The figures of units that have a price. What a vendor counts in others says nothing: by what a model is priced is the
- * operator's choice, and a request that could make the vendor bill more was refused.
+ * The figures of units that have a price. What a vendor counts in other units is ignored: the operator chooses the units of a
+ * model's price, and a request that could make the vendor bill more was refused.
  */
 function withPrices(usage: Quantities, { tables: [{ prices }] }: Tariff): Quantities | undefined {
   for (const unit in usage) if (prices[unit as Unit] === undefined) return onlyPriced(usage, prices)
@@ -332,14 +330,14 @@ export function tariffOf({ body }: ParsedRequest, model: Model): Tariff {
   )
 }
 
-/** The most that a request can use, by the count of its texts if they were counted for its hold. */
+/** The maximum that a request can use, by the count of its texts if they were counted for its hold. */
 export function quoteOf(parsed: ParsedRequest, model: Model): Quantities {
   const { lean } = parsed
   const sized = lean ? { ...parsed, byteLength: lean.byteLength } : parsed
   return withRequest(priced(model.family.quote(sized, model), model), model)
 }
 
-/** The most that a request can cost, in nano-dollars. */
+/** The maximum that a request can cost, in nano-dollars. */
 export function quoteNano(parsed: ParsedRequest, model: Model): number {
   return heldNano(tariffOf(parsed, model), quoteOf(parsed, model), askedTier(parsed))
 }
@@ -354,7 +352,7 @@ export function billOf(
   return billByTariff(tariffOf(parsed, model), quantities, serviceTier, askedTier(parsed), longestPrompt)
 }
 
-/** The facts that choose the table for several calls: the longest prompt, and the dearest tier. */
+/** The facts that choose the price table for several calls: the longest prompt, and the most expensive tier. */
 function tableOfParts(
   parts: readonly Pick<Outcome, 'usage' | 'serviceTier'>[],
   parsed: ParsedRequest,
@@ -376,14 +374,14 @@ function tableOfParts(
   return { serviceTier, longestPrompt }
 }
 
-/** The service tier that a request asks for; undefined leaves it to the vendor. A faster mode is a tier of its own. */
+/** The service tier that a request asks for; undefined leaves it to the vendor. A faster mode is a separate tier. */
 export function askedTier({ body }: ParsedRequest): string | undefined {
   const { serviceTier, service_tier: tier = serviceTier, speed } = body as Readonly<Record<string, unknown>>
   if (typeof speed === 'string' && !isBaseTier(speed)) return speed
   return typeof tier === 'string' ? tier : undefined
 }
 
-/** The outcome of a request answered whole: what the family reads in the reply, and the figures as reported. */
+/** The outcome of a request with a whole answer: what the family reads in the reply, and the figures as reported. */
 export function outcomeOfReply(
   reading: Reading,
   usageJson: string | null,
@@ -406,7 +404,7 @@ export function outcomeOfReply(
   }
 }
 
-/** The outcome of a request answered in parts, replies or streams: the sum of what they brought. */
+/** The outcome of a request answered in parts, replies or streams: the sum of the parts. */
 export function sumOutcomes(outcomes: readonly Outcome[], parsed: ParsedRequest, model: Model): Outcome {
   const [first] = outcomes
   if (!first || outcomes.length === 1) return first as Outcome
@@ -432,7 +430,7 @@ function sumUsage(outcomes: readonly Outcome[]): ReportedUsage {
   let sum: Quantities | undefined
   for (const outcome of outcomes) {
     const { usage, output } = outcome
-    // A part that has not begun adds nothing, and the figures of the others are sure.
+    // A part that has not begun adds nothing, and the figures of the others are reliable.
     if (usage === undefined && output === undefined) continue
     if (usage === undefined || usage === 'invalid') return usage
     if (withoutZeros(outcome) !== outcome) return undefined
@@ -458,7 +456,7 @@ function withRequest(quantities: Quantities, model: Model): Quantities {
 }
 
 /**
- * Quantities without calls of tools that have no price. Requests that could make such calls were refused, so the caller is not at
+ * Quantities without calls of tools that have no price. Requests that could make such calls were refused, so it is not the caller's
  * fault.
  */
 function priced(quantities: Quantities, model: Model): Quantities {

@@ -5,7 +5,7 @@ import type { Columns, Movement, Statement } from '../../db/db'
 import type { EndedRow } from './ended-charges'
 import type { Charge, Condition, Settlement } from './ledger'
 
-/** Columns of a charge that the server reads for holds and for ends. Those that are missing are null there. */
+/** Columns of a charge that the server reads for holds and for ends. Missing columns are null there. */
 function columnsOf(charge: Charge): Columns {
   const columns: Columns = {
     id: charge.id,
@@ -41,7 +41,7 @@ export function holdMovement(
   return { kind: 'hold', account: charge.account, columns, statements, also }
 }
 
-/** The movement that ends a charge. What goes along and has columns is made by the server's function too. */
+/** The movement that ends a charge. Statements that are sent along and have columns are executed by the server's function too. */
 export function endMovement(
   charge: Charge,
   row: EndedRow,

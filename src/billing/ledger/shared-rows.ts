@@ -12,7 +12,7 @@ export interface Series {
   keyId: string
   model: string
   operation: string
-  /** The set of metadata that it is counted by; absent or 0 for none. */
+  /** The set of metadata that it counts under; absent or 0 for none. */
   metadataId?: number
 }
 
@@ -27,15 +27,15 @@ interface Shape {
   pieces: readonly string[]
 }
 
-/** The number of all sets of metadata beyond the most. */
+/** The number for all sets of metadata beyond the maximum. */
 export const OTHER_METADATA = -1
-/** Shapes of usage that are tried first, of each series. */
+/** Usage shapes that are tried first, per series. */
 const MOST_RECENT = 4
-/** Numbers that are remembered of each table, so that most charges ask the database for none. */
+/** Numbers that are cached per table, so that most charges do not query the database. */
 const MOST_KNOWN = 20_000
-/** Most forms of usage. Vendors that write ever new ones are stored as they write. */
+/** Maximum of usage shapes. Usage of vendors that keep inventing shapes is stored as text. */
 const MOST_SHAPES = 1_000
-/** How often the next number is tried where other nodes take numbers at the same time. */
+/** How often the next number is tried while other nodes take numbers too. */
 const TRIES = 100
 
 export class References {
@@ -45,16 +45,16 @@ export class References {
   private readonly metadata = new Map<string, number>()
   private readonly usageShapes = new Map<string, number | null>()
   private readonly recentShapes = new Map<number, readonly Shape[]>()
-  /** Numbers that are asked for at this moment: many requests of one kind begin together. */
+  /** Numbers that are being requested: many requests of one kind begin together. */
   private readonly asked = new Map<string, Promise<unknown>>()
-  /** Losses of the server after which nothing is remembered. */
+  /** Number of lost connections, after each of which the cache is cleared. */
   private losses = 0
 
   constructor(db: Db) {
     this.db = db
   }
 
-  /** The number of a series; a promise only where it is not known yet. */
+  /** The number of a series; a promise only if it is not cached yet. */
   seriesId({ account, keyId, model, operation, metadataId = 0 }: Series): number | Promise<number> {
     this.forgetWhatWasLost()
     const plain = `${keyId}\n${model}\n${operation}\n${account}`
@@ -73,7 +73,7 @@ export class References {
     )
   }
 
-  /** The number of a price list; a promise only where it is not known yet. */
+  /** The number of a price list; a promise only if it is not cached yet. */
   priceListId(pricesJson: string): number | Promise<number> {
     this.forgetWhatWasLost()
     return (
@@ -83,8 +83,8 @@ export class References {
   }
 
   /**
-   * A usage object of a series in its short form: nearly always, it has the shape of a recent one. A promise only
-   * where a shape is not known yet.
+   * A usage object of a series in its short form: it nearly always has the shape of a recent one. It is a promise only if a shape
+   * is not cached yet.
    */
   usage(series: number, usageJson: string): StoredUsage | Promise<StoredUsage> {
     this.forgetWhatWasLost()
@@ -105,14 +105,14 @@ export class References {
   }
 
   /**
-   * The number of a set of metadata; a promise only where it is not known yet. Beyond the most, all are one.
+   * The number of a set of metadata; a promise only if it is not cached yet. Beyond the maximum, all sets share one.
    */
   metadataId(content: string, most: number): number | Promise<number> {
     this.forgetWhatWasLost()
     return this.metadata.get(content) ?? this.once(content, () => this.rememberMetadata(content, most))
   }
 
-  /** A promoted copy may have lost the last rows, and give their numbers to others. */
+  /** A promoted replica may lack the last rows, and reuse their numbers. */
   private forgetWhatWasLost(): void {
     const losses = this.db.losses?.() ?? 0
     if (losses === this.losses) return
@@ -181,12 +181,12 @@ function textReference(
   }
 }
 
-/** The number of a row that is there, or is written now with the next one. */
+/** The number of an existing row, or of a new one that is written with the next number. */
 async function numberOf(db: Db, reference: Reference): Promise<number> {
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const id = await findNumber(db, reference)
     if (id !== undefined) return id
-    // Another node may take the same number at this moment: then nothing is written, and the next try sees its row.
+    // Another node may take the same number at the same time: then nothing is written, and the next attempt finds its row.
     await apply(db, [{ sql: reference.insert, parameters: reference.parameters }], { mayBeLate: true })
   }
   throw new Error(`no number was free after ${TRIES} tries`)
@@ -200,7 +200,7 @@ async function findNumber(db: Db, { find, parameters }: Reference): Promise<numb
 
 const ofDatabases = new WeakMap<Db, References>()
 
-/** The references of a database, as far as this process knows them. */
+/** The shared rows of a database that this process knows. */
 export function referencesOf(db: Db): References {
   let references = ofDatabases.get(db)
   if (!references) {

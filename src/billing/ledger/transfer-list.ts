@@ -34,7 +34,7 @@ export interface TransferFilter {
   until?: number | undefined
 }
 
-/** Books between which a transfer moves money: each has one of them on one side, and an account on the other. */
+/** Books between which a transfer moves money: each transfer has one of them on one side, and an account on the other. */
 const SIDES = ['from_book', 'to_book'] as const
 const FUNDING = "'funding'"
 

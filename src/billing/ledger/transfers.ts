@@ -1,5 +1,5 @@
-// Money that operators add and remove: credits and corrections, each applied once per id. A transfer must never be
-// applied twice, nor leave an account with more than can be counted exactly.
+// Money that operators add and remove: credits and corrections, each applied once per id. A transfer must never be applied twice,
+// or leave an account with more than can be counted exactly.
 
 import type { Db } from '../../db/db'
 import { conflict, GatewayError } from '../../lib/errors'
@@ -17,7 +17,7 @@ export interface Transfer {
   note: string | null
 }
 
-/** The id of a transfer that a caller names by a key of its own: two with the same key are one. */
+/** The id of a transfer that a caller names by its own key: two with the same key are one. */
 export function transferId(idempotencyKey: string): string {
   const hash = new Bun.CryptoHasher('sha256').update(idempotencyKey).digest('hex')
   return `tr_${hash.slice(0, 40)}`
@@ -36,8 +36,8 @@ export function assertRoom(
 }
 
 /**
- * Moves money to an account, or takes it. True if it was done before under this id. Rejects with 409 if the balance does
- * not allow it, and with 422 if the id belongs to another transfer: then nothing was changed.
+ * Moves money to an account, or takes it. True if this id was already applied. Rejects with 409 if the balance does not allow it,
+ * and with 422 if the id belongs to another transfer; in both cases nothing is changed.
  */
 export async function moveMoney(db: Db, balance: Balance, transfer: Transfer): Promise<boolean> {
   const { account } = balance
@@ -66,7 +66,7 @@ export async function moveMoney(db: Db, balance: Balance, transfer: Transfer): P
 async function move(db: Db, account: string, { kind, note, ...transfer }: Transfer): Promise<boolean> {
   if (kind === 'adjust') return adjust(db, { ...transfer, account, note: note ?? '' })
   return addCredit(db, { ...transfer, account, note }).catch((error) => {
-    // Closed, or credited by another, since it was looked at.
+    // The account was closed, or credited by another request, since it was read.
     throw error instanceof RangeError ? conflict('not_credited', error.message) : error
   })
 }

@@ -9,15 +9,15 @@ export interface Audit {
   charges: number
   transfers: number
   /**
-   * Balance of each of the operator's books, in nano-dollars: money paid in, earned, given away. Bigints, because sums
-   * over all accounts and years exceed what a number holds.
+   * Balance of each of the operator's books, in nano-dollars: money paid in, earned, and given away. Bigints, because sums over all
+   * accounts and years exceed the range of a number.
    */
   books: { fundingNano: bigint; revenueNano: bigint; shortfallNano: bigint }
-  /** One sentence for each violation; empty if the books are right. */
+  /** One sentence per violation; empty if the books are correct. */
   problems: string[]
 }
 
-/** How long an open hold may outlive its expiry, in milliseconds: the sweep runs every few seconds. */
+/** How long an open hold may outlive its expiry, in milliseconds: expired holds are released every few seconds. */
 const EXPIRY_MARGIN_MS = 60_000
 
 export interface Check {
@@ -27,7 +27,7 @@ export interface Check {
   say(row: Row): string
 }
 
-/** A sub-select of what each book has gained. */
+/** A subquery for what each book has gained. */
 const moves = `select book, cast(sum(amount) as bigint) as booked from (
   select to_book as book, amount from movements union all select from_book as book, -amount from movements
 ) as legs group by book`
@@ -64,7 +64,7 @@ function historyChecks(): Check[] {
   ]
 }
 
-/** Checks of accounts, of what is open and of transfers, however long the history is. */
+/** Checks of accounts, open charges and transfers, however long the history is. */
 export function openChecks(now: number): Check[] {
   return [
     {
@@ -155,7 +155,7 @@ export async function audit(
   return { ...(await figures(db, problems)), problems }
 }
 
-/** One sentence for each row that a check finds. */
+/** One sentence per row that a check finds. */
 export async function violationsOf(db: Db, { sql, parameters = [], say }: Check): Promise<string[]> {
   return (await db.query({ sql, parameters })).map(say)
 }

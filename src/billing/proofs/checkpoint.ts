@@ -1,6 +1,5 @@
-// Checkpoints of the books: what was verified is signed, so that the next time only later entries are read. A
-// checkpoint must never be written over books that are wrong. A change to charges before a checkpoint is found when all
-// of them are read.
+// Checkpoints of the books: verified entries are signed, so that the next verification reads only later ones. A checkpoint must
+// never be written over wrong books. A change to charges before a checkpoint is found when all of them are read.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { apply, type Db, type Row, type Statement, tryApply } from '../../db/db'
@@ -16,7 +15,7 @@ function checkpointOfRow(row: Row) {
   return {
     position: row.position as number,
     at: row.at as number,
-    /** Hash of the charges since the checkpoint before. */
+    /** Hash of the charges since the previous checkpoint. */
     hash: row.hash as string,
     sums: JSON.parse(row.sums as string) as Sums,
     signature: row.signature as string,
@@ -25,7 +24,7 @@ function checkpointOfRow(row: Row) {
 
 export interface Sums {
   charges: number
-  /** Nano-dollars that accounts have paid, as decimal texts: years of all accounts exceed what a number holds. */
+  /** Nano-dollars that accounts have paid, as decimal text: years of all accounts exceed the range of a number. */
   paid: Record<string, string>
   shortfall: string
 }
@@ -33,8 +32,8 @@ export interface Sums {
 const SECRET_BYTES = 32
 
 /**
- * The key that signs, kept among the secrets: encrypted with `secrets.key` where the operator has set one. Undefined if it
- * is there in clear nevertheless: it is from before, or somebody who can write to the database has put it there.
+ * The signing key, stored among the secrets: encrypted with `secrets.key` if the operator has set one. Undefined if it is stored in
+ * clear text nevertheless: it is older than that setting, or somebody with write access to the database has put it there.
  */
 export function signingKey(
   db: Db,
@@ -53,7 +52,7 @@ export async function checkpointsOf(db: Db): Promise<Checkpoint[]> {
   return (await db.query({ sql: 'select * from checkpoints order by position' })).map(checkpointOfRow)
 }
 
-/** Whether each closing, and then each checkpoint, was signed with the key, after the one before it. */
+/** Whether each closing and each checkpoint after it was signed with the key, in sequence. */
 export function areSigned(
   closings: readonly Closing[],
   checkpoints: readonly Checkpoint[],
@@ -80,8 +79,7 @@ export async function writeCheckpoint(
 }
 
 /**
- * Throws all checkpoints away with the key that signed them, and begins with this one and a new key, which signs what is
- * closed too.
+ * Discards all checkpoints with their signing key, and begins with this one and a new key, which also signs the closings.
  */
 export async function beginCheckpoints(
   db: Db,
@@ -105,11 +103,11 @@ export async function beginCheckpoints(
   ])
 }
 
-/** A closing, and what has to be there for it to be written. */
+/** A closing, and what must exist for it to be written. */
 interface ClosingWrite {
   closing: Omit<Closing, 'signature'>
   entries: readonly ClosingEntry[]
-  /** The closings and checkpoints that are there. */
+  /** The existing closings and checkpoints. */
   closings: readonly Closing[]
   checkpoints: readonly Checkpoint[]
   /** Checkpoints that replace all from the first one after the closing. */
@@ -117,8 +115,8 @@ interface ClosingWrite {
 }
 
 /**
- * Writes a closing with its entries. It takes the place of the checkpoints before it, and those behind are signed again after
- * it. False if a closing or a checkpoint was written meanwhile: then nothing was changed.
+ * Writes a closing with its entries. It replaces the checkpoints before it, and later ones are signed again. False if a closing or
+ * a checkpoint was written meanwhile: then nothing is changed.
  */
 export function writeClosing(db: Db, write: ClosingWrite, key: string): Promise<boolean> {
   const { closing, entries, closings, checkpoints, kept } = write
@@ -143,10 +141,10 @@ export function writeClosing(db: Db, write: ClosingWrite, key: string): Promise<
     return { ...statement, guard: true }
   })
   return tryApply(db, [
-    // A checkpoint that is written meanwhile would be signed after one that is not there any more.
+    // A checkpoint that is written meanwhile would be signed after one that no longer exists.
     ...(db.kind === 'postgres' ? [{ sql: 'lock table checkpoints in exclusive mode' }] : []),
     {
-      // What is removed must be in the totals: they may be being made again at this moment.
+      // Removed charges must be in the totals, which may be being rebuilt at this moment.
       sql: `update marks set position = position where name = 'usage' and position >= $1`,
       parameters: [position],
       guard: true,
@@ -165,7 +163,7 @@ function insertEntry(closing: number, [series, , , , , ...figures]: ClosingEntry
   }
 }
 
-/** The signature that the next checkpoint is signed after. */
+/** The signature that the next checkpoint follows. */
 const LAST_SIGNATURE = `coalesce((select signature from checkpoints order by position desc limit 1),
   (select signature from closings order by position desc limit 1), '')`
 

@@ -1,18 +1,18 @@
 // Closed charges: a month whose charges were moved to an archive stays in the books as sums, one entry per series.
-// Closed charges reach from the first charge up to a position. It must never write.
+// Closed charges extend from the first charge to a position. It must never write.
 
 import { createHash } from 'node:crypto'
 import type { Db, Row } from '../../db/db'
 import { FIGURES } from '../reports/usage-figures'
 
-/** Charges that were closed together, as the books keep them. */
+/** Charges that were closed together, as stored in the books. */
 export type Closing = ReturnType<typeof closingOfRow>
 
 function closingOfRow(row: Row) {
   return {
-    /** The position of the last charge in it. It begins behind that of the closing before it. */
+    /** The position of the last charge in it. It begins after the last position of the previous closing. */
     position: row.position as number,
-    /** The month in UTC, such as `2026-10`, with what came late of earlier ones. */
+    /** The month in UTC, such as `2026-10`, with late charges of earlier months. */
     month: row.month as string,
     /** The end of the month, in milliseconds since 1970: all charges in it ended before. */
     endedBefore: row.ended_before as number,
@@ -21,17 +21,17 @@ function closingOfRow(row: Row) {
     /** Hash of the rows as they were in the database. */
     hash: row.hash as string,
     entriesHash: row.entries_hash as string,
-    /** The name of the file that has the charges. */
+    /** The name of the archive with the charges. */
     archive: row.archive as string,
     archiveBytes: row.archive_bytes as number,
     signature: row.signature as string,
   }
 }
 
-/** Sums of closed charges of one series, named as the columns are. */
+/** Sums of the closed charges of one series, named like the columns. */
 export type ClosingFigures = Record<(typeof FIGURES)[number], number>
 
-/** Up to where charges are closed: their positions, and a time before which all of them ended. Zeros if none is. */
+/** How far charges are closed: up to a position, and a time before which all of them ended. Zeros if none are closed. */
 export interface ClosedPart {
   position: number
   endedBefore: number
@@ -49,12 +49,12 @@ export async function closingsOf(db: Db): Promise<Closing[]> {
   return (await db.query({ sql: 'select * from closings order by position' })).map(closingOfRow)
 }
 
-/** The closing that has the charges of a time; undefined if they are not closed. */
+/** The closing that contains the charges of a time; undefined if they are not closed. */
 export async function closingAt(db: Db, at: number): Promise<Closing | undefined> {
   return (await closingsOf(db)).find(({ endedBefore }) => at < endedBefore)
 }
 
-/** An entry as it is hashed and compared: whose charges they were, and their sums. */
+/** An entry in the form that is hashed and compared: the owner of the charges, and their sums. */
 export type ClosingEntry = [
   series: number,
   account: string,
@@ -81,7 +81,7 @@ export async function entriesOf(db: Db, { position }: Pick<Closing, 'position'>)
   return rows.map((row) => Object.values(row) as ClosingEntry)
 }
 
-/** Sums of all closed charges: of each account, and of all. Amounts as decimal texts. */
+/** Sums of all closed charges, per account and in total. Amounts as decimal texts. */
 export async function closedSums(
   db: Db,
 ): Promise<{ charges: number; paid: Record<string, string>; shortfall: string }> {
@@ -97,7 +97,7 @@ export async function closedSums(
   }
 }
 
-/** Payments and shortfalls of each closing, by its position. */
+/** Payments and shortfalls per closing, by its position. */
 export async function closedTotals(
   db: Db,
 ): Promise<Map<number, { amountNano: number; shortfallNano: number }>> {
@@ -113,7 +113,7 @@ export async function closedTotals(
   )
 }
 
-/** Payments of an account in closed months that ended in a period, oldest first. Months without a payment are left out. */
+/** Payments of an account in closed months that ended in a period, oldest first. Months without a payment are omitted. */
 export async function closedPayments(
   db: Db,
   account: string,

@@ -25,8 +25,8 @@ export interface OwnReconciliation {
 }
 
 /**
- * Compares a period and sorts the result by model. `models` limits it to some models; absent: all. `isListPrice` says whether the
- * price of a model is the one that its vendor lists.
+ * Compares a period and sorts the result by model. `models` limits it to some models; absent: all models. `isListPrice` says
+ * whether the price of a model is the one that its vendor lists.
  */
 export async function reconcileOwn(
   db: Db,

@@ -16,7 +16,7 @@ export interface ListedAmounts {
   /** The cost of the same usage; null if the model has none. */
   costNano: number | null
   usageSource: string | null
-  /** The table that made the price. */
+  /** The table that produced the price. */
   table: Pick<PriceTable, 'listed' | 'factor'>
 }
 
@@ -24,13 +24,13 @@ export interface ListedAmounts {
 export interface Comparison {
   listNano: number
   vendorNano: number
-  /** Whether our amount is a cost or a price. A price can be the operator's own, with a margin. */
+  /** Whether our amount is a cost or a price. A price may be the operator's own, with a margin. */
   basis: 'cost' | 'price'
 }
 
-/** Largest accepted difference, as a share of our amount. */
+/** Maximum accepted difference, as a share of our amount. */
 export const DRIFT_TOLERANCE = 0.01
-/** Largest difference that rounding can make, in nano-dollars: each amount is rounded up, and so is the price of a plan. */
+/** Maximum difference caused by rounding, in nano-dollars: each amount is rounded up, and so is the price of a plan. */
 const ROUNDING_NANO = 2
 const ONE = 1_000_000n
 
@@ -48,7 +48,7 @@ export function compareCost(
   return listNano > 0 ? { listNano, vendorNano, basis } : undefined
 }
 
-/** A charge as it is stored. */
+/** A charge as stored. */
 interface StoredCharge {
   pricesJson: string | null
   usageJson: string | null
@@ -84,8 +84,7 @@ function withoutFactor(priceNano: number, { factor }: ListedAmounts['table']): n
 }
 
 /**
- * Whether the amounts differ by more than a share of ours. A price of the operator's own is never too high: the rest is the
- * margin.
+ * Whether the amounts differ by more than a share of ours. An operator's own price is never too high: the difference is the margin.
  */
 export function exceedsTolerance(
   { listNano, vendorNano, basis }: { [Name in keyof Comparison]: Comparison[Name] | bigint },
@@ -113,7 +112,7 @@ export interface Priced {
 }
 
 const DAY_MS = 86_400_000
-/** Most models that are reported in a day. */
+/** Maximum of models that are reported per day. */
 const MOST_MODELS = 10_000
 
 /** Logs the first difference per model and day. */
@@ -130,7 +129,7 @@ export class PriceDrifts {
   note({ request, model, usageJson }: Priced, amounts: () => ListedAmounts): void {
     const vendorNano = vendorCostOfJson(usageJson)
     if (vendorNano === undefined) return
-    // A number, because every request of such a vendor passes here, and a text takes longer to make than all the rest.
+    // A number, because every request of such a vendor is checked, and building a text would take longer than everything else.
     const now = this.world.now()
     const day = Math.floor(now / DAY_MS)
     if (day !== this.day) this.reported.clear()

@@ -1,5 +1,5 @@
-// Compares the usage that a vendor reports with the charges, by day and model. Charges name models of the gateway:
-// several of them may be one model of the vendor. It must never write.
+// Compares the usage that a vendor reports with the charges, by day and model. Charges name models of the gateway: several of them
+// may be the same model of the vendor. It must never write.
 
 import { STORED_SHARE } from '../../contract/prices'
 import type { Db, Row } from '../../db/db'
@@ -14,7 +14,7 @@ import { asObject } from '../../lib/objects'
 import { wholeUsageOf } from '../reports/usage-form'
 import { positionsBetween } from '../reports/usage-totals'
 
-/** A figure of a day and a model that is not the same on both sides. */
+/** A figure of a day and a model that differs between both sides. */
 export interface Difference {
   day: string
   model: string
@@ -27,16 +27,16 @@ export interface Reconciliation {
   differences: Difference[]
   /** Figures that were compared. */
   compared: number
-  /** Figures that no file has are absent. */
+  /** Figures missing from all files are absent. */
   vendor: UsageFigures
   charged: Required<UsageFigures>
   /** Charges whose tokens no vendor has reported: they were counted or estimated by the gateway. */
   withoutFigures: number
 }
 
-/** Charges that are read at once. */
+/** Number of charges per read. */
 const PAGE = 5_000
-/** Charges of answers that a vendor made: those of the response cache have a share of the price in their tables. */
+/** Charges of answers from a vendor: those from the response cache have a share of the price in their tables. */
 const ASKED_VENDOR = `coalesce(prices, '') not like '%${STORED_SHARE}%'`
 const DAY_LENGTH = '2026-10-31'.length
 const NOTHING: Required<UsageFigures> = { requests: 0, inputTokens: 0, outputTokens: 0, costNano: 0 }
@@ -44,8 +44,8 @@ const NOTHING: Required<UsageFigures> = { requests: 0, inputTokens: 0, outputTok
 type Table = Map<string, Required<UsageFigures>>
 
 /**
- * Compares a period. `vendorNames` has the vendor's name for each model of the gateway. A figure differs if it does by more
- * than `tolerance`, a share; a cost only where the vendor asks for more than was charged.
+ * Compares a period. `vendorNames` maps each model of the gateway to the vendor's name. A figure differs if it deviates by more
+ * than `tolerance`, a share; a cost only if the vendor charges more than was charged here.
  */
 export async function reconcile(
   db: Db,
@@ -78,7 +78,7 @@ export async function reconcile(
   }
 }
 
-/** A vendor's name with a date, such as `model-2026-04-14`, as the name without it where only that is known. */
+/** A vendor's name with a date, such as `model-2026-04-14`; without the date if only that name is known. */
 function plainName(name: string, known: ReadonlySet<string>): string {
   const undated = name.replace(/-(\d{4}-\d\d-\d\d|\d{8})$/, '')
   return known.has(name) || !known.has(undated) ? name : undated

@@ -1,20 +1,21 @@
-// The price that a vendor itself reports for a request, in the usage object that is stored with the charge. Pure. It
-// must never reach a caller, nor decide what is charged.
+// The price that a vendor reports for a request, in the usage object that is stored with the charge. Pure. It must never reach a
+// caller, or decide what is charged.
 
 import { MAX_NANO, parseDecimal } from '../../lib/money'
 import { asObject, isObject } from '../../lib/objects'
 
-/** Decimals of a price in dollars that are read; vendors print the shortest text of a number. */
+/** Number of decimals that are read from a price in dollars; vendors print the shortest text of a number. */
 const DECIMALS = 12
 const PARTS_PER_NANO = 10n ** BigInt(DECIMALS - 9)
 /** xAI counts in ticks of 10^-10 dollars (`cost_in_usd_ticks`, `cost.py` of xai-sdk 1.21). */
 const PARTS_PER_TICK = 10n ** BigInt(DECIMALS - 10)
-/** A price whose parts are exact as a number: 2^51 of them are $2,251. */
+/** The largest price whose parts are exact as a number: 2^51 of them are $2,251. */
 const EXACT_USD = 1_000
 const MOST_PARTS = BigInt(MAX_NANO) * PARTS_PER_NANO
 
 /**
- * The price in nano-dollars, a begun one counts; undefined if the usage names none. If there are several answers, all must have one.
+ * The price in nano-dollars, rounded up; undefined if the usage contains none. If there are several answers, all of them must have
+ * one.
  */
 export function vendorCostNano(usage: unknown): number | undefined {
   const parts = partsOf(usage)
@@ -22,7 +23,7 @@ export function vendorCostNano(usage: unknown): number | undefined {
   return Number((parts + PARTS_PER_NANO - 1n) / PARTS_PER_NANO)
 }
 
-/** The price in the JSON of a usage object, as `vendorCostNano`. JSON without a price is not parsed, to save time per request. */
+/** The price in the JSON of a usage object, like `vendorCostNano`. JSON without a price is not parsed, to save time per request. */
 export function vendorCostOfJson(usageJson: string | null): number | undefined {
   if (usageJson === null || !usageJson.includes(COST_MEMBER)) return undefined
   try {
@@ -32,10 +33,10 @@ export function vendorCostOfJson(usageJson: string | null): number | undefined {
   }
 }
 
-/** The beginning of every member that names a price. */
+/** The prefix of every member that contains a price. */
 export const COST_MEMBER = '"cost'
 
-/** The price in parts of 10^-12 dollars. */
+/** The price in units of 10^-12 dollars. */
 function partsOf(usage: unknown): bigint | undefined {
   if (Array.isArray(usage)) {
     let sum: bigint | undefined
@@ -62,7 +63,7 @@ function partsOf(usage: unknown): bigint | undefined {
 
 function partsOfUsd(cost: unknown): bigint | undefined {
   if (typeof cost !== 'number' || !(cost >= 0 && cost <= MAX_NANO / 1e9)) return undefined
-  // Below this the product has less than half a part too much or too little, and no text has to be made: requests pass here.
+  // Below this the product is off by less than half a unit, and no text has to be built: every request passes here.
   if (cost < EXACT_USD) return BigInt(Math.round(cost * 10 ** DECIMALS))
   const parts = parseDecimal(cost.toFixed(DECIMALS), DECIMALS)
   return typeof parts === 'bigint' ? parts : undefined

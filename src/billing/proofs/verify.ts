@@ -1,5 +1,5 @@
 // Verifies the books: the entries since the last checkpoint, or all of them. If they are right, a new checkpoint is
-// written. It must use no code that moves money.
+// written. It must not use code that moves money.
 
 import type { Db, Row } from '../../db/db'
 import { isoTime } from '../../db/iso-time'
@@ -25,7 +25,7 @@ import {
 import { type Closing, closedPart, closedSums, closingsOf, entriesOf, hashOfEntries } from './closings'
 
 export interface Verification extends Audit {
-  /** The time of the checkpoint from which on charges were read, in milliseconds since 1970; null if all were. */
+  /** The time of the checkpoint after which charges were read, in milliseconds since 1970; null if all were read. */
   since: number | null
   /** Charges that were read. */
   read: number
@@ -35,11 +35,11 @@ export interface Verification extends Audit {
 
 interface VerifyOptions {
   now: number
-  /** The key that signs checkpoints; undefined if there is none that can be trusted. */
+  /** The key that signs checkpoints; undefined if none can be trusted. */
   key: string | undefined
-  /** Reads all charges, also those that were verified before. */
+  /** Reads all charges, including those that were verified before. */
   whole: boolean
-  /** The key is new: if the books are right, one checkpoint of them all takes the place of those before. */
+  /** The key is new: if the books are correct, one checkpoint replaces all earlier ones. */
   signsAnew?: boolean
   onProgress(position: number, of: number): void
   /** Called before each check that is one statement over this number of charges. */
@@ -59,7 +59,7 @@ export async function verify(db: Db, options: VerifyOptions): Promise<Verificati
   const result = isWhole
     ? await verifyAll(db, closings, checkpoints, to, options)
     : await verifySince(db, last, to, options)
-  // Charges that were closed during the reading are missing from it.
+  // Charges that were closed during the read are missing from it.
   if ((await closedPart(db)).position !== (closings.at(-1)?.position ?? 0)) return verify(db, options)
   const { sums, hash, ...verification } = result
   verification.problems.unshift(...problems)
@@ -79,7 +79,7 @@ const CLEAR_KEY = `the key that signs checkpoints is in the database as clear te
 
 type Result = Verification & { sums: Sums; hash: string }
 
-/** Reads everything, and holds it against all checkpoints. */
+/** Reads everything, and compares it with all checkpoints. */
 async function verifyAll(
   db: Db,
   closings: readonly Closing[],
@@ -119,7 +119,7 @@ async function verifyAll(
   }
 }
 
-/** One sentence for each closing whose entries are not those that it was written with. */
+/** One sentence per closing whose entries differ from those it was written with. */
 async function faultsOfClosings(db: Db, closings: readonly Closing[]): Promise<string[]> {
   const faults: string[] = []
   for (const closing of closings) {
@@ -130,15 +130,18 @@ async function faultsOfClosings(db: Db, closings: readonly Closing[]): Promise<s
   return faults
 }
 
-/** Ids that are compared with one another, twice: what is written twice is so at one moment, and `--whole` compares all. */
+/**
+ * Number of ids that are compared with each other, twice: duplicates are usually written at the same moment, and `--whole` compares
+ * all.
+ */
 const MOST_IDS = 50_000
 
-/** The last ids of a stretch of charges, however long it is. */
+/** The last ids of a range of charges, however long it is. */
 class RecentIds {
   private before = new Set<string>()
   private last = new Set<string>()
 
-  /** False for an id that is among them. */
+  /** False for a repeated id. */
   add(id: string): boolean {
     if (this.last.has(id) || this.before.has(id)) return false
     if (this.last.size >= MOST_IDS) [this.before, this.last] = [this.last, new Set()]
@@ -147,7 +150,7 @@ class RecentIds {
   }
 }
 
-/** Reads what came after a checkpoint. */
+/** Reads everything after a checkpoint. */
 async function verifySince(
   db: Db,
   checkpoint: Checkpoint,
@@ -184,7 +187,7 @@ async function verifySince(
     if (paid !== '0' && !names.has(account))
       problems.push(`${bookOf(account)}: the ledger has -${paid} for an account that does not exist`)
   }
-  // What comes meanwhile is behind the next checkpoint, and may have ended earlier.
+  // Later charges belong to the next checkpoint, and may have ended earlier.
   if (earliest !== Number.POSITIVE_INFINITY)
     problems.push(...(await faultsOfTotals(db, checkpoint.position, earliest)))
   const { transfers, fundingNano } = await transfersIn(db)
@@ -209,7 +212,7 @@ async function verifySince(
   }
 }
 
-/** The number of deposits and corrections, and what they paid in. */
+/** The number of deposits and corrections, and the amount that they paid in. */
 async function transfersIn(db: Db): Promise<{ transfers: number; fundingNano: bigint }> {
   const [row] = await db.query({
     sql: `select count(*) as transfers, cast(coalesce(sum(case when from_book = 'funding' then amount
@@ -218,7 +221,7 @@ async function transfersIn(db: Db): Promise<{ transfers: number; fundingNano: bi
   return { transfers: row?.transfers as number, fundingNano: BigInt(row?.funding as string) }
 }
 
-/** The fault of a row of an ended charge by itself. */
+/** The fault in the row of an ended charge, judged by itself. */
 function faultOf({ state, amount, shortfall, held }: Row): string | undefined {
   const [paid, short] = [amount as number, shortfall as number]
   const isPossible = state === 1 || (state === 0 && paid === 0 && short === 0)
@@ -229,7 +232,7 @@ function faultOf({ state, amount, shortfall, held }: Row): string | undefined {
   return undefined
 }
 
-/** Accounts with what was transferred to them, and what they paid after a position: one state of the database. */
+/** Accounts with their transfers, and their payments after a position: one snapshot of the database. */
 function accountsAt(db: Db, position: number): Promise<Row[]> {
   return db.query({
     sql: `select name, balance, coalesce(transferred, 0) as transferred, coalesce(paid, 0) as paid from accounts
@@ -251,7 +254,7 @@ function openTwice(position: number): Check {
   }
 }
 
-/** Tasks that run, or ended since a time: each with its charge, or not at all. */
+/** Tasks that run, or ended since a time: each has its charge, or none if it must not have one. */
 async function taskCheck(db: Db, at: number): Promise<Check> {
   const since = at - HOUR_MS
   return {

@@ -1,5 +1,6 @@
-// Signed texts in the compact form of JSON Web Signatures (RFC 7515) with Ed25519 (RFC 8037, by its name of RFC 9864), and their keys
-// as JSON Web Keys (RFC 7517). The bytes that are sent are those that are signed. It must never choose an algorithm by what a text says.
+// Signed texts in the compact form of JSON Web Signatures (RFC 7515) with Ed25519 (RFC 8037, named as in RFC 9864), and their keys
+// as JSON Web Keys (RFC 7517). The bytes that are sent are those that are signed. It must never choose an algorithm from the
+// content of a text.
 
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import { isObject } from '../../lib/objects'
@@ -23,11 +24,11 @@ export interface PublicJwk {
 export interface SigningKey {
   kid: string
   x: string
-  /** Signs what a text of this type says. The same bytes always have the same signature. */
+  /** Signs a payload of this type. The same bytes always have the same signature. */
   sign(type: string, payload: string): string
 }
 
-/** The key that signs, from its seed. */
+/** The signing key, from its seed. */
 export function signingKeyOf(seed: Uint8Array): SigningKey {
   const privateKey = createPrivateKey({
     key: Buffer.concat([PKCS8_HEAD, seed]),
@@ -83,7 +84,7 @@ export function isSignedBy(text: string, key: KeyObject): boolean {
   return verify(null, Buffer.from(text.slice(0, end)), key, signature)
 }
 
-/** The keys of a key or a set of keys in JSON, by their ids. Throws an Error that says why for any other text. */
+/** The keys in JSON, which may be a single key or a set, by id. Throws an Error with the reason for any other text. */
 export function publicKeysIn(text: string): Map<string, KeyObject> {
   const json: unknown = JSON.parse(text)
   const keys = isObject(json) && Array.isArray(json.keys) ? json.keys : [json]
@@ -91,7 +92,7 @@ export function publicKeysIn(text: string): Map<string, KeyObject> {
     keys.map((key) => {
       if (!isObject(key) || key.kty !== 'OKP' || key.crv !== ALGORITHM || typeof key.x !== 'string')
         throw new Error('it is not a public key of Ed25519 as a JSON Web Key')
-      // The id follows from the key: what is written next to it proves nothing.
+      // The id is derived from the key: an id that is written next to it proves nothing.
       const { kty, crv, x } = publicJwkOf(key.x)
       return [thumbprintOf(x), createPublicKey({ key: { kty, crv, x }, format: 'jwk' })]
     }),

@@ -1,5 +1,5 @@
-// Checks a file of receipts and proofs with public keys and nothing else: no server, no database, no network. It must never use the code
-// that makes them: it is what a customer would write from docs/receipts.md.
+// Checks a file of receipts and proofs with nothing but public keys: no server, no database, no network. It must never use the code
+// that creates them: it is what a customer would write from docs/receipts.md.
 
 import { createHash, type KeyObject } from 'node:crypto'
 import { formatUsd, parseUsd } from '../../lib/money'
@@ -12,7 +12,7 @@ const VERSION = 1
 
 type Keys = ReadonlyMap<string, KeyObject>
 
-/** The members of a receipt that a check reads. */
+/** The members of a receipt that the check reads. */
 export interface CheckedReceipt {
   request: string
   account: string
@@ -30,7 +30,7 @@ export interface CheckedMonth {
   amount_usd: string
 }
 
-/** The receipts and months of a file, and a sentence for each that is not right. */
+/** The receipts and months of a file, and a sentence for each faulty one. */
 interface CheckedFile {
   receipts: CheckedReceipt[]
   months: CheckedMonth[]
@@ -43,7 +43,7 @@ interface Page {
   data: { sha256: string; amount_usd: string; receipt: string | null }[]
 }
 
-/** Checks a file with a receipt, or a page of a proof, on each line; empty lines mean nothing. */
+/** Checks a file with a receipt, or a page of a proof, on each line; empty lines are ignored. */
 export function checkReceipts(file: string, keys: Keys): CheckedFile {
   const checked: CheckedFile = { receipts: [], months: [], faults: [] }
   const pages: Page[] = []
@@ -60,7 +60,7 @@ export function checkReceipts(file: string, keys: Keys): CheckedFile {
   return checked
 }
 
-/** A receipt, or why it is none. */
+/** A receipt, or the reason why the text is invalid. */
 function checkReceipt(text: string, keys: Keys): CheckedReceipt | string {
   const payload = signedText(text, RECEIPT_TYPE, keys)
   if (typeof payload !== 'string') return payload.fault
@@ -69,7 +69,7 @@ function checkReceipt(text: string, keys: Keys): CheckedReceipt | string {
   return { ...(receipt as object as CheckedReceipt), text: payload }
 }
 
-/** The text that a known key has signed, or why there is none. */
+/** The text that a known key has signed, or the reason why it is invalid. */
 function signedText(text: string, type: string, keys: Keys): string | { fault: string } {
   const read = readJws(text)
   if (!read) return { fault: 'it is not a signed text' }
@@ -89,7 +89,7 @@ function pageIn(text: string): Page | string {
   return 'it is neither a receipt nor a page of a proof'
 }
 
-/** Checks all pages of a month: that they have each charge that was sealed, and the receipts of the file among them. */
+/** Checks all pages of a month: that they contain each sealed charge, and the receipts of the file. */
 function checkMonth(seal: string, pages: readonly Page[], keys: Keys, checked: CheckedFile): void {
   const payload = signedText(seal, MONTH_TYPE, keys)
   if (typeof payload !== 'string') {

@@ -1,5 +1,5 @@
-// The keys that sign receipts and months: one that signs, and the public parts of those before it. The private part is one of the
-// gateway's secrets, made at first use. It must never leave the process, and a replaced one is forgotten.
+// The keys that sign receipts and months: the current one, and the public parts of earlier ones. The private part is one of the
+// gateway's secrets, created on first use. It must never leave the process, and a replaced one is deleted.
 
 import type { KeyObject } from 'node:crypto'
 import { type Db, tryApply } from '../../db/db'
@@ -9,21 +9,21 @@ import type { System } from '../../lib/system'
 import { type PublicJwk, publicJwkOf, publicKeysIn, SEED_BYTES, type SigningKey, signingKeyOf } from './jws'
 
 const RECEIPTS_SECRET = 'receipts'
-/** How long a process uses the key that it knows before it looks whether another one took its place, in milliseconds. */
+/** How long a process uses the cached key before it checks whether another one replaced it, in milliseconds. */
 const FRESH_MS = 1_000
 
 /** The secret as it is stored. */
 interface StoredKeys {
-  /** The private key, in base64url, and since when it signs, in milliseconds since 1970. */
+  /** The private key, in base64url, and the time since which it signs, in milliseconds since 1970. */
   seed: string
   since: number
   past: readonly { x: string; since: number; until: number }[]
 }
 
-/** A public key, and when it signed. */
+/** A public key, and the time in which it signed. */
 export interface ListedKey extends PublicJwk {
   since: string
-  /** Null for the key that signs now. */
+  /** Null for the current key. */
   until: string | null
 }
 
@@ -38,7 +38,7 @@ export class ReceiptKeys {
 
   constructor(private readonly world: KeyWorld) {}
 
-  /** The key that signs. A promise only where it has to be read. Rejects with `UnreadableText` if it cannot be. */
+  /** The signing key. It is a promise only if it has to be read. Rejects with `UnreadableText` if it is unreadable. */
   current(): SigningKey | Promise<SigningKey> {
     const { known } = this
     if (known && this.world.monotonic() - known.readAt < FRESH_MS) return known.key
@@ -60,14 +60,14 @@ export class ReceiptKeys {
   }
 }
 
-/** Whether there is a key, which is made at first use. */
+/** Whether there is a key; it is created on first use. */
 export async function hasReceiptKeys(db: Db): Promise<boolean> {
   return (await readSecret(db, RECEIPTS_SECRET)) !== undefined
 }
 
 type StoreWorld = Pick<KeyWorld, 'db' | 'now' | 'randomBytes'>
 
-/** All public keys, the one that signs first. */
+/** All public keys, the current one first. */
 export async function listReceiptKeys(world: StoreWorld): Promise<ListedKey[]> {
   const { seed, since, past } = await storedKeys(world)
   const { x } = signingKeyOf(Buffer.from(seed, 'base64url'))
@@ -78,7 +78,7 @@ export async function listReceiptKeys(world: StoreWorld): Promise<ListedKey[]> {
   }))
 }
 
-/** All public keys by their ids, as a check needs them; none if no key was ever made. It makes none. */
+/** All public keys by id, as a check needs them; empty if no key was ever created. It never creates one. */
 export async function receiptKeysOf(db: Db): Promise<Map<string, KeyObject>> {
   if (!(await hasReceiptKeys(db))) return new Map()
   const randomBytes = () => {
@@ -87,9 +87,9 @@ export async function receiptKeysOf(db: Db): Promise<Map<string, KeyObject>> {
   return publicKeysIn(JSON.stringify({ keys: await listReceiptKeys({ db, now: () => 0, randomBytes }) }))
 }
 
-/** Replaces the key that signs with a new one. False if another process did so at this moment. `db` is that of the change. */
+/** Replaces the current key with a new one. False if another process did so at the same time. `db` is the transaction of the change. */
 export async function rotateReceiptKey(world: StoreWorld, db: Db): Promise<boolean> {
-  // Makes it at first use.
+  // Creates it on first use.
   await storedKeys(world)
   const stored = await readSecret(world.db, RECEIPTS_SECRET)
   const before = await storedKeys(world)

@@ -1,6 +1,6 @@
-// Receipts: what an ended charge says, as a text that a customer can keep and check without the gateway (docs/receipts.md). The text
-// follows from the ledger and the quantities that are stored with the end, so it is the same whenever it is made. It must never say
-// anything else than the ledger, and a member of a version must never change.
+// Receipts: the content of an ended charge, as a text that a customer can keep and check without the gateway (docs/receipts.md).
+// The text is derived from the ledger and the quantities that are stored with the end, so it is the same whenever it is made. It
+// must never contradict the ledger, and a member of a version must never change.
 
 import { createHash } from 'node:crypto'
 import { type Quantities, units } from '../../contract/units'
@@ -13,7 +13,7 @@ import type { Settled } from '../ledger/ledger'
 import { chargesOf } from '../reports/usage-report'
 import type { SigningKey } from './jws'
 
-/** The type of a signed receipt, which keeps it from being taken for another signed text. */
+/** The type of a signed receipt, which distinguishes it from other signed texts. */
 export const RECEIPT_TYPE = 'gateway-receipt'
 const VERSION = 1
 
@@ -35,7 +35,7 @@ export interface EndedCharge {
   endedAt: number
 }
 
-/** The request of a charge: an answer whose hold was released is paid by a further charge of the same request. */
+/** The request of a charge: an answer whose hold was released is paid by an additional charge of the same request. */
 export function requestOf(charge: string): string {
   return charge.replace(/:late$/, '')
 }
@@ -70,7 +70,7 @@ function counted(quantities: Quantities): Quantities {
   )
 }
 
-/** The charge of an end that was just made, as the ledger now has it. */
+/** The charge whose end was just written, as it is now in the ledger. */
 export function chargeOfEnd(
   { charge, settlement, released, quantities }: ChargeEnd,
   { paidNano, shortfallNano }: Settled,
@@ -103,7 +103,7 @@ export function storeQuantities(charge: string, quantities: Quantities, endedAt:
   }
 }
 
-/** How much longer quantities stay than the months that are closed, in milliseconds. */
+/** How much longer quantities are kept than closed months, in milliseconds. */
 const STAY_MS = 31 * 86_400_000
 
 /** The statement that deletes the quantities of charges that went to archives. */
@@ -119,7 +119,7 @@ export interface Receipt {
   pricesJson: string | null
 }
 
-/** The receipt of a request by the ledger: of the charge that was paid, else of the one that was released. */
+/** The receipt of a request according to the ledger: of the paid charge, otherwise of the released one. */
 export async function findReceipt(db: Db, request: string): Promise<Receipt | undefined> {
   const charges = await chargesOf(db, requestOf(request))
   const charge =

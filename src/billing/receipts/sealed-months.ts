@@ -1,5 +1,6 @@
-// Months of accounts, sealed: a signed hash over the receipts of all charges of a month, from which each holder of a key can check a
-// statement without the charges of others (docs/receipts.md). A seal is written once, and must never cover a period that is not over.
+// Sealed months of accounts: a signed hash over the receipts of all charges of a month, with which the holder of a key can check a
+// statement without seeing the charges of others (docs/receipts.md). A seal is written once, and must never cover a period that is
+// not over.
 
 import { createHash, type KeyObject } from 'node:crypto'
 import type { Quantities } from '../../contract/units'
@@ -18,9 +19,9 @@ import { receiptText } from './receipts'
 
 export const MONTH_TYPE = 'gateway-month'
 const VERSION = 1
-/** Charges that are read at once: some milliseconds in which others wait. */
+/** Number of charges per read: some milliseconds during which others wait. */
 const PAGE = 500
-/** Positions that are read at once for one account among others. */
+/** Number of positions per read, for one account among others. */
 const POSITIONS = 5_000
 
 /** A charge in a sealed month. */
@@ -35,13 +36,13 @@ export interface SealedLine {
 export interface SealedMonth {
   account: string
   month: string
-  /** The position up to which charges of the month are in the seal. */
+  /** The last position that the seal of the month covers. */
   position: number
   /** The signed text. */
   seal: string
 }
 
-/** Hash and sums over the charges of an account, one after the other. */
+/** Running hash and sums of the charges of an account. */
 class Chain {
   charges = 0
   amountNano = 0n
@@ -64,7 +65,7 @@ class Chain {
     return key.sign(MONTH_TYPE, JSON.stringify({ ...this.claims(), sealed_at: isoTime(now) }))
   }
 
-  /** The members of a seal that follow from the charges. */
+  /** The members of a seal that are derived from the charges. */
   claims() {
     const { account, month, charges, amountNano, head } = this
     return { version: VERSION, account, month, charges, amount_usd: formatUsd(amountNano), head }
@@ -83,7 +84,7 @@ interface SealWorld extends Pick<System, 'now' | 'after'> {
 
 /** Seals the last month once it is over. */
 export class MonthSeals {
-  /** The month that has been found sealed, so that it is not looked at again. */
+  /** The month that was found sealed, so that it is not checked again. */
   private done = ''
 
   constructor(private readonly world: SealWorld) {}
@@ -99,7 +100,7 @@ export class MonthSeals {
   }
 }
 
-/** Seals a month of each account that had a request in it and has no seal. Returns how many were sealed. */
+/** Seals a month for each account that had a request in it and has no seal. Returns the number of new seals. */
 async function sealMonth(
   { db, now, after, receiptKeys }: SealWorld,
   month: string,
@@ -118,7 +119,7 @@ async function sealMonth(
   const ranges = await positionsBetween(db, since, until)
   for await (const page of pagesOf(db, ranges, { since, until })) {
     for (const line of page) chains.get(line.account)?.add(line)
-    // Lets requests go on.
+    // Lets other requests run.
     await new Promise<void>((resolve) => after(1, resolve))
   }
   const position = Math.max(...ranges.map(([, last]) => last))
@@ -146,8 +147,8 @@ async function* pagesOf(
 }
 
 /**
- * A sentence for each seal since a time that is not as this gateway signed it. With `since` null for each of all, also for those
- * that the charges do not fit to; charges in an archive are left out.
+ * A sentence for each seal since a time that differs from what this gateway signed. If `since` is null, all seals are checked, and
+ * also compared with their charges; charges in an archive are omitted.
  */
 export async function faultsOfSeals(db: Db, since: number | null): Promise<string[]> {
   const rows = await db.query({

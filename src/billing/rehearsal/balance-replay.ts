@@ -1,7 +1,7 @@
 // Replays the balances of accounts in ledger order with charges at other prices, to find the requests that an account could not have
-// paid for. Pure. At the prices that were charged, the replay must not differ from the ledger.
+// paid for. Pure. At the charged prices, the replay must equal the ledger.
 
-/** A charge by other prices, in nano-dollars. */
+/** A charge at other prices, in nano-dollars. */
 export interface ReplayedCharge {
   account: string
   /** The amount that the account paid. */
@@ -24,7 +24,7 @@ export interface ReplayedPayment {
 interface Balance {
   /** The balance in the ledger. */
   booked: bigint
-  /** The replayed balance less the balance in the ledger: negative if the prices to try are higher. */
+  /** The replayed balance minus the balance in the ledger: negative if the prices to try are higher. */
   apart: bigint
 }
 
@@ -39,7 +39,7 @@ export class BalanceReplay {
   charge({ account, amountNano, shortfallNano, priceNano, isHeld }: ReplayedCharge): ReplayedPayment {
     const balance = this.of(account)
     const [amount, price] = [BigInt(amountNano), BigInt(priceNano)]
-    // An account with a shortfall had nothing else. Any other had at least what it paid, whatever the order of the rows.
+    // An account with a shortfall had nothing left. Any other account had at least what it paid, whatever the order of the rows.
     const had = shortfallNano > 0 || balance.booked < amount ? amount : balance.booked
     const available = had + balance.apart
     const isShort = price > available && price > 0n

@@ -1,5 +1,5 @@
 // Derives the quantities of a charge from its stored data, and prices them by another list. Pure. It must never guess: quantities
-// count only if they make exactly the charged price at the prices stored with the charge.
+// are valid only if they give exactly the charged price at the prices stored with the charge.
 
 import {
   type BilledTable,
@@ -24,7 +24,7 @@ import { readingsOf } from '../../families/stored-usage'
 
 /** Reasons why a charge cannot be priced by another list. It then keeps its amount. */
 export type Unpriced =
-  /** The quantities are not stored, or do not make the charged price. */
+  /** The quantities are not stored, or do not give the charged price. */
   | 'usage'
   /** The answer was cut at the held amount, which depends on the price. */
   | 'cut'
@@ -41,12 +41,12 @@ export type Unpriced =
   /** The request made several calls, and the new price depends on the length of each. */
   | 'calls'
 
-/** A settled charge, as far as its use and its price go. */
+/** A settled charge, with the members that its use and its price need. */
 export interface StoredUse {
   /** The charged price in nano-dollars: the amount and the shortfall. */
   priceNano: number
   endedBy: string
-  /** The vendor's usage object as it came. */
+  /** The vendor's usage object, unchanged. */
   usageJson: string | null
   /** Quantities from a task or the request log; undefined if neither has any. */
   recorded: Quantities | undefined
@@ -55,7 +55,7 @@ export interface StoredUse {
 /** The quantities of a charge and the table that billed them. */
 export interface RecordedUse {
   quantities: Quantities
-  /** The stored table that makes the charged price. */
+  /** The stored table that gives the charged price. */
   table: BilledTable
   /** Input tokens of the longest call; undefined if there were several calls of unknown length. */
   longestPrompt: number | undefined
@@ -64,7 +64,7 @@ export interface RecordedUse {
 /** Finds the quantities of a charge by its stored prices. Returns the reason if they cannot be derived. */
 export function recordedUse(charge: StoredUse, tariff: Tariff): RecordedUse | Unpriced {
   const calls = callsIn(charge.usageJson)
-  // A usage object may not count calls of tools, and a price of zero does not show them.
+  // A usage object may not count calls of tools, and a price of zero does not reveal them.
   const hasFreeCalls = tariff.tables.some(({ prices }) => callUnits.some((unit) => prices[unit] === 0))
   const read = calls && !hasFreeCalls ? sumOf(calls) : []
   const groups: Quantities[][] = [
@@ -79,7 +79,7 @@ export function recordedUse(charge: StoredUse, tariff: Tariff): RecordedUse | Un
   return charge.endedBy === 'balance' ? 'cut' : 'usage'
 }
 
-/** The only candidate that makes a price; undefined if none does, or several that differ. */
+/** The only candidate that gives the price; undefined if none does, or several that differ. */
 function matchOf(
   candidates: readonly Quantities[],
   priceNano: number,
@@ -98,14 +98,14 @@ function matchOf(
   return others.length === 0 ? first : undefined
 }
 
-/** Quantities as they are billed by a table; undefined if one is not a count. */
+/** Quantities as a table bills them; undefined if one is invalid. */
 function billedIn(quantities: Quantities, table: BilledTable): Quantities | undefined {
   const priced = pricedIn(quantities, table)
   if (!priced || table.prices.request === undefined) return priced
   return { request: 1, ...priced }
 }
 
-/** Quantities that have a price; undefined if one is not a count. */
+/** Quantities that have a price; undefined if one is invalid. */
 function pricedIn(quantities: Quantities, { prices }: BilledTable): Quantities | undefined {
   const priced: Quantities = {}
   for (const unit of units) {

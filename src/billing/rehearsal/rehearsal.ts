@@ -1,5 +1,6 @@
-// Prices the charges of a period by other prices: per account what it would have paid, the cost at vendors, and the requests that it
-// could not have paid for. Charges are read page by page in ledger order, so memory does not grow with their number. It must never write.
+// Prices the charges of a period at other prices: what each account would have paid, the cost at vendors, and the requests that it
+// could not have paid for. Charges are read page by page in ledger order, so memory does not grow with their number. It must never
+// write.
 
 import type { Quantities } from '../../contract/units'
 import { DatabaseUnavailable, type Db, type Row } from '../../db/db'
@@ -22,7 +23,7 @@ export interface RehearsedSums {
   paidNano: bigint
   /** The new amount, without requests that would have been refused. */
   wouldPayNano: bigint
-  /** The cost at vendors, as far as it is known. */
+  /** The cost at vendors, as far as known. */
   costNano: bigint
   /** The part of the new amount whose cost is known. */
   costedNano: bigint
@@ -54,13 +55,13 @@ export interface RehearsalOptions {
   recorded(charges: readonly ArchivedCharge[]): Promise<ReadonlyMap<string, Quantities>>
 }
 
-/** Transfers that are read at once. */
+/** Number of transfers per read. */
 const PAGE = 5_000
-/** Charges that are priced before other work of the process has its turn. */
+/** Number of charges that are priced before other work of the process has its turn. */
 const TURN = 250
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** Prices the charges of a period by other prices. Rejects with DatabaseUnavailable if a month is closed meanwhile. */
+/** Prices the charges of a period at other prices. Rejects with DatabaseUnavailable if a month is closed meanwhile. */
 export async function rehearse(db: Db, options: RehearsalOptions): Promise<Rehearsal> {
   const run = new Run(db, options)
   const { position } = await closedPart(db)
@@ -179,7 +180,7 @@ class Run {
     this.addKeptSums(account, reason, kept)
   }
 
-  /** Adds charges whose sums alone are known. */
+  /** Adds charges of which only the sums are known. */
   private addKept(account: string, reason: KeptReason, used: Usage): void {
     for (const sums of this.sumsOf(account)) {
       sums.requests += used.requests
@@ -266,7 +267,7 @@ async function* transfersBetween(
 }
 
 /**
- * Usage of closed months in a period, by account and model: the totals less the charges that are still in the database. In closed
+ * Usage of closed months in a period, by account and model: the totals minus the charges that are still in the database. In closed
  * months a period starts and ends on the hour.
  */
 async function closedUsage(

@@ -1,5 +1,5 @@
-// Computes the price and the cost of a charge by another configuration: of its model or of a substitute, at the prices of the account's
-// plan. Pure. It must use nothing except the two configurations and the charge.
+// Computes the price and the cost of a charge by another configuration, for its model or a substitute, at the prices of the
+// account's plan. Pure. It must use nothing but the two configurations and the charge.
 
 import { costListOf } from '../../config/models/costs'
 import { plansOf } from '../../config/models/plans'
@@ -18,7 +18,7 @@ import {
 } from './recorded-use'
 
 export interface RehearsedWorld {
-  /** The configuration in force, by which stored prices are matched to sizes and upstreams. */
+  /** The current configuration, by which stored prices are matched to sizes and upstreams. */
   before: Config
   /** The configuration with the prices to try. */
   after: Config
@@ -138,8 +138,8 @@ function atCostTier(use: RecordedUse, { cost }: Tariff): RecordedUse {
 }
 
 /**
- * The cost at the vendor. Among several upstreams, only those match whose cost in force is the stored cost, and all of them must agree.
- * Null if unknown.
+ * The cost at the vendor. Among several upstreams, only those whose current cost is the stored cost match, and all of these must
+ * agree. Null if unknown.
  */
 function costOf(
   use: RecordedUse,

@@ -1,6 +1,5 @@
 // A price as people check it: a line for each quantity with the listed price and its product, and a line for the rest
-// of the amount. It must never compute another price than src/contract/prices.ts: the lines of a charge sum to its
-// amount.
+// of the amount. It must never compute a price that differs from src/contract/prices.ts: the lines of a charge sum to its amount.
 
 import { strict as assert } from 'node:assert'
 import { describePrices } from '../../config/models/prices'
@@ -11,18 +10,21 @@ import { formatDecimal } from '../../lib/money'
 interface QuantityLine {
   unit: Unit
   count: number
-  /** Dollars for `per` units, as the price list states them. */
+  /** Dollars for `per` units, as in the price list. */
   priceUsd: string
   /** `1M`, `1K`, `minute`; empty for one. */
   per: string
-  /** Exact dollars, also below one nano-dollar. */
+  /** Exact dollars, even below one nano-dollar. */
   amountUsd: string
 }
 
-/** Reasons for a part of an amount besides quantities: the least price of a request, an answer from the response cache, rounding up, a hold or a balance that ended. */
+/**
+ * Reasons for the rest of an amount: the minimum charge of a request, an answer from the response cache, rounding up, or the limit
+ * of a hold or a balance.
+ */
 type OtherReason = 'minimum' | 'cache' | 'rounding' | 'hold' | 'shortfall'
 
-/** A charge that has ended, as far as its price goes. Amounts in nano-dollars. */
+/** A charge that has ended, with the members that its price needs. Amounts in nano-dollars. */
 interface EndedCharge {
   pricesJson: string | null
   amountNano: number
@@ -33,7 +35,7 @@ interface EndedCharge {
 const PICO_PER_NANO = 1_000n
 const DECIMALS = 12
 
-/** A line for each quantity. Units without a price cost nothing. */
+/** A line for each quantity. Units without a price are free. */
 export function quantityLines(quantities: Quantities, prices: Prices): QuantityLine[] {
   return (Object.entries(quantities) as [Unit, number][]).map(([unit, count]) => {
     const pico = prices[unit] ?? 0
@@ -42,11 +44,11 @@ export function quantityLines(quantities: Quantities, prices: Prices): QuantityL
   })
 }
 
-/** The lines of a charge as JSON; null if these quantities at its prices do not make its amount. */
+/** The lines of a charge as JSON; null if these quantities at its prices do not give its amount. */
 export function chargeLinesJson(charge: EndedCharge, quantities: Quantities) {
   const table = tableOf(charge, quantities)
   if (!table) return null
-  // In the order of the table of units: vendors count in any.
+  // In the order of the table of units: vendors report them in any order.
   const used: Quantities = Object.fromEntries(
     units.flatMap((unit) => ((quantities[unit] ?? 0) > 0 ? [[unit, quantities[unit]]] : [])),
   )
@@ -62,7 +64,7 @@ export function chargeLinesJson(charge: EndedCharge, quantities: Quantities) {
   return [...counted, ...others]
 }
 
-/** The table by which the charge was paid: of several, as with a video, the one that makes its price. */
+/** The price table of the charge: if there are several, as for a video, the one that gives its price. */
 function tableOf(charge: EndedCharge, quantities: Quantities): BilledTable | undefined {
   const { pricesJson, amountNano, shortfallNano, endedBy } = charge
   if (pricesJson === null) return undefined
@@ -73,12 +75,12 @@ function tableOf(charge: EndedCharge, quantities: Quantities): BilledTable | und
     )
     if (!isPriced) return false
     const nano = tableNano(quantities, table)
-    // An answer that is cut at what the account can hold costs no more than the hold.
+    // An answer that is cut at the hold costs no more than the hold.
     return nano === priceNano || (endedBy === 'balance' && nano > priceNano)
   })
 }
 
-/** Amounts besides those of quantities, in pico-dollars; none of them is 0. */
+/** Amounts other than those of quantities, in pico-dollars; none of them is 0. */
 function otherAmounts(
   { amountNano, shortfallNano }: EndedCharge,
   quantities: Quantities,

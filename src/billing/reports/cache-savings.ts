@@ -1,5 +1,5 @@
-// Computes the savings of vendors' prompt caches and of the response cache, charge by charge, by the prices that were stored with each. It must never write, nor
-// guess: a charge whose quantities do not make its price is counted as unknown.
+// Computes the savings of vendors' prompt caches and of the response cache, charge by charge, by the prices that were stored with
+// each. It must never write or guess: a charge whose quantities do not give its price counts as unknown.
 
 import { type BilledTable, STORED_SHARE, type Tariff, tableNano, tariffOfJson } from '../../contract/prices'
 import { type Quantities, rowOf, type Unit, units } from '../../contract/units'
@@ -14,13 +14,13 @@ import { DAY_MS, HOUR_MS, positionsBetween } from './usage-totals'
 /** Savings of the charges of a series that ended in the same hour. */
 export interface CacheSaving {
   series: Series
-  /** The metadata of the series as JSON, or its number where it has none of its own. */
+  /** The metadata of the series as JSON, or its number if it has none. */
   metadata: string
   /** The beginning of the hour, in milliseconds since 1970. */
   hour: number
-  /** The price of the input that was read from caches as plain input, or of a whole answer from the response cache, less what was charged for it. */
+  /** The price of cached input as uncached input, or of a whole answer from the response cache, minus what was charged for it. */
   savedNano: bigint
-  /** Charges with cached input whose quantities are not known. */
+  /** Charges with cached input whose quantities are unknown. */
   unknown: number
 }
 
@@ -29,7 +29,7 @@ export type SavedSums = Pick<CacheSaving, 'savedNano' | 'unknown'>
 
 export interface CacheSavings {
   savings: readonly CacheSaving[]
-  /** The time from which on charges were read: those of closed months are in archives. */
+  /** The time since which charges were read: those of closed months are in archives. */
   since: number
 }
 
@@ -42,12 +42,12 @@ interface SavingsPeriod {
   recorded(charges: readonly ArchivedCharge[]): Promise<ReadonlyMap<string, Quantities>>
 }
 
-/** Units of input that was read from a cache, each with the unit that it would be without one. */
+/** Units of cached input, each with the unit for uncached input. */
 const CACHED = units
   .filter((unit) => unit.startsWith('cached_'))
   .map((unit) => [unit, rowOf(unit).fallback] as const)
 
-/** Text that each usage object has in which a vendor reports cached input. */
+/** Text that occurs in each usage object in which a vendor reports cached input. */
 const REPORTS_CACHE = /cach/i
 
 /** Whether the price list of a charge is that of an answer from the response cache. */
@@ -55,7 +55,7 @@ function isShared(prices: string | null | undefined): boolean {
   return prices?.includes(STORED_SHARE) ?? false
 }
 
-/** Charges that are priced before other work of the process has its turn. */
+/** Number of charges that are priced before other work of the process has its turn. */
 const TURN = 250
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
@@ -133,7 +133,7 @@ function nameOfSaving(
   }
 }
 
-/** The charges with cached input, each with what it saved; undefined if its quantities are not known. */
+/** The charges with cached input, each with its savings; undefined if its quantities are unknown. */
 async function savedBy(
   charges: readonly ArchivedCharge[],
   tariffs: Map<string, Tariff | undefined>,
@@ -154,7 +154,7 @@ async function savedBy(
     else found.push({ charge, savedNano })
   }
   if (open.length === 0) return found
-  // The log is asked only for what the ledger alone leaves open.
+  // The request log is read only for charges that the ledger leaves unknown.
   const quantities = await recorded(open.map(([charge]) => charge))
   for (const [charge, tariff] of open)
     found.push({ charge, savedNano: savedNanoOf(charge, tariff, quantities.get(charge.id)) })
@@ -188,13 +188,13 @@ function savedNanoOf(
 ): number | undefined {
   const use = recordedUse({ priceNano: amount + shortfall, endedBy, usageJson, recorded }, tariff)
   if (typeof use === 'string') return undefined
-  // An answer of the response cache saves on what the first one was charged, with its cached input.
+  // An answer from the response cache saves a share of the price of the first one, including its cached input.
   const { share, ...whole } = use.table
   const plain = share === undefined ? withoutCache(use.quantities, use.table) : use.quantities
   return tableNano(plain, whole) - (amount + shortfall)
 }
 
-/** Quantities as they would have been without a cache to read from. */
+/** Quantities as they would have been without a cache. */
 function withoutCache(quantities: Quantities, { prices }: BilledTable): Quantities {
   const plain: Quantities = { ...quantities }
   for (const [unit, other] of CACHED) {

@@ -1,5 +1,5 @@
-// A statement as a page that prints well, and as a table. It must show nothing except what was issued, and never
-// interpret anyone's text as markup or as a formula.
+// A statement as a printable page, and as a table. It must show only what was issued, and never interpret text as markup or as a
+// formula.
 
 import { isoDay } from '../../db/iso-time'
 import type { ReadableStatement, StatementContent } from './statements'
@@ -40,7 +40,7 @@ footer { margin-top: 2.5rem; color: #6a7076; font-size: 0.75rem; }
   tr, .seller { break-inside: avoid; } h2 { break-after: avoid; } thead { display: table-header-group; } }
 `
 
-/** A whole page, with nothing from elsewhere. `names` are those of spenders by their ids, as far as they are known. */
+/** A complete page, without external resources. `names` maps ids of spenders to names, as far as known. */
 export function statementHtml(
   { number, content, hash, issuedAt }: ReadableStatement,
   names: ReadonlyMap<string, string> = new Map(),
@@ -127,7 +127,7 @@ function movedRows(content: StatementContent): [string, string][] {
   ]
 }
 
-/** Transfers whose days are in the summary; more have them below. */
+/** Number of transfers whose days are shown in the summary; more are listed below it. */
 const MOST_ON_TOP = 12
 
 function usageTable({ usage, used_usd: used }: StatementContent): string {

@@ -1,6 +1,5 @@
-// Statements: what an account paid in, used and has left, per month. Each is made once from a month that is over,
-// numbered without gaps, and stored with the hash of the previous one. It must never change, nor state other sums than
-// the ledger.
+// Statements: what an account paid in, used and has left, per month. Each is made once for a finished month, numbered without gaps,
+// and stored with the hash of the previous one. It must never change, or state sums that differ from the ledger.
 
 import { createHash } from 'node:crypto'
 import { PERCENT_DECIMALS, type StatementsEntry } from '../../config/statements'
@@ -13,9 +12,12 @@ import { asObject } from '../../lib/objects'
 import { bookOf } from '../ledger/balances'
 import { isSpender, type Usage, usageBy } from './usage-report'
 
-/** How long after its end a month is over, in milliseconds: all that ended in it is in the books of every node. */
+/**
+ * How long after its end a month counts as finished, in milliseconds: by then, everything that ended in it is in the books of every
+ * node.
+ */
 const OVER_AFTER_MS = 3_600_000
-/** How often the next number is tried where other processes issue at the same time. */
+/** How often the next number is tried while other processes issue statements. */
 const TRIES = 100
 
 /** The content of a statement. Amounts are dollars as text. */
@@ -30,21 +32,21 @@ export interface StatementContent {
   seller: { name: string; address: string[]; tax_id: string | null; contact: string | null } | null
   logo: string | null
   note: string | null
-  /** The balance at the end of the statement before; of the first one, at the beginning of the month. */
+  /** The final balance of the previous statement; for the first one, the balance at the beginning of the month. */
   opening_usd: string
   /** Movements of earlier months that are on no statement. */
   earlier_usd: string
-  /** Money that came and went besides usage: top-ups, corrections, allowances. */
+  /** Deposits and withdrawals other than usage: top-ups, corrections, allowances. */
   transfers: { at: string; kind: string; amount_usd: string; note: string | null }[]
   usage: { model: string; requests: number; amount_usd: string }[]
   /**
-   * Usage by spender, the most expensive first, under `null` that without one. Absent without spenders. It has ids only: a statement
-   * never changes, and names are forgotten on request.
+   * Usage by spender, the most expensive first; `null` is usage without a spender. Absent without spenders. It contains only ids: a
+   * statement never changes, and names are deleted on request.
    */
   spenders?: { spender: string | null; requests: number; amount_usd: string }[]
   /** The sum of `usage`. */
   used_usd: string
-  /** The tax in or on what was used; null if none is configured. */
+  /** The tax included in the usage or added to it; null if none is configured. */
   tax: {
     name: string
     percent: string
@@ -66,7 +68,7 @@ function statementOfRow(row: Row) {
     issuedAt: row.issued_at as number,
     /** Null for one that cannot be read, as after a broken disk. */
     content: contentOfRow(row),
-    /** SHA-256 of the number, the hash of the statement before it, and the content as it is stored. */
+    /** SHA-256 of the number, the hash of the previous statement, and the stored content. */
     hash: row.hash as string,
   }
 }
@@ -82,19 +84,19 @@ function contentOfRow({ content }: Row): StatementContent | null {
   })
 }
 
-/** The beginning and the end of a month such as `2026-10`, in milliseconds since 1970; undefined for other text. */
+/** The beginning and the end of a month such as `2026-10`, in milliseconds since 1970; undefined for any other text. */
 export function monthOf(text: string): { since: number; until: number } | undefined {
   const [, year, month] = /^(20\d\d)-(0[1-9]|1[0-2])$/.exec(text) ?? []
   if (year === undefined) return undefined
   return { since: Date.UTC(Number(year), Number(month) - 1), until: Date.UTC(Number(year), Number(month)) }
 }
 
-/** Whether statements of a month may be issued: it is over, and so is what was ending with it. */
+/** Whether statements of a month may be issued: it is over, and everything that was ending with it is booked. */
 export function isOver({ until }: { until: number }, now: number): boolean {
   return now >= until + OVER_AFTER_MS
 }
 
-/** Statements of a month that is over: of accounts that moved or had anything, without those that have one. */
+/** Statements of a finished month, for accounts that had a movement or a balance, except those that already have one. */
 export async function draftStatements(
   db: Db,
   month: string,
@@ -162,7 +164,7 @@ function linesOf(usage: readonly Usage[] = []): Line[] {
     }))
 }
 
-/** Usage by spender as statements have it; undefined if nobody was named. */
+/** Usage by spender as statements show it; undefined if no spender was named. */
 function spendersOf(lines: readonly Line[]): StatementContent['spenders'] {
   const named = lines.filter(({ name }) => isSpender(name))
   if (named.length === 0) return undefined
@@ -183,7 +185,7 @@ interface Figures {
   month: string
   since: number
   until: number
-  /** The balance by the ledger when the month began, and by the statement before. */
+  /** The balance at the beginning of the month according to the ledger, and according to the previous statement. */
   openingNano: number
   previousNano: number
   transfers: readonly Transfer[]
@@ -232,7 +234,7 @@ function contentOf({ account, displayName, month, since, until, ...figures }: Fi
   }
 }
 
-/** The tax in an amount, or on it, rounded to the nearest nano-dollar; what is left is net, so that both are the amount. */
+/** The tax included in an amount, or added to it, rounded to the nearest nano-dollar; the rest is net, so that both sum to the amount. */
 export function taxOf(
   amountNano: number,
   { name, percent, included = true }: NonNullable<StatementsEntry['tax']>,
@@ -302,7 +304,7 @@ async function transfersWithin(
   return transfers
 }
 
-/** Stores a statement with the next number. Undefined if the account has one of this month. */
+/** Stores a statement with the next number. Undefined if the account already has one of this month. */
 export async function issueStatement(
   db: Db,
   content: StatementContent,
@@ -332,7 +334,7 @@ function hashOf(number: number, before: string, content: string): string {
   return createHash('sha256').update(`${number}\n${before}\n${content}`).digest('hex')
 }
 
-/** Statements by their numbers, after one of them; the newest first if asked for. */
+/** Statements by number, after one of them; optionally the newest first. */
 export async function listStatements(
   db: Db,
   filter: {
@@ -383,10 +385,10 @@ export async function requireStatement(db: Db, text: string, account?: string): 
   })
 }
 
-/** Statements that are checked in one look. */
+/** Number of statements per check. */
 const PAGE = 1_000
 
-/** One sentence for each statement that is missing, was changed, or says other sums than the ledger. */
+/** One sentence for each statement that is missing, was changed, or states sums that differ from the ledger. */
 export async function faultsOfStatements(db: Db): Promise<{ checked: number; faults: string[] }> {
   const faults: string[] = []
   const balances = new Map<string, Promise<Map<string, number>>>()

@@ -1,20 +1,20 @@
-// The short form of a vendor's usage object: its shape, which thousands of requests share, and its figures. The whole
-// text is restored as it was, character by character. Nothing here must know what a figure means.
+// The short form of a vendor's usage object: its shape, which thousands of requests share, and its figures. The original text can
+// be restored exactly. Nothing here must know what a figure means.
 
 import type { Row } from '../../db/db'
 
-/** A usage object as it is stored with a charge. */
+/** A usage object as stored with a charge. */
 interface ShortUsage {
   /** The text without its figures; null if `figures` is the whole text. */
   shape: string | null
   figures: string
 }
 
-/** Marks the place of a figure in a shape. JSON has no such character: within strings it is written as an escape. */
+/** Marks the place of a figure in a shape. JSON never contains this character: in strings it is escaped. */
 const PLACE = '\u0001'
-/** Longer shapes hold texts rather than figures, and would hardly be met twice. */
+/** Longer shapes hold texts rather than figures, and would hardly occur twice. */
 const LONGEST_SHAPE = 1_000
-/** A string of this length in a usage object may be another for each request, such as an id. */
+/** A string of this length in a usage object may differ per request, such as an id. */
 const LONG_STRING = /"[^"]{41,}"/
 
 export function shortUsageOf(usageJson: string): ShortUsage {
@@ -29,7 +29,7 @@ export function shortUsageOf(usageJson: string): ShortUsage {
   return figures === undefined ? { shape: null, figures: usageJson } : { shape, figures }
 }
 
-/** The text around the numbers. A number in a string is taken out too, and put back unchanged. */
+/** The text around the numbers. A number in a string is extracted too, and restored unchanged. */
 function piecesOf(json: string): string[] {
   const pieces: string[] = []
   let from = 0
@@ -45,7 +45,7 @@ function piecesOf(json: string): string[] {
   return pieces
 }
 
-/** The figures of a text with these pieces around them; undefined if it has others. Zeros are left empty. */
+/** The figures of a text with these pieces around them; undefined if its pieces differ. Zeros are stored as empty texts. */
 export function figuresIn(json: string, pieces: readonly string[]): string | undefined {
   const first = pieces[0] as string
   if (!json.startsWith(first)) return undefined
@@ -62,13 +62,13 @@ export function figuresIn(json: string, pieces: readonly string[]): string | und
   return at === json.length ? figures : undefined
 }
 
-/** The end of a number that begins here; here if none does. */
+/** The end of a number that begins here; the same position if none does. */
 function endOfNumber(json: string, at: number): number {
   let end = at
   for (; end < json.length; end++) {
     const code = json.charCodeAt(end)
     const isDigit = code >= 0x30 && code <= 0x39
-    // Point, signs and exponents.
+    // Decimal point, signs and exponents.
     if (!isDigit && code !== 0x2e && code !== 0x2d && code !== 0x2b && code !== 0x65 && code !== 0x45) break
   }
   return end

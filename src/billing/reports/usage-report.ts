@@ -1,4 +1,4 @@
-// Reports requests and payments, summed from the charges, which are the truth about money. It must never write.
+// Reports requests and payments, summed from the charges, which are the authoritative records of money. It must never write.
 
 import { METADATA_NAME } from '../../config/usage'
 import { DatabaseUnavailable, type Db, type Row, type Statement, type Value } from '../../db/db'
@@ -14,12 +14,12 @@ import { DAY_MS, firstPositionSince, HOUR_MS, markOf, totalsOfSeries, totalsWith
 export const usageDimensions = ['key', 'account', 'spender', 'model', 'operation', 'day', 'hour'] as const
 /** A dimension of all requests, or a name of their metadata: `metadata.team`. */
 export type UsageDimension = (typeof usageDimensions)[number] | MetadataDimension
-/** Dimensions that are in the metadata of a request, where the gateway itself puts the id of the spender. */
+/** Dimensions in the metadata of a request, to which the gateway itself adds the id of the spender. */
 type MetadataDimension = 'spender' | `metadata.${string}`
 /** The form of a dimension that is a name of metadata. */
 export const METADATA_DIMENSION = new RegExp(`^metadata\\.${METADATA_NAME}$`)
 
-/** The dimension of a text; undefined if it is none. */
+/** The dimension in a text; undefined if it is not one. */
 export function usageDimensionOf(text: string): UsageDimension | undefined {
   if (METADATA_DIMENSION.test(text)) return text as MetadataDimension
   return usageDimensions.find((each) => each === text)
@@ -29,33 +29,33 @@ export type Usage = ReturnType<typeof usageOfRow>
 
 function usageOfRow(row: Row) {
   return {
-    /** The key's name, the account, the spender's id, the model or the operation; the beginning of a day or an hour in milliseconds. */
+    /** The key's name, the account, the spender's id, the model or the operation; for days and hours, their start in milliseconds. */
     name: String(row.used_by),
     /** The name in a second dimension; absent if usage is summed by one. */
     ...(row.then_by !== null && { second: String(row.then_by) }),
     requests: row.requests as number,
     /** Charges that have not ended. */
     running: row.running as number,
-    /** Charges that cost nothing: refused by the vendor, failed, or cut before any output. */
+    /** Charges of zero: refused by the vendor, failed, or cut before any output. */
     released: row.released as number,
-    /** Charges paid by a count of the text, because the vendor gave no figures. */
+    /** Charges by a count of the text, because the vendor gave no figures. */
     counted: row.counted as number,
-    /** Charges paid by an estimate, because not even the text was complete. */
+    /** Charges by an estimate, because not even the text was complete. */
     estimated: row.estimated as number,
     amountNano: row.amount as number,
     /** Prices that the accounts could not cover: the operator's loss, in nano-dollars. */
     shortfallNano: row.shortfall as number,
-    /** The sum that vendors ask, as far as their prices are known. For operators only. */
+    /** The sum that vendors charge, as far as their prices are known. For operators only. */
     costNano: row.cost as number,
-    /** The part of `amountNano` that was paid for requests whose cost is known: less the cost, it is the margin. */
+    /** The part of `amountNano` that was paid for requests whose cost is known: minus the cost, it is the margin. */
     costedNano: row.costed as number,
   }
 }
 
-/** A time from which on and before which requests count, in milliseconds since 1970. */
+/** The period that counts, from (inclusive) and before, in milliseconds since 1970. */
 export interface UsagePeriod {
   since: number
-  /** Absent for all until now, with the requests that still run. */
+  /** Absent: everything until now, including running requests. */
   until?: number
   /** Only charges of this key, by its id, or of this account. Absent: all. */
   keyId?: string
@@ -73,17 +73,17 @@ const names: Record<Exclude<(typeof usageDimensions)[number], 'spender'>, string
   hour: `at - at % ${HOUR_MS}`,
 }
 
-/** Columns that charges of a series have in common. Looking a series up for each total takes longer than reading the total. */
+/** Columns that charges of a series have in common. Looking up the series for each total would take longer than reading the total. */
 const SERIES = 'account, key_id, model, operation, metadata_id'
 const RUNNING_SERIES = 'account, key_id, model, operation, coalesce(metadata_id, 0)'
 
-/** How often a report is read again because charges were added to the totals meanwhile. */
+/** How often a report is repeated because charges were added to the totals meanwhile. */
 const TRIES = 20
 
 /**
- * Usage of requests that ended in a period, the most expensive first, or days and hours in their order: from the totals,
- * and from the charges for what is not in them yet and for parts of an hour at both ends. Where charges are closed, a period
- * begins and ends with the hour in which its time lies.
+ * Usage of requests that ended in a period, the most expensive first, or days and hours in order: from the totals, and from the
+ * charges for what these lack and for partial hours at both ends. If charges are closed, a period begins and ends with the hour
+ * that contains its time.
  */
 export async function usageBy(
   db: Db,
@@ -95,10 +95,10 @@ export async function usageBy(
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const [mark, closed] = [await markOf(db), await closedPart(db)]
     const counted = inWholeHours(period, closed)
-    // Nothing is within, as within a part of an hour that is closed; a statement without parts would be none.
+    // This part matches nothing, for a partial hour that is closed; a statement needs at least one part.
     if (counted.until !== undefined && counted.until <= counted.since) return []
     const rows = await db.query(await usageStatement(db, [dimension, second], counted, mark))
-    // One statement reads one state of the database: if both are the same in it, each charge was counted once.
+    // One statement reads one snapshot of the database: if both are the same in it, each charge was counted once.
     const isSame = rows.every((row) => row.mark === mark && row.closed === closed.position)
     if (isSame) return byValue(rows.map(usageOfRow), dimension, second).toSorted(orderOf(dimension))
   }
@@ -127,7 +127,7 @@ async function usageStatement(
   const dimensions = second === undefined ? [dimension] : [dimension, second]
   const isOfTime = dimensions.every(isTime)
   const sums = FIGURES.map((name) => `cast(sum(${name}) as bigint) as ${name}`)
-  // Where no time is asked for, each part is summed by itself: the rows of its totals would all be passed to the next step.
+  // Without a period, each part is summed by itself: otherwise all rows of its totals would be passed to the next step.
   const [summed, groups] = dimensions.some(isTime)
     ? [`select series, start as at, ${FIGURES.join(', ')}`, '']
     : [`select series, 0 as at, ${sums.join(', ')}`, ' group by series']
@@ -176,7 +176,7 @@ async function usageStatement(
   }
 }
 
-/** The column of a dimension. All metadata of a request is one value: JSON, or a number for none and for others. */
+/** The column of a dimension. All metadata of a request is one value: JSON, or a number for none and for the rest. */
 function columnOf(dimension: UsageDimension): string {
   if (!isOfMetadata(dimension)) return names[dimension]
   return `coalesce((select content from usage_metadata where usage_metadata.id = metadata_id), cast(metadata_id as text))`
@@ -190,7 +190,7 @@ function isOfMetadata(dimension: UsageDimension): dimension is MetadataDimension
   return dimension === 'spender' || dimension.startsWith('metadata.')
 }
 
-/** Usage by whole sets of metadata as usage by the values of one name. */
+/** Converts usage by whole sets of metadata to usage by the values of one name. */
 function byValue(usages: readonly Usage[], one: UsageDimension, other: UsageDimension | undefined): Usage[] {
   if (!isOfMetadata(one) && !(other && isOfMetadata(other))) return [...usages]
   const namesOf = ({ name, second }: Usage) =>
@@ -201,7 +201,7 @@ function byValue(usages: readonly Usage[], one: UsageDimension, other: UsageDime
   })
 }
 
-/** The value of a dimension in a row: of a name of metadata, that in the whole set. */
+/** The value of a dimension in a row: for a name of metadata, its value in the set. */
 export function valueIn(content: string, dimension: UsageDimension): string {
   if (!isOfMetadata(dimension)) return content
   if (content === String(OTHER_METADATA)) return '(other)'
@@ -210,12 +210,12 @@ export function valueIn(content: string, dimension: UsageDimension): string {
   return Object.hasOwn(values, name) ? (values[name] as string) : '(none)'
 }
 
-/** Whether a value of the dimension is the id of a spender, and no word for requests that name none. */
+/** Whether a value of the dimension is the id of a spender, and not a word for requests without one. */
 export function isSpender(value: string): boolean {
   return value !== '' && !value.startsWith('(')
 }
 
-/** The range of positions that has all charges of an hour, as far as they are in the totals. */
+/** The range of positions that contains all charges of an hour, as far as they are in the totals. */
 async function positionsOfHour(db: Db, at: number): Promise<[first: number, last: number]> {
   const [row] = await db.query({
     sql: `select min(first_position) as first, max(last_position) as last from usage_totals
@@ -248,24 +248,24 @@ export function totalUsage(usages: readonly Usage[]): Usage {
   }
 }
 
-/** The name of a row as people read it: days and hours as dates, `2026-10-31` and `2026-10-31 14:00`. */
+/** The readable name of a row: days and hours as dates, `2026-10-31` and `2026-10-31 14:00`. */
 export function nameOfUsage({ name }: Pick<Usage, 'name'>, by: UsageDimension): string {
   if (by !== 'day' && by !== 'hour') return name
   const text = new Date(Number(name)).toISOString()
   return by === 'day' ? text.slice(0, 10) : text.slice(0, 16).replace('T', ' ')
 }
 
-/** Whether anything is known of what vendors ask for some requests. */
+/** Whether the cost of any request is known. */
 export function hasCost({ costNano, costedNano }: Usage): boolean {
   return costNano > 0 || costedNano > 0
 }
 
-/** Margin in nano-dollars: what accounts paid for requests whose cost is known, less that cost. */
+/** Margin in nano-dollars: what accounts paid for requests whose cost is known, minus that cost. */
 function marginNano({ costNano, costedNano }: Usage): number {
   return costedNano - costNano
 }
 
-/** Usage for operators: with what vendors ask, which is null if it is not known. */
+/** Usage for operators: with the vendors' cost, which is null if unknown. */
 export function usageWithCostJson(used: Usage) {
   const known = hasCost(used)
   return {
@@ -277,7 +277,7 @@ export function usageWithCostJson(used: Usage) {
   }
 }
 
-/** Usage with its amounts in dollars, as text, as a holder of a key may see it. */
+/** Usage with its amounts in dollars, as text, for a holder of a key. */
 export function usageJson(used: Usage) {
   return {
     requests: used.requests,
@@ -300,12 +300,12 @@ export interface Cost {
   endedBy: string | null
 }
 
-/** End of the id of a charge for a success after a failure, which is a further charge of the same request. */
+/** Suffix of the charge id for a success after a failure, which is an additional charge of the same request. */
 const LATE = /:late$/
 
 /**
- * The costs of requests of an operation, whose charges are at a position or after it and before another, the last first. For
- * requests that are answered before their charge ends, such as videos.
+ * The costs of requests of an operation whose charges are between two positions (the first inclusive), the last first. For requests
+ * that are answered before their charge ends, such as videos.
  */
 export async function costsBetween(
   db: Db,
@@ -326,13 +326,13 @@ export async function costsBetween(
   }))
 }
 
-/** A charge as people look at it. */
+/** A charge as shown to people. */
 export type ChargeView = ReturnType<typeof chargeViewOf>
 
 /** `metadata` has the sets of metadata by their ids. */
 function chargeViewOf(row: Row, metadata: ReadonlyMap<number, string>) {
   return {
-    /** The metadata that it is counted by, as JSON; null for none. */
+    /** The metadata that it counts under, as JSON; null for none. */
     metadata: metadata.get(row.metadata_id as number) ?? null,
     id: row.id as string,
     account: row.account as string,
@@ -343,7 +343,7 @@ function chargeViewOf(row: Row, metadata: ReadonlyMap<number, string>) {
     heldNano: row.held as number,
     amountNano: row.amount as number,
     shortfallNano: row.shortfall as number,
-    /** The vendor's price, for operators only; null if it is not known. */
+    /** The vendor's price, for operators only; null if unknown. */
     costNano: (row.cost ?? null) as number | null,
     /** The price list that applied, and the vendor's usage, both as JSON. */
     pricesJson: row.prices as string | null,
@@ -355,35 +355,35 @@ function chargeViewOf(row: Row, metadata: ReadonlyMap<number, string>) {
   }
 }
 
-/** Hours after its begin until which the charges of a request are looked for, one after another. */
+/** Hours after its start in which the charges of a request are searched, one after another. */
 const SEARCHED_HOURS = [2, 12, 72, 300, Number.POSITIVE_INFINITY]
 
-/** Whether no further charge of a request can be behind those that were found: only a video can succeed after it has failed. */
+/** Whether no other charge of a request can follow those that were found: only a video can succeed after it has failed. */
 async function areAll(db: Db, id: string, rows: readonly Row[]): Promise<boolean> {
   if (rows.some(({ state }) => state === 'settled')) return true
   const own = rows.find((row) => row.id === id)
   if (own?.state !== 'released' || own.operation !== 'video' || rows.length > 1) return own !== undefined
-  // A video that succeeds late goes over to the further charge.
+  // A video that succeeds late moves to the additional charge.
   return (
     (await db.query({ sql: 'select 1 as one from tasks where charge = $1', parameters: [id] })).length > 0
   )
 }
 
-/** The charges of a request: that of its answer, and that of a success which came late. */
+/** The charges of a request: that of its answer, and that of a late success. */
 export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
   const ids = [id, `${id}:late`]
   const begin = beginOf(id)
   const open = await db.query({ sql: 'select * from held_charges where id in ($1, $2)', parameters: ids })
   const ended = (after: number, to: number) =>
     db.query({
-      // By its time PostgreSQL leaves out the partitions of the months before.
+      // By this time, PostgreSQL excludes the partitions of earlier months.
       sql: `select * from charge_history where position > $3 and position <= $4 and ended_at >= $5 and id in ($1, $2)
         order by created_at, id`,
       parameters: [...ids, after, to, Math.max(0, begin - HOUR_MS)],
     })
   const rows = [...open]
   let after = (await firstPositionSince(db, begin)) - 1
-  // Nearly all have ended an hour later. An id of another form does not show when it began.
+  // Nearly all have ended an hour later. An id in another form does not show when it began.
   for (const hours of begin === 0 ? [Number.POSITIVE_INFINITY] : SEARCHED_HOURS) {
     if (await areAll(db, id, rows)) break
     const to =
@@ -403,7 +403,7 @@ export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
   return rows.map((row) => chargeViewOf(row, metadata))
 }
 
-/** The highest position of charges in the totals that have ended before the hour of a time. */
+/** The highest position of charges in the totals that ended before the hour of a time. */
 async function lastPositionBefore(db: Db, at: number): Promise<number> {
   const [row] = await db.query({
     sql: `select coalesce(max(last_position), 0) as last from usage_totals
@@ -413,10 +413,10 @@ async function lastPositionBefore(db: Db, at: number): Promise<number> {
   return row?.last as number
 }
 
-/** How much later than its id a clock may have put the end of a request, in milliseconds. */
+/** How much later than its id a clock may have dated the end of a request, in milliseconds. */
 const CLOCKS_MS = 60_000
 
-/** A time before the end of a request: its id begins with the time when it came. Zero for an id of another form. */
+/** A time before the end of a request: its id begins with the time when it arrived. Zero for an id in another form. */
 export function beginOf(id: string): number {
   const [, at = '0'] = /^[a-z]+_([0-9a-f]{12})[0-9a-f]{20}$/.exec(id) ?? []
   return Math.max(0, Number.parseInt(at, 16) - CLOCKS_MS)

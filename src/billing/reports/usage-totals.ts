@@ -1,5 +1,5 @@
 // Totals of ended charges by hour and by day. The scheduler keeps them next to the charges, from which they can be
-// rebuilt at any time. A mark stores up to which position charges are included, so that each counts exactly once.
+// rebuilt at any time. A mark stores up to which position charges are included, so that each is counted exactly once.
 
 import { strict as assert } from 'node:assert'
 import { tableOfCharges } from '../../db/charge-partitions'
@@ -11,26 +11,26 @@ import { FIGURES, SUMS } from './usage-figures'
 export const HOUR_MS = 3_600_000
 export const DAY_MS = 24 * HOUR_MS
 
-/** Charges that are added up in one transaction: some milliseconds of work. */
+/** Charges that are added in one transaction: some milliseconds of work. */
 const CHUNK = 5_000
-/** Most transactions of one run, so that a process that stops is not held up. */
+/** Maximum of transactions per run, so that a stopping process is not delayed. */
 const MOST_CHUNKS = 400
 
-/** The position up to which charges are in the totals. */
+/** The last position whose charge is in the totals. */
 export async function markOf(db: Db): Promise<number> {
   const [row] = await db.query({ sql: `select position from marks where name = 'usage'` })
   assert(row, 'a database has a mark of its totals')
   return row.position as number
 }
 
-/** Adds charges that have ended since the last time. Returns how many positions that were. */
+/** Adds charges that have ended since the last call. Returns the number of positions. */
 export async function addToTotals(db: Db): Promise<number> {
   const from = await markOf(db)
   const to = await lastPosition(db)
   let done = from
   for (let chunk = 0; done < to && chunk < MOST_CHUNKS; chunk++) {
     const next = Math.min(done + CHUNK, to)
-    // A miss means that another node does the same at this moment.
+    // A miss means that another node is doing the same.
     if (!(await tryApply(db, [moveMark(done, next), add(HOUR_MS, done, next), add(DAY_MS, done, next)])))
       break
     done = next
@@ -38,7 +38,7 @@ export async function addToTotals(db: Db): Promise<number> {
   return done - from
 }
 
-/** Throws the totals of charges that are not closed away, and makes them again. Those of closed charges stay. */
+/** Discards the totals of charges that are not closed, and rebuilds them. Those of closed charges stay. */
 export async function rebuildTotals(db: Db, onProgress: (done: number, all: number) => void): Promise<void> {
   const [from, { position }] = [await markOf(db), await closedPart(db)]
   const isReset = await tryApply(db, [
@@ -62,8 +62,8 @@ export async function rebuildTotals(db: Db, onProgress: (done: number, all: numb
 }
 
 /**
- * The last position below which no charge can appear any more. On PostgreSQL a charge with a lower position may be
- * committed after one with a higher: the lock waits for those that are being written.
+ * The last position below which no charge can appear any more. On PostgreSQL a charge may be committed after one with a higher
+ * position: the lock waits for those that are being written.
  */
 export async function lastPosition(db: Db): Promise<number> {
   if (db.kind === 'sqlite') {
@@ -72,7 +72,7 @@ export async function lastPosition(db: Db): Promise<number> {
   }
   const table = await tableOfCharges(db)
   const rows = await apply(db, [
-    // Settlements wait behind this lock, so it is better to skip it today than to hold it long.
+    // Settlements wait behind this lock, so it is better to skip this run than to hold it long.
     { sql: `set local lock_timeout = '100ms'` },
     { sql: `lock table only ${table.name} in share mode` },
     // A database that was moved here continues the numbers, but its own counter has not started.
@@ -83,7 +83,7 @@ export async function lastPosition(db: Db): Promise<number> {
   return rows[2]?.[0]?.position as number
 }
 
-/** The lowest position of charges that have ended at a time or later. */
+/** The lowest position of charges that ended at a time or later. */
 export async function firstPositionSince(db: Db, at: number): Promise<number> {
   const [row] = await db.query({
     // The hours to the end of a day, and then days, of which there are fewer.
@@ -103,23 +103,23 @@ function startOf(spanMs: number, at: number): number {
   return at - (((at % spanMs) + spanMs) % spanMs)
 }
 
-/** Totals of a span that begin at a time or later and before another; both are SQL. */
+/** Totals that begin in a span (its start inclusive, its end exclusive); both are SQL. */
 interface TotalsWithin {
   span: number
   from: string
   to: string
 }
 
-/** Totals of all series, in the order of their times. */
+/** Totals of all series, ordered by time. */
 export function totalsWithin({ span, from, to }: TotalsWithin): string {
   return `usage_totals where span = ${span} and start >= ${from} and start < ${to}`
 }
 
 /**
- * Totals of the series for which a condition holds, by their own index: what one account or key asks must not cost what all of
- * them use. SQLite keeps the order of a cross join. It takes every column that is compared for selective, and would rather
- * read all totals of a time; pairs show it the way. PostgreSQL takes pairs for one row, and reads all of a time for that; it
- * goes from series to series where `offset 0` keeps it from turning that around.
+ * Totals of the series for which a condition holds, by their own index: a query for one account or key must not cost as much as one
+ * for all. SQLite keeps the order of a cross join. It considers every compared column selective, and would rather read all totals
+ * of a time; pairs make it choose the index. PostgreSQL expects pairs to match one row, and would read all totals of a time;
+ * `offset 0` keeps it going from series to series.
  */
 export function totalsOfSeries(
   kind: Db['kind'],
@@ -143,7 +143,7 @@ function moveMark(from: number, to: number): Statement {
 
 const CLOSED_UNTIL = '(select coalesce(max(ended_before), 0) from closings)'
 
-/** The statement that takes charges out of the totals which they share with closed ones. */
+/** The statement that subtracts charges from the totals that they share with closed ones. */
 function takeOut(spanMs: number, after: number, to: number): Statement {
   const rest = FIGURES.map((name) => `${name} = usage_totals.${name} - c.${name}`)
   return {
@@ -175,8 +175,8 @@ function add(spanMs: number, after: number, to: number): Statement {
 }
 
 /**
- * One sentence for each hour whose totals are not those of its charges, of hours that began behind a position. With `since`,
- * the time of a charge, neither charges nor totals of earlier hours are looked at.
+ * One sentence for each hour whose totals differ from its charges, for hours that began after a position. With `since`, the time of
+ * a charge, charges and totals of earlier hours are skipped.
  */
 export async function faultsOfTotals(db: Db, after: number, since = 0): Promise<string[]> {
   const differ = FIGURES.map((name) => `t.${name} <> c.${name}`).join(' or ')
@@ -195,7 +195,7 @@ export async function faultsOfTotals(db: Db, after: number, since = 0): Promise<
   )
 }
 
-/** One sentence for each series whose lifetime totals differ from the sum of its closed charges and the others. */
+/** One sentence for each series whose lifetime totals differ from the sum of its closed and other charges. */
 export async function faultsOfClosedTotals(db: Db, closed: number): Promise<string[]> {
   const faults: string[] = []
   for (const [span, name] of [
@@ -222,7 +222,7 @@ export async function faultsOfClosedTotals(db: Db, closed: number): Promise<stri
   return faults
 }
 
-/** Ranges of positions, each from behind the first to the second, in which all charges of a period are that are not closed. */
+/** Ranges of positions, exclusive and inclusive, that contain all open-month charges of a period. */
 export async function positionsBetween(
   db: Db,
   since: number,
@@ -239,21 +239,21 @@ export async function positionsBetween(
     parameters: [startOf(DAY_MS, until), until],
   })
   const { position } = await closedPart(db)
-  // What is not in the totals yet may have ended at any time.
+  // Charges that the totals do not include yet may have ended at any time.
   return [
     [Math.max(first, position), row?.last as number],
     [Math.max(row?.mark as number, first), end],
   ]
 }
 
-/** A position behind which no charge has ended before a time. */
+/** A position after which no charge ended before a time. */
 export async function lastPositionUntil(db: Db, until: number): Promise<number> {
   const ranges = await positionsBetween(db, until, until)
   const [[, last], [mark, end]] = ranges as [readonly [number, number], readonly [number, number]]
   return last < mark ? last : end
 }
 
-/** The highest position that a charge has. */
+/** The highest position of any charge. */
 export async function highestPosition(db: Db): Promise<number> {
   const [row] = await db.query({
     sql:

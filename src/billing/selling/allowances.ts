@@ -1,6 +1,6 @@
-// Allowances: what accounts of a plan receive for a period, and what is taken back when the period ends. Both are
-// entries of the ledger, each made once, however often and by whichever node it is tried. It must never take back more
-// than is available, nor more than was given and not spent.
+// Allowances: what accounts of a plan receive for a period, and what is taken back at its end. Both are ledger entries, each made
+// once, however often and on whichever node this runs. It must never take back more than is available, or more than was given and
+// not spent.
 
 import type { Budget } from '../../contract/budgets'
 import { type Db, type Statement, tryApply } from '../../db/db'
@@ -9,9 +9,9 @@ import { bookOf } from '../ledger/balances'
 import { calendarPeriod } from '../ledger/limits'
 import { usageBy } from '../reports/usage-report'
 
-/** How long after its end a period is settled, in milliseconds: what was ending then has ended, on every node. */
+/** How long after its end a period is settled, in milliseconds: by then, everything that was ending has ended, on every node. */
 const SETTLE_AFTER_MS = 60_000
-/** Accounts of one look; the rest waits for the next. */
+/** Number of accounts per run; the rest waits for the next run. */
 const MOST = 1_000
 
 interface PlanAllowance {
@@ -19,7 +19,7 @@ interface PlanAllowance {
   allowance: Budget | null
 }
 
-/** Gives accounts what their plans allow for the period that has begun, and takes back what is left of those that ended. */
+/** Credits accounts with what their plans allow for the current period, and takes back what is left of ended ones. */
 export async function renewAllowances(db: Db, plans: Iterable<PlanAllowance>, now: number): Promise<void> {
   const ended = await db.query({
     sql: `select account, period, amount, begins_at, ends_at from allowances
@@ -40,7 +40,7 @@ export async function renewAllowances(db: Db, plans: Iterable<PlanAllowance>, no
   }
 }
 
-/** Gives an account an allowance for the period that has begun, if it was not given before. */
+/** Credits an account with the allowance of the current period, unless it already has it. */
 async function give(db: Db, account: string, { amountNano, period }: Budget, now: number): Promise<void> {
   const { name, beginsAt, endsAt } = calendarPeriod(period, now)
   await tryApply(db, [
@@ -86,7 +86,7 @@ async function takeBack(
     guard: true,
   }
   if (unspent === 0) return void (await tryApply(db, [end]))
-  // Another process may do the same, and then this one changes nothing.
+  // If another process does the same, this one changes nothing.
   await tryApply(db, [
     end,
     // Locks the row, so that both statements see one balance.

@@ -1,6 +1,5 @@
-// Codes that are worth money: created by an operator, redeemed once by any holder of a key. Only the SHA-256 of a code
-// is stored, and the code is shown once, when it is created. A code must never be credited twice, nor be found by a
-// part of it.
+// Prepaid codes: created by an operator, redeemed once by any holder of a key. Only the SHA-256 of a code is stored, and the code
+// is shown once, when it is created. A code must never be credited twice, or be found by a part of it.
 
 import { Conditions } from '../../db/conditions'
 import { type Db, type Row, type Statement, tryApply } from '../../db/db'
@@ -14,7 +13,7 @@ export type Code = ReturnType<typeof codeOfRow>
 function codeOfRow(row: Row) {
   return {
     id: row.id as string,
-    /** The last characters of the code, for people to recognise it. */
+    /** The last characters of the code, by which people recognise it. */
     hint: row.hint as string,
     amountNano: row.amount as number,
     note: row.note as string | null,
@@ -30,7 +29,7 @@ function codeOfRow(row: Row) {
 export const CODE_STATES = ['open', 'redeemed', 'revoked', 'expired'] as const
 type CodeStatus = (typeof CODE_STATES)[number]
 
-/** Conditions of the codes in each state, besides the time at which they expire. */
+/** Conditions for codes in each state, in addition to the time at which they expire. */
 const IN_STATE: Record<CodeStatus, string> = {
   open: 'redeemed_at is null and revoked_at is null',
   redeemed: 'redeemed_at is not null',
@@ -38,32 +37,32 @@ const IN_STATE: Record<CodeStatus, string> = {
   expired: 'redeemed_at is null and revoked_at is null',
 }
 
-/** Letters and digits that nobody mistakes for one another: Crockford's base 32. */
+/** Letters and digits that are not easily confused: Crockford's base 32. */
 const CODE_DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 /** 100 random bits. */
 const RANDOM_LENGTH = 20
 const GROUP_LENGTH = 5
 const CODE_FORM = new RegExp(`^[${CODE_DIGITS}]{${RANDOM_LENGTH + GROUP_LENGTH}}$`)
 /**
- * Codes of One API and New API, which moved in: a random UUID as 32 hexadecimal digits (`Key char(32)` of model/redemption.go,
- * made by GetUUID). No digit of them is one that a typing error would be corrected in.
+ * Codes imported from One API and New API: a random UUID as 32 hexadecimal digits (`Key char(32)` of model/redemption.go, made by
+ * GetUUID). None of their digits is one that is corrected as a typing error.
  */
 const IMPORTED_FORM = /^[0-9A-F]{32}$/
 const MINUTE_MS = 60_000
 
-/** Most codes that are made at a time. */
+/** Maximum of codes per request. */
 export const MAX_NEW_CODES = 10_000
 
-/** Attempts a minute, wrong ones included: of one key, and of all keys together. */
+/** Attempts per minute, including wrong ones: of one key, and of all keys together. */
 export const CODE_ATTEMPTS = { ofKey: 10, ofAll: 1_000 } as const
 
-/** Makes a code of five groups, the last of them a checksum: a typing error is found without a look-up. */
+/** Makes a code of five groups, the last of them a checksum: a typing error is detected without a look-up. */
 export function makeCode(randomBytes: (count: number) => Uint8Array): string {
   const digits = [...randomBytes(RANDOM_LENGTH)].map((byte) => CODE_DIGITS[byte % 32]).join('')
   return (digits + codeChecksum(digits)).replace(/.{5}(?=.)/g, '$&-')
 }
 
-/** A code as it was made, whatever case, spaces and dashes it was typed with; undefined if it was mistyped. */
+/** A code in its original form, however it was typed (case, spaces and dashes); undefined if it was mistyped. */
 function readCode(text: string): string | undefined {
   const typed = text.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1')
   if (IMPORTED_FORM.test(typed)) return typed
@@ -76,7 +75,7 @@ export function hintOfCode(code: string): string {
   return `…${code.slice(-GROUP_LENGTH)}`
 }
 
-/** The hash that a code is stored by; undefined if the text cannot be a code. */
+/** The hash under which a code is stored; undefined if the text cannot be a code. */
 export function hashCode(text: string): string | undefined {
   const code = readCode(text)
   return code && new Bun.CryptoHasher('sha256').update(code).digest('hex')
@@ -88,7 +87,7 @@ function statusOfCode(code: Code, now: number): CodeStatus {
   return code.expiresAt !== null && code.expiresAt <= now ? 'expired' : 'open'
 }
 
-/** A code to be stored, with its clear text. */
+/** A code to store, with its clear text. */
 interface NewCode extends Pick<Code, 'id' | 'amountNano' | 'note' | 'createdAt' | 'expiresAt'> {
   code: string
 }
@@ -115,7 +114,7 @@ interface CodeList {
   status?: CodeStatus | undefined
 }
 
-/** Codes, the newest first, before one of them. */
+/** Codes, newest first, before one of them. */
 export async function listCodes(db: Db, { limit, before, status }: CodeList, now: number): Promise<Code[]> {
   const list = new Conditions(...(status ? [IN_STATE[status]] : []))
     .where('(expires_at is null or expires_at > ?)', status === 'open' ? now : undefined)
@@ -129,7 +128,7 @@ export async function listCodes(db: Db, { limit, before, status }: CodeList, now
   return rows.map(codeOfRow)
 }
 
-/** All codes, the newest first, page by page. */
+/** All codes, newest first, page by page. */
 export async function* codesByPage(
   db: Db,
   status: CodeStatus | undefined,
@@ -161,7 +160,7 @@ async function findCode(db: Db, idOrCode: string): Promise<Code | undefined> {
   return rows[0] && codeOfRow(rows[0])
 }
 
-/** Refuses a code permanently. False if it was redeemed or revoked before. */
+/** Revokes a code permanently. False if it was already redeemed or revoked. */
 export async function revokeCode(db: Db, id: string, now: number): Promise<boolean> {
   return tryApply(db, [
     {
@@ -172,7 +171,7 @@ export async function revokeCode(db: Db, id: string, now: number): Promise<boole
   ])
 }
 
-/** Refuses a code permanently. Rejects with 409 if it was redeemed or revoked before. */
+/** Revokes a code permanently. Rejects with 409 if it was already redeemed or revoked. */
 export async function revokeOpenCode(db: Db, { id }: Pick<Code, 'id'>, now: number): Promise<Code> {
   const isRevoked = await revokeCode(db, id, now)
   const code = await requireCode(db, id)
@@ -181,7 +180,7 @@ export async function revokeOpenCode(db: Db, { id }: Pick<Code, 'id'>, now: numb
   throw conflict('code_ended', `The code ${code.hint} was ${statusOfCode(code, now)} before${by}.`)
 }
 
-/** The names of what is shown of a code, in its order. */
+/** The names of the shown members of a code, in order. */
 export const CODE_TITLES = [
   'id',
   'hint',
@@ -195,7 +194,7 @@ export const CODE_TITLES = [
   'redeemed_by',
 ] as const
 
-/** A code as operators see it: its end only. */
+/** A code as operators see it: only its last characters. */
 export function codeJson(code: Code, now: number) {
   return {
     id: code.id,
@@ -211,10 +210,10 @@ export function codeJson(code: Code, now: number) {
   }
 }
 
-/** Counts an attempt of a key. False if this minute has had too many, of the key or of all keys. */
+/** Counts an attempt of a key. False if there were too many in this minute, by the key or by all keys. */
 export async function countCodeAttempt(db: Db, keyId: string, now: number): Promise<boolean> {
   const minute = Math.floor(now / MINUTE_MS)
-  // First the key: one that is refused takes nothing from the others.
+  // First the key: a refused key uses nothing of the limit of all.
   const limits = [
     [`code attempts of ${keyId}`, CODE_ATTEMPTS.ofKey],
     ['code attempts', CODE_ATTEMPTS.ofAll],
@@ -234,8 +233,8 @@ export async function countCodeAttempt(db: Db, keyId: string, now: number): Prom
 type Redemption = { redeemed: Code } | { refusedBy: 'unknown' } | { refusedBy: CodeStatus; code: Code }
 
 /**
- * Credits an account with a code, once for all accounts. The code and the entry in the ledger, which has its id, change
- * together or not at all. Throws a RangeError if the balance would be too large to be counted exactly.
+ * Credits an account with a code, once across all accounts. The code and the entry in the ledger, which has its id, change together
+ * or not at all. Throws a RangeError if the balance would be too large to be counted exactly.
  */
 export async function redeemCode(
   db: Db,

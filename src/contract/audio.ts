@@ -1,5 +1,5 @@
-// The part of a payload contract that reads sound: samples that the gateway turns into a file, or a file that the vendor makes.
-// Types only. Nothing here must know a vendor or how a sound is sent on.
+// The part of a payload contract that reads audio: samples that the gateway turns into a file, or a file that the vendor makes.
+// Types only. Nothing here must know a vendor or how audio is sent on.
 
 import type { PcmFormat } from '../lib/file-formats/wav'
 import type { Model } from './family'
@@ -9,8 +9,8 @@ import type { Quantities } from './units'
 type ReadStatus = (json: unknown, event: string) => number | undefined
 
 /**
- * Reads samples that the gateway turns into the file: each event of the vendor's stream, or its reply, holds a piece of
- * them or their address.
+ * Reads samples that the gateway turns into the file: each event of the vendor's stream, or its reply, contains a piece of them or
+ * their URL.
  */
 export interface SamplesContract<Body = unknown> {
   kind: 'samples'
@@ -22,8 +22,8 @@ export interface SamplesContract<Body = unknown> {
 }
 
 /**
- * Reads a file that the vendor makes: the bytes of its answer, or those in its events or in its reply. They go to the
- * caller unchanged.
+ * Reads a file that the vendor makes: the bytes of its answer, or those in its events or in its reply. They pass to the caller
+ * unchanged.
  */
 export interface AudioFileContract<Body = unknown> {
   kind: 'file'
@@ -32,13 +32,13 @@ export interface AudioFileContract<Body = unknown> {
   /** The bytes in an event or a reply; undefined if it has none. `hasBegun`: earlier events had some. */
   read(json: unknown, hasBegun: boolean): Uint8Array | undefined
   status?: ReadStatus
-  /** Whether the vendor reports what is paid, so that the price is known at the end only. Absent: it does not. */
+  /** Whether the vendor reports the charged figures, so that the price is known only at the end. Absent: it does not. */
   isMetered?(model: Model): boolean
-  /** The events for a caller who asks for them instead of the file; undefined for the others. */
+  /** The events for a caller that requests them instead of the file; undefined for others. */
   events(body: Body): AudioEvents | undefined
   /**
-   * Quantities for a number of bytes of a file, for an answer without figures of the vendor. Absent, or undefined: the quote is
-   * paid, whatever was delivered.
+   * Quantities for a number of bytes of a file, for an answer without figures of the vendor. Absent or undefined: the quote is
+   * charged, whatever was delivered.
    */
   estimate?(bytes: number, body: Body, model: Model): Quantities | undefined
 }
@@ -46,7 +46,7 @@ export interface AudioFileContract<Body = unknown> {
 /** Writes the events of a file. */
 export interface AudioEvents {
   piece(bytes: Uint8Array): string
-  /** The last event of a whole file. `usage` is what is paid. */
+  /** The last event of a whole file. `usage` is what is charged. */
   end(usage: Quantities): string
 }
 

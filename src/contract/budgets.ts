@@ -1,9 +1,9 @@
-// An amount of each period of the calendar: what may be spent, or what is given. Data only.
+// An amount per calendar period: what may be spent, or what is credited. Data only.
 
 export type BudgetPeriod = 'day' | 'week' | 'month'
 export const BUDGET_PERIODS: readonly BudgetPeriod[] = ['day', 'week', 'month']
 
-/** Nano-dollars of each day, week or month, in UTC. */
+/** Nano-dollars per day, week or month, in UTC. */
 export interface Budget {
   amountNano: number
   period: BudgetPeriod

@@ -9,15 +9,15 @@ export interface Call {
   method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   path: string
   /**
-   * The API to call. Many vendors offer an OpenAI-compatible one besides their native one, under another prefix and
-   * with other authentication.
+   * The API to call. Many vendors offer an OpenAI-compatible one besides their native one, under another prefix and with different
+   * authentication.
    */
   protocol: 'openai' | 'native'
-  /** An edit of the caller's own text, a new JSON value, the parts of a form in their order, or nothing. */
+  /** An edit of the caller's own text, a new JSON value, the parts of a form in order, or nothing. */
   body: { edit: Edit } | { json: unknown } | { form: readonly FormPart[] } | null
-  /** Headers besides those of the connection. */
+  /** Headers in addition to those of the connection. */
   headers?: Readonly<Record<string, string>>
-  /** True if the answer is wanted as server-sent events. */
+  /** True if the answer should arrive as server-sent events. */
   stream: boolean
 }
 

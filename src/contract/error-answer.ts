@@ -1,5 +1,5 @@
-// The one catcher: makes the answer to anything that was thrown, in the form that its reader expects, and logs it once.
-// An error that is not a GatewayError is a fault of ours: the caller must learn only the request's id, the log the rest.
+// The one place that catches errors: turns anything that was thrown into an answer, in the form that its reader expects, and logs
+// it once. An error that is not a GatewayError is a bug: the caller must learn only the request's id, and the log gets the rest.
 
 import { DatabaseUnavailable } from '../db/db'
 import { type Dialect, errorBody, GatewayError } from '../lib/errors'
@@ -16,7 +16,7 @@ interface ErrorAnswer {
   headers: Record<string, string>
 }
 
-/** The thrown value as an error that callers may see, if it is a known one; unknown errors stay as they are. */
+/** The thrown value as an error that callers may see, if it is known; unknown errors stay unchanged. */
 export function knownError(thrown: unknown): unknown {
   return thrown instanceof DatabaseUnavailable ? databaseDown(thrown) : thrown
 }

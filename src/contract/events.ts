@@ -1,5 +1,5 @@
-// The events that operators can have sent to them, in one table: configurations are checked by it, and texts and
-// documents are made from it. Pure.
+// The events that operators can subscribe to, in one table: configurations are checked by it, and texts and documents are made from
+// it. Pure.
 
 interface EventType {
   meaning: string
@@ -82,10 +82,10 @@ export const eventNames = Object.keys(eventTypes) as EventName[]
 /** Events that are sent once, however long their cause lasts. */
 export const eventsSentOnce = eventNames.filter((name) => (eventTypes[name] as EventType).isSentOnce)
 
-/** The event by which a recipient is tried out. */
+/** The event that tests a recipient. */
 export const TEST_EVENT = 'test'
 
-/** A subject of an event: an account, a key, an upstream, and figures about it. */
+/** The subject of an event: an account, a key, an upstream, and figures about it. */
 export interface EventItem {
   subject: string
   account?: string
@@ -105,5 +105,5 @@ export interface EventBody {
   }
 }
 
-/** Whether a condition begins, still lasts, or is over. */
+/** Whether a condition begins, persists or is over. */
 export type EventState = 'began' | 'continues' | 'ended'

@@ -1,5 +1,5 @@
-// Errors that more than one part of the request line raises: what happened, and what the caller can do. Each text must
-// say whether a repeat can help.
+// Errors that several parts of the request line raise: what happened, and what the caller can do. Each text must say whether a
+// repeat can help.
 
 import type { DatabaseUnavailable } from '../db/db'
 import type { ErrorCode } from '../lib/error-codes'
@@ -7,12 +7,12 @@ import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import type { Model } from './family'
 
-/** The status in the request log for a request whose caller left before the answer. */
+/** The status in the request log for a request whose caller disconnected before the answer. */
 const CALLER_LEFT_STATUS = 499
 
 /**
- * The end of a charge: by the request itself, or by the party that cut it. `balance` is a stream that ended at what the
- * account could hold, `database` one that ended at what was held when the database took no more.
+ * The end of a charge: by the request itself, or by the party that cut it. `balance` is a stream that ended at what the account
+ * could hold, `database` one that ended at its hold when the database accepted no more.
  */
 export type EndedBy =
   | 'done'
@@ -24,14 +24,14 @@ export type EndedBy =
   | 'shutdown'
   | 'expired'
 
-/** Whether a stream ended at what was held for it, as at its limit. It costs no more than that. */
+/** Whether a stream ended at its hold, as if that were its limit. It costs no more than the hold. */
 export function endsAtHold(endedBy: EndedBy): boolean {
   return endedBy === 'balance' || endedBy === 'database'
 }
 
 /**
- * Why a stream ends early, in the events that end it: the reason that its dialect has is that of an answer at its own limit.
- * Official clients keep unknown members or ignore them.
+ * Why a stream ends early, in its final events: the dialect's reason is that of an answer at its own limit. Official clients keep
+ * unknown members or ignore them.
  */
 export const ENDED_BY_BALANCE = { gateway: { ended_by: 'balance' } } as const
 
@@ -74,7 +74,7 @@ export function callerLeft(): GatewayError {
   })
 }
 
-/** The error for a request that was held for longer than it may take before it was sent: its hold may be another's by now. */
+/** The error for a request that waited longer than allowed before it was sent: its hold may have been released by now. */
 export function holdExpired(): GatewayError {
   const error = new GatewayError(503, {
     code: 'hold_expired',
@@ -105,17 +105,17 @@ export function databaseDown(error?: DatabaseUnavailable): GatewayError {
 /** The amount that must be held before a request is sent. */
 interface Need {
   heldNano: number
-  /** True for a stream that holds more while it runs. */
+  /** True for a stream that extends its hold while it runs. */
   isStep: boolean
 }
 
-/** The need in words, as the beginning of a sentence. */
+/** The required amount in words, as the beginning of a sentence. */
 export function describeNeed({ heldNano, isStep }: Need): string {
   const amount = `$${formatUsd(heldNano)}`
   return isStep ? `This stream holds ${amount} before it begins` : `This request may cost up to ${amount}`
 }
 
-/** The error for an account with too little money: at all, or only while others of its requests run. */
+/** The error for an account with too little money, permanently or only while other requests of it run. */
 export function notPaid(
   need: Need,
   balance: { balanceNano: number; heldNano: number; availableNano: number } | undefined,
@@ -129,7 +129,7 @@ export function notPaid(
   )
 }
 
-/** The error for too little money only while others run. `left` says how much is needed and how much there is. */
+/** The error for too little money only while other requests run. `left` says how much is required and how much there is. */
 export function inFlightOnly(left: string, heldNano: number): GatewayError {
   return new GatewayError(402, {
     code: 'in_flight',
@@ -144,12 +144,12 @@ const BUDGET_OWNERS = { budget: 'this key', 'account budget': 'the account', 'sp
 
 export type SpentBudget = keyof typeof BUDGET_OWNERS
 
-/** Whether a hold was refused by a budget. */
+/** Whether a budget refused a hold. */
 export function isBudget(guard: string): guard is SpentBudget {
   return Object.hasOwn(BUDGET_OWNERS, guard)
 }
 
-/** The error for a whole answer that costs more than can be held for it. `left` is what is available, or the budget that is used up. */
+/** The error for a whole answer that costs more than can be held for it. `left` is what is available, or the exhausted budget. */
 export function notDelivered(priceNano: number, heldNano: number, left: number | SpentBudget): GatewayError {
   const costs = `The answer costs $${formatUsd(priceNano)}, more than the $${formatUsd(heldNano)} that was held for it, and`
   const cure = 'It is not delivered and not charged. Ask for less output'

@@ -38,20 +38,20 @@ export interface ParsedRequest<Body = unknown> {
   at: number
   /** The vendor's ids of the earlier tasks that the body names, by the ids in the body; absent if it names none. */
   earlierTasks?: ReadonlyMap<string, string>
-  /** The video that the request makes another of; absent: it makes a new one. */
+  /** The video that the request continues or edits; absent: it makes a new one. */
   remixOf?: EarlierVideo
-  /** Headers of the caller for vendors of this operation. */
+  /** Headers of the caller that are sent to vendors of this operation. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Output tokens of each candidate that are quoted and sent as the limit, if fewer than the request's own limit;
-   * absent: that one.
+   * Output tokens of each candidate that are quoted and sent as the limit, if fewer than the request's own limit; absent: its own
+   * limit.
    */
   outputTokens?: number
-  /** How the request is held where its account cannot pay for the usual hold; absent: by its bytes. */
+  /** How the request is held if its account cannot pay for the usual hold; absent: by its bytes. */
   lean?: LeanHold
-  /** Names of tools that were taken out of the body because their hold could not be paid; absent for none. */
+  /** Names of tools that were removed from the body because their hold could not be paid; absent for none. */
   leftOut?: readonly string[]
-  /** The answer that is being made; absent unless the operation keeps its answers, or a family seals what it gives. */
+  /** The answer in progress; absent unless the operation stores its answers, or a family seals its reasoning. */
   answer?: AnswerContext
 }
 
@@ -61,25 +61,25 @@ export interface LeanHold {
   byteLength: number
   /** Tokens of the texts by the gateway's count; undefined if they were not counted. */
   textTokens: number | undefined
-  /** Most output tokens of each candidate that a stream holds before it begins. */
+  /** Maximum of output tokens per candidate that a stream holds before it begins. */
   firstTokens: number
 }
 
-/** Facts about an answer that is kept or partly sealed, made before the vendor is called. */
+/** Facts about an answer that is stored or partly sealed, made before the vendor is called. */
 export interface AnswerContext {
-  /** Id of the answer, from which the ids of its parts are made: a prefix, and random hexadecimal digits that cannot be guessed. */
+  /** Id of the answer, from which the ids of its parts are derived: a prefix, and random hexadecimal digits that cannot be guessed. */
   id: string
-  /** True if the answer is kept for later requests of the account. */
+  /** True if the answer is stored for later requests of the account. */
   isKept: boolean
   /** Id of the conversation that the answer is appended to; absent if there is none. */
   conversationId?: string
-  /** True if the answer is made while no caller waits. */
+  /** True if the answer is made in the background. */
   isInBackground: boolean
   /** The messages of the user, if the answer is a compaction of the conversation. */
   compacted?: readonly Readonly<Record<string, unknown>>[]
-  /** The time in milliseconds since 1970, for the answer to say when it was completed. */
+  /** The time in milliseconds since 1970, at which the answer says it was completed. */
   now(): number
-  /** Seals a text for the account of the caller, who sends it back and cannot read or change it. */
+  /** Seals a text for the account of the caller, which sends it back but cannot read or change it. */
   seal(text: string): string
   /** The text that was sealed for this account; undefined for anything else. */
   open(sealed: string): string | undefined
@@ -89,21 +89,21 @@ export interface AnswerContext {
 interface Contract<Body> {
   name: string
   operation: OperationName
-  /** Units that a model of this family must have a price for: all units of one of these lists. */
+  /** Units that a model of this family must have a price for: all units in one of these lists. */
   units: readonly (readonly Unit[])[]
   dialect: Dialect
   /** The family whose models this one serves too, in another dialect, without any configuration. */
   over?: string
-  /** True if the family seals reasoning for callers who send it back, though its answers are not kept. */
+  /** True if the family seals reasoning for callers that send it back, although its answers are not stored. */
   seals?: true
-  /** Whether a model of that family can be asked in this dialect. Absent: each can. */
+  /** Whether a model of that family can be asked in this dialect. Absent: every model can. */
   serves?(model: Model): boolean
   /**
-   * Whether a request is for this family, where the model serves the operation by another one too. Absent: models serve
-   * the operation by this family only if they have no other.
+   * Whether a request is for this family if the model serves the operation by another one too. Absent: models serve the operation
+   * by this family only if they have no other.
    */
   takes?(body: Readonly<Record<string, unknown>>, model: Model): boolean
-  /** Whether `takes` is ever true for a model. Absent: it is for each. */
+  /** Whether `takes` is ever true for a model. Absent: it is true for every model. */
   takesSome?(model: Model): boolean
   /** Another family of the vendor for requests that this one cannot serve. A model's configuration need not name it. */
   additional?: { family: string; isNeeded(model: Model): boolean }
@@ -112,53 +112,51 @@ interface Contract<Body> {
   /** Fields of the dialect that have no effect with a model of these traits, whatever their values. Absent: none. */
   ignoredFor?(traits: Traits): readonly string[]
   /**
-   * Rules for every field by which a vendor of this contract charges extra, or reaches what it keeps: priced, or
-   * refused.
+   * Rules for every field by which a vendor of this contract charges extra, or accesses stored data: priced or refused.
    */
   fieldRules?: readonly FieldRule[]
   /**
-   * Paths of the dialect that the schema does not name, such as `tools[].name`: accepted by models that accept no
-   * others.
+   * Paths of the dialect that the schema does not name, such as `tools[].name`, for models that accept no unknown fields.
    */
   fields?: readonly string[]
-  /** The treatment of each field by a model that speaks another dialect. Other fields are refused. */
+  /** How a model that speaks another dialect treats each field. Other fields are refused. */
   bridge?: readonly BridgedField[]
-  /** True if a bridge leaves out top-level fields that its table does not name: clients send notes of their own. */
+  /** True if a bridge omits top-level fields that its table does not name: clients add their own notes. */
   ignoresUnknown?: true
-  /** Names of what the model does not get because clients send it unasked: a header of the answer lists them. */
+  /** Names of what clients send by default and the model does not get: a response header lists them. */
   ignored?(body: Body, model: Model): readonly string[]
-  /** The body without tools whose price is held and that clients offer unasked, for an account that cannot hold it; undefined if it has none. */
+  /** The body without tools that clients offer by default, for an account that cannot hold their price; undefined if it has none. */
   withoutOffers?(body: Body): { body: Body; leftOut: readonly string[] } | undefined
-  /** Rules that a schema cannot express; throws invalidRequest with the field named. */
+  /** Rules that a schema cannot express; throws invalidRequest with the name of the field. */
   check?(body: Body, model: Model): void
   /**
-   * The tier that the request is priced by: the field that decides it, and its names in a price list, most exact first.
+   * The tier that the request is priced by: the field that decides it, and its names in a price list, most specific first.
    */
   tier?(body: Body, model: Model): { field: string; names: readonly string[] }
-  /** The most that the request can use, with at most `outputTokens` of the parsed request. */
+  /** The maximum that the request can use, with at most `outputTokens` of the parsed request. */
   quote(parsed: ParsedRequest<Body>, model: Model): Quantities
   /**
-   * The output tokens of a request, if a part of them can be held and the answer be cut there. Absent, or undefined: the
+   * The output tokens of a request, if they can be held in parts and the answer can be cut between them. Absent or undefined: the
    * whole quote is held.
    */
   output?(body: Body, model: Model): OutputTokens | undefined
   /** Reads a whole reply (parsed JSON): its usage, or that it is an error despite its status. */
   read(reply: unknown, parsed: ParsedRequest<Body>, model: Model): Reading
-  /** Asks the vendor for the number of tokens of a request, which costs nothing. Absent: its texts are counted here. */
+  /** Asks the vendor for the number of tokens of a request, which is free. Absent: its texts are counted here. */
   tokenCount?: {
     call(parsed: ParsedRequest<Body>, model: Model): Call
     read(reply: object): number | undefined
   }
   /**
-   * Whether a request edits pictures, of a family whose vendor takes them in JSON: such requests are taken at the path of
-   * forms too.
+   * Whether a request edits pictures, for a family whose vendor accepts them in JSON: such requests are also accepted at the path
+   * for forms.
    */
   edits?(body: Body): boolean
-  /** The texts of the request, to be counted when the vendor reports no usage. Absent, or undefined: the quote is paid then. */
+  /** The texts of the request, which are counted when the vendor reports no usage. Absent or undefined: the quote is charged then. */
   texts?(body: Body, model: Model): string[] | undefined
-  /** Tokens of what has no text to count, such as pictures: an estimate for a count that was asked for. Absent: none. */
+  /** Tokens of content without text, such as pictures: an estimate for a requested token count. Absent: none. */
   mediaTokens?(body: Body, model: Model): number
-  /** The family's form of a plain request, for commands and tools, which know no family. */
+  /** The family's form of a plain request, for commands and tools that know no family. */
   plain: PlainForm
 }
 
@@ -172,14 +170,13 @@ export interface JsonFamily<Body = unknown> extends Contract<Body> {
     follow?(parsed: ParsedRequest<Body>, model: Model): StreamFollower
   }
   /**
-   * The usage of an answer as its callers know it. With `reported`, the vendor's own: the same object if it says as much as
-   * the figures that were read of it. Undefined for figures that it has no words for. Absent: callers are shown what the
-   * vendor reports.
+   * The usage of an answer in the form for callers. With `reported`, the vendor's own: the same object if it contains the figures
+   * that were read from it. Undefined for figures that this form cannot express. Absent: callers see what the vendor reports.
    */
   usage?(figures: Quantities, reported?: Readonly<Record<string, unknown>>): object | undefined
   /**
-   * An answer, or an event of a stream, in the words of the contract, where some vendors have others. The same object if it
-   * needs no change. Absent: the vendors of this family have no others.
+   * An answer, or an event of a stream, in the form of the contract, for vendors with another form. The same object if it needs no
+   * change. Absent: the vendors of this family have no other form.
    */
   plainAnswer?(answer: object): object
   /** Absent: every answer that is not a stream is JSON. */
@@ -190,22 +187,22 @@ export interface JsonFamily<Body = unknown> extends Contract<Body> {
 /** Makes the answer itself, from the vendor's answers to one call or to the parts of a batch. */
 export interface MadeFamily<Body = unknown> extends Contract<Body> {
   kind: 'made'
-  /** Files of the request that are read for the call, because the vendor takes them within JSON. Absent: none. */
+  /** Files of the request that are read for the call, because the vendor accepts them only inside JSON. Absent: none. */
   uploads?(body: Body): readonly Upload[]
   /**
-   * The call, or several for the parts of a batch, which are sent in parallel. `dataUrls` are the files of `uploads`;
-   * without them the call has stand-ins.
+   * The call, or several for the parts of a batch, which are sent in parallel. `dataUrls` are the files of `uploads`; without them
+   * the call has placeholders.
    */
   call(parsed: ParsedRequest<Body>, model: Model, dataUrls?: DataUrls): Call | Call[]
-  /** The call that is tried once instead of a refused one; undefined if the refusal is final. Absent: it always is. */
+  /** The call that is tried once after a refusal; undefined if the refusal is final. Absent: it is always final. */
   callAfter?(refusal: GatewayError, parsed: ParsedRequest<Body>, model: Model): Call | undefined
   /** True if each reply is a result by itself: the answer is made from those that arrived, even if other calls failed. */
   isSeparable?: true
-  /** Addresses in the vendor's replies whose files the reply holds as base64. Absent: none. */
+  /** URLs in the vendor's replies whose files the answer contains as base64. Absent: none. */
   files?(replies: readonly unknown[], body: Body): readonly string[]
   /**
-   * Makes the reply from the vendor's replies and their measured usage. May throw an error for the caller, as `read`
-   * may. `base64` are the files of `files`, by their addresses.
+   * Builds the answer from the vendor's replies and their measured usage. May throw an error for the caller, as `read` may.
+   * `base64` are the files of `files`, by URL.
    */
   reply(
     replies: unknown[],
@@ -227,7 +224,7 @@ export interface SpeechFamily<Body = unknown> extends Contract<Body> {
   kind: 'speech'
   call(parsed: ParsedRequest<Body>, model: Model): Call
   audio: SamplesContract<Body> | AudioFileContract<Body>
-  /** The voices of a model that every caller may use, by the names that a request has. */
+  /** The voices of a model that every caller may use, by the names in requests. */
   voices(model: Model): readonly string[]
 }
 
@@ -236,14 +233,14 @@ export interface TaskFamily<Body = unknown> extends Contract<Body> {
   kind: 'task'
   call(parsed: ParsedRequest<Body>, model: Model): Call
   task: TaskContract<Body>
-  /** Finds the addresses in the vendor's task at which it keeps results for a while. */
+  /** Finds the URLs in the vendor's task at which it stores results for a while. */
   links?(document: unknown): string[]
 }
 
 /**
  * One payload contract: common members, and by `kind` how its requests are answered. A new kind needs a case here with
- * its own members, and an answerer that the request line calls; the compiler names what is missing. A family of an
- * existing kind needs a file, and its line in the list of families.
+ * its own members, and an answerer that the request line calls; the compiler names what is missing. A family of an existing kind
+ * needs a file, and a line in the list of families.
  */
 export type Family<Body = unknown> =
   | JsonFamily<Body>
@@ -253,21 +250,21 @@ export type Family<Body = unknown> =
 
 /** The output tokens that each candidate of a request can use. */
 export interface OutputTokens {
-  /** Most tokens per candidate, by the request or the model; Infinity without a limit. */
+  /** Maximum of tokens per candidate, by the request or the model; Infinity without a limit. */
   most: number
-  /** Fewest of each candidate that an answer of use has, such as those of its thinking. */
+  /** Minimum of tokens per candidate for a useful answer, such as those of its thinking. */
   least: number
   candidates: number
 }
 
-/** Finds the addresses in a reply at which the vendor keeps results for a while. */
+/** Finds the URLs in a reply at which the vendor stores results for a while. */
 type FindLinks<Body> = (reply: unknown, body: Body) => string[]
 
-/** Reads an answer that is not JSON but a text, such as subtitles, whose bytes go to the caller unchanged. */
+/** Reads an answer that is not JSON but a text, such as subtitles, whose bytes pass to the caller unchanged. */
 interface TextContract<Body> {
   /** The media type of the answer; undefined if the request asks for JSON. */
   type(body: Body): string | undefined
-  /** Reads the whole text: it has no figures of the vendor's, but its content may show some. */
+  /** Reads the whole text: it has no figures of the vendor, but its content may show some. */
   read(text: string, parsed: ParsedRequest<Body>): Reading
 }
 
@@ -284,23 +281,23 @@ interface StreamContract<Body> {
 /** Ends a stream before the vendor does. */
 interface StreamCut {
   /**
-   * The events that end an answer at its limit, where the account can pay for no more output. `usage` is what is paid.
+   * The events that end an answer at its limit when the account cannot pay for more output. `usage` is what is charged.
    */
   cut(usage: Quantities): string
 }
 
-/** Follows a stream whose events pass unchanged, one for each stream. It must never throw. */
+/** Follows a stream whose events pass unchanged; one per stream. It must never throw. */
 export interface StreamFollower extends StreamCut {
-  /** Takes an event that was passed on. */
+  /** Receives an event that was passed on. */
   push(event: object): void
   /**
-   * The event with the usage that is paid, for a caller who asked for one where the vendor sent none, or none that is
-   * believed; empty if the caller did not. Absent: the dialect has no such event.
+   * The event with the charged usage, for a caller that requested one when the vendor sent none, or no plausible one; empty if the
+   * caller did not. Absent: the dialect has no such event.
    */
   usageEvent?(usage: Quantities): string
   /**
-   * An event that reports usage, as its caller sees it: with the figures that are believed, or without any while none are.
-   * The same object if it says so already. Absent: it is shown as it is, and `usageEvent` corrects it.
+   * An event that reports usage, as its caller sees it: with the accepted figures, or without any while there are none. The same
+   * object if it already has that form. Absent: it is shown unchanged, and `usageEvent` corrects it.
    */
   withUsage?(event: object, figures: Quantities | undefined): object
 }
@@ -315,32 +312,32 @@ export function taskOf(family: Family): TaskContract | undefined {
   return family.kind === 'task' ? family.task : undefined
 }
 
-/** Translates a vendor's events to another dialect; one for each stream. It returns whole events, or nothing. */
+/** Translates a vendor's events to another dialect; one per stream. It returns whole events, or nothing. */
 export interface Translator extends StreamCut {
-  /** `candidate` counts from zero where the answer has several; `reading` is what the family reads in the event. */
+  /** `candidate` counts from zero if the answer has several; `reading` is what the family reads in the event. */
   push(event: object, candidate: number, reading: Reading): string
-  /** The events that end a complete answer. `usage` is what is paid. */
+  /** The events that end a complete answer. `usage` is what is charged. */
   finish(usage: Quantities): string
   /** The events that end a broken answer. Absent: the error event of the dialect. */
   fail?(error: GatewayError): string
-  /** The event that is sent in silence. Absent: the one of the dialect. */
+  /** The keep-alive event. Absent: that of the dialect. */
   keepAlive?(): string
-  /** The whole answer, for an operation that keeps its answers; undefined before its end. */
+  /** The whole answer, for an operation that stores its answers; undefined before its end. */
   answer?(): object | undefined
 }
 
-/** A request in plain words, the same for every family. */
+/** A plain request, in the same form for every family. */
 export interface PlainRequest {
   /** A message, a text to embed or to speak, or the description of a picture or a video. */
   text: string
   n?: number
-  /** Size such as `1024x1536`, or a word such as `auto` or `2K`. */
+  /** Size such as `1024x1536`, or a name such as `auto` or `2K`. */
   size?: string
   quality?: string
   resolution?: string
   /** Length in seconds. */
   duration?: number
-  /** Addresses of reference images. */
+  /** URLs of reference images. */
   images?: readonly string[]
   /** Reference images as files, for a request that is a form. */
   uploads?: readonly Upload[]
@@ -348,20 +345,20 @@ export interface PlainRequest {
 export type PlainField = Exclude<keyof PlainRequest, 'text'>
 
 export interface PlainForm {
-  /** Fields that the family accepts besides the text; a plain request has no others. */
+  /** Fields that the family accepts in addition to the text; a plain request has no others. */
   fields: readonly PlainField[]
-  /** Shapes of the pictures that a model makes, such as `16:9` or `1664*928`. Absent: those of its sizes, else any. */
+  /** Shapes of the pictures that a model makes, such as `16:9` or `1664*928`. Absent: those of its sizes, otherwise any. */
   shapes?(model: Model): readonly string[]
   /** The body without its model. */
   body(request: PlainRequest, model: Model): Record<string, unknown>
 }
 
-/** A model as the catalogue has it, ready to use. */
+/** A model of the catalogue, ready to use. */
 /** The response cache of a model. */
 export interface ResponseCaching {
-  /** How long an answer may be given again, in milliseconds. */
+  /** How long an answer may be repeated, in milliseconds. */
   ttlMs: number
-  /** The share of its price that an answer costs when it is given again, in millionths. */
+  /** The share of its price that a repeated answer costs, in millionths. */
   share: number
 }
 
@@ -369,50 +366,50 @@ export interface Model {
   id: string
   family: Family
   upstream: Upstream
-  /** How often this connection is the first choice among its equals. */
+  /** The weight of this connection as the first choice among its equals. */
   share: number
   /** The vendor's name of the model. */
   upstreamModel: string
   ownedBy: string
-  /** Absent: the vendor has not said that it ends the model. */
+  /** Absent: the vendor has not announced the end of the model. */
   retirement?: Retirement
   priceList: PriceList
-  /** The vendor's prices at this upstream; absent if they are not known. Callers must never see them. */
+  /** The vendor's prices at this upstream; absent if unknown. Callers must never see them. */
   costList?: PriceList | undefined
   /** True if the price is the vendor's list price, because it names the vendor's page. */
   isListPrice?: boolean
-  /** The tariff of every request, if prices do not depend on a size or the like. */
+  /** The price of every request, if it does not depend on a size or the like. */
   tariff: Tariff | undefined
   /** How its answers are cached; undefined if they are not. */
   cache: ResponseCaching | undefined
   /** True if fields that the contract does not name are refused. */
   strictFields: boolean
-  /** The rules of the model for its requests. */
+  /** The model's rules for requests. */
   traits: Traits
   /** Output tokens that are held if the caller sets no limit. */
   reserveOutputTokens: number
-  /** Most tokens that the model writes at once: the limit for vendors that require one, if the caller sets none. */
+  /** Maximum of tokens that the model writes at once: the limit for vendors that require one, if the caller sets none. */
   maxOutputTokens: number | undefined
-  /** Most tokens that a request can have: an upper bound of every hold on input. */
+  /** Maximum of tokens that a request can have: an upper bound of every hold on input. */
   contextTokens: number | undefined
-  /** Kinds of input that a chat model reads besides text. */
+  /** Kinds of input other than text that a chat model reads. */
   inputModalities: readonly string[] | undefined
-  /** Dimensions that an embedding model accepts: a list, or every whole number of a range. */
+  /** Dimensions that an embedding model accepts: a list, or every integer in a range. */
   dimensions: readonly number[] | { min: number; max: number } | undefined
-  /** Most inputs that the vendor takes in one call. */
+  /** Maximum of inputs that the vendor accepts per call. */
   batchSize: number | undefined
-  /** Most tokens that the vendor takes in one call. */
+  /** Maximum of tokens that the vendor accepts per call. */
   batchTokens: number | undefined
   /** Sizes of images that may be requested; undefined leaves it to the family. */
   sizes: readonly string[] | undefined
-  /** Number of reference images that a request may have. */
+  /** Maximum of reference images in a request. */
   referenceImages: { min: number; max: number } | undefined
   /** False for a model that edits whole images only. */
   mask: boolean
-  /** Durations that a video may have, in seconds. */
+  /** Supported durations of a video, in seconds. */
   durations: Durations | undefined
-  /** Most seconds of all videos that a video is made from; undefined leaves it to the family. */
+  /** Maximum total length of the input videos, in seconds; undefined leaves it to the family. */
   maxInputSeconds: number | undefined
-  /** Voices of a model that speaks; undefined leaves them to the family. */
+  /** Voices of a speech model; undefined leaves them to the family. */
   voices: readonly string[] | undefined
 }

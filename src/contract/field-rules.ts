@@ -1,13 +1,13 @@
-// Rules for fields of requests, as data: what a request may not have at a model, and what a model of another dialect does with a
-// field. The check, the API documentation and the tests read the same rows. Nothing here must know a vendor.
+// Rules for fields of requests, as data: what a request must not contain for a model, and what a model of another dialect does with
+// a field. The check, the API documentation and the tests read the same rows. Nothing here must know a vendor.
 
 import type { ErrorCode } from '../lib/error-codes'
 import type { Model } from './family'
 import type { Unit } from './units'
 
 /**
- * A field, or some of its values, that a request may not have: the vendor charges extra for it, or the model cannot be
- * asked it. Data, so that the check, the API documentation and the tests agree.
+ * A field, or some of its values, that a request must not contain: the vendor charges extra for it, or the model does not support
+ * it. Data, so that the check, the API documentation and the tests agree.
  */
 export interface FieldRule {
   /** Path of the field: `service_tier`, `tools[].type`, `messages[].content[].type`; for a header, its name. */
@@ -17,45 +17,44 @@ export interface FieldRule {
   plain?: readonly unknown[] | RegExp
   /** Effect of the field, as the end of a sentence. */
   why: string
-  /** Advice to the caller. Default: leave it out, or choose another model. */
+  /** Advice to the caller. Default: omit it, or choose another model. */
   instead?: string
   /** Price that a model needs to accept the field. */
   price?: Unit | 'service_tier'
-  /** Another price that suffices, where vendors of the contract bill the same by one of two units. */
+  /** Another price that suffices, if vendors of the contract bill the same by one of two units. */
   orPrice?: Unit
-  /** True for a rule about more than money: a model that is free does not accept the field either. */
+  /** True for a rule that is about more than money: a free model does not accept the field either. */
   always?: true
   /**
-   * True for a field that names what is kept in the vendor's account, which all callers share: accepted only if the
-   * upstream's account is not shared. A pattern in `plain` then applies to texts only; other values are judged by their
-   * members.
+   * True for a field that refers to stored data of the vendor's account, which all callers share: accepted only if the upstream's
+   * account is not shared. A pattern in `plain` then applies to texts only; other values are judged by their members.
    */
   state?: true
   /**
-   * True for a text that may be an address which the upstream reads. One on this machine, in a private network or of a
-   * file is accepted only if the upstream has `allowPrivateAddresses`.
+   * True for a text that may be a URL that the upstream reads. One on this machine, in a private network or of a file is accepted
+   * only if the upstream has `allowPrivateAddresses`.
    */
   address?: true
   /** Models that the rule does not apply to. */
   unless?(model: Model): boolean
-  /** Code of the error. Default: `unsupported_value` if there are plain values, else `unsupported_parameter`. */
+  /** Code of the error. Default: `unsupported_value` if there are plain values, otherwise `unsupported_parameter`. */
   code?: ErrorCode
   /** Details in the error, by which clients of this dialect continue on their own. */
   details?: Readonly<Record<string, unknown>>
 }
 
-/** The treatment of a field by a model that speaks another dialect. */
+/** How a model that speaks another dialect treats a field. */
 export interface BridgedField {
   field: string
   treatment: 'translated' | 'ignored' | 'refused'
   /** The field that is sent instead, or why there is none. */
   note: string
-  /** Values of a refused field that change nothing. */
+  /** Values of a refused field that have no effect. */
   plain?: readonly unknown[] | RegExp
   details?: Readonly<Record<string, unknown>>
   /** Models that ignore a refused field without an error. */
   unless?(model: Model): boolean
-  /** Code of the error, as of a FieldRule. */
+  /** Code of the error, as in a FieldRule. */
   code?: ErrorCode
 }
 

@@ -1,18 +1,17 @@
-// A form with files, free of HTTP, and the body that a family reads from it. The files stay where they are: nothing
-// here must read their bytes.
+// A form with files, independent of HTTP, and the body that a family reads from it. The files stay where they are: nothing here
+// must read their bytes.
 
 import type { TSchema } from '@sinclair/typebox'
 import { invalidRequest } from '../lib/errors'
 import { findDuplicate } from '../lib/field-names'
 import type { Upload } from './family'
 
-/** Longest part of the caller's text that an error repeats, in characters. */
+/** Maximum length of the caller's text that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 128
 
 export interface Form {
   /**
-   * The text fields. A list if the form has several of a name with brackets: `include[]`, or `include[0]` and
-   * `include[1]`.
+   * The text fields. A list if the form has several with a bracketed name: `include[]`, or `include[0]` and `include[1]`.
    */
   fields: ReadonlyMap<string, string | readonly string[]>
   /** The files by field; `image`, `image[]` and `image[0]` are all the field `image`. */
@@ -26,20 +25,20 @@ export interface Form {
 }
 
 /**
- * The form as the object that a family's schema describes: files as arrays of uploads, and texts as the numbers and
- * booleans that the schema wants, if they are such. Other texts stay, for the schema to refuse by name.
+ * The form as the object that a family's schema describes: files as arrays of uploads, and texts as numbers and booleans where the
+ * schema expects them. Other texts stay, for the schema to refuse by name.
  */
 export function bodyOfForm(form: Form, schema: TSchema): Record<string, unknown> {
   const properties = (schema.properties ?? {}) as Record<string, TSchema>
   const texts = [...form.fields].map(([name, text]) => [name, readField(name, text, properties[name])])
-  // Made at once, because a field may be called `__proto__`.
+  // Built in one step, because a field may be called `__proto__`.
   return Object.fromEntries([...texts, ...form.files])
 }
 
 /**
- * The body as JSON would hold it, for the same rules: `images[0][file_id]` and `images[0].file_id` are the member of an
- * item, as most servers parse them, and texts outside of the schema are parsed as JSON. Throws 400 for a name that
- * parsers read differently, and for two that mean one place.
+ * The body in the form of JSON, for the same rules: `images[0][file_id]` and `images[0].file_id` are the member of an item, as most
+ * servers parse them, and texts outside the schema are parsed as JSON. Throws 400 for a name that parsers read differently, and for
+ * two names of the same place.
  */
 export function readPlaces(body: Record<string, unknown>, schema: TSchema): Record<string, unknown> {
   const known = (schema.properties ?? {}) as Record<string, unknown>
@@ -81,7 +80,7 @@ function addAt(root: Branch, steps: readonly string[], value: unknown, name: str
   branch.set(last, value)
 }
 
-/** A list if all steps are numbers, or empty; else an object. */
+/** A list if all steps are numbers or empty; otherwise an object. */
 function readBranch(value: unknown, name: string): unknown {
   if (!(value instanceof Map)) return value
   const steps = [...(value as Branch).keys()]
@@ -110,7 +109,7 @@ function unclear(name: string, why: string) {
 }
 
 /**
- * A field by its schema: one text is a list of one if the schema wants a list. Throws 400 for several texts if it does
+ * A field by its schema: a single text becomes a list of one if the schema expects a list. Throws 400 for several texts if it does
  * not.
  */
 function readField(name: string, text: string | readonly string[], schema: TSchema | undefined): unknown {

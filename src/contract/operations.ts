@@ -5,9 +5,9 @@ import type { Dialect } from '../lib/errors'
 interface OperationRow {
   name: string
   path: string
-  /** Further paths: those of other gateways, and those that clients make of another base address. */
+  /** Additional paths: those of other gateways, and those that clients derive from another base URL. */
   aliases?: readonly string[]
-  /** True if the model's id is in the path, instead of `{id}`, and the method after it says whether the answer is a stream. */
+  /** True if the model's id is in the path, in place of `{id}`, and the method after it says whether the answer is a stream. */
   inAddress?: true
   /** Form of a request: a JSON object, or a form with files. */
   body: 'json' | 'form'
@@ -15,31 +15,31 @@ interface OperationRow {
   asJson?: 'image'
   /** Form of errors that are raised before the model is known. */
   dialect: Dialect
-  /** Bytes of the largest body, unless the configuration sets another limit; a larger one is 413. */
+  /** Maximum size of a body in bytes, unless the configuration sets another limit; a larger one is 413. */
   maxBodyBytes: number
-  /** True if answers are kept, so that later requests of the account can continue them by their ids. */
+  /** True if answers are stored, so that later requests of the account can continue them by id. */
   keepsAnswers?: true
-  /** True if the answer is a compaction of the conversation, which is never kept. */
+  /** True if the answer is a compaction of the conversation, which is never stored. */
   compacts?: true
-  /** True if a caller may have the answer made while nobody waits, as a task. */
+  /** True if a caller may have the answer made in the background, as a task. */
   canBeDeferred?: true
-  /** Headers of the caller that go to the vendor. */
+  /** Headers of the caller that are sent to the vendor. */
   forwards?: readonly string[]
   /** Title in the documentation, of a few words. */
   summary: string
-  /** The first sentence of the documentation. Absent: the title says it. */
+  /** The first sentence of the documentation. Absent: the title suffices. */
   about?: string
   /** Heading in the documentation. */
   tag: string
-  /** True if a request may name no model: it then goes to the first one of the catalogue that serves the operation. */
+  /** True if a request need not name a model: it then goes to the first model of the catalogue that serves the operation. */
   modelIsOptional?: true
-  /** Kinds of input and output, in the words of model lists. */
+  /** Kinds of input and output, in the terms of model lists. */
   modalities: { input: readonly string[]; output: readonly string[] }
   /** The plain request of the documentation's example. */
   asks: { text: string; resolution?: string }
   /** Name of the file that the example of a form sends. */
   exampleFile?: string
-  /** An answer for the documentation. Absent: its form is described there by a schema of its own. */
+  /** An answer for the documentation. Absent: a separate schema describes its form there. */
   answer?: {
     description: string
     example: object
@@ -75,12 +75,12 @@ const table = [
     name: 'messages',
     canBeDeferred: true,
     path: '/v1/messages',
-    // The Anthropic SDK adds /v1/messages to its base address, the AI SDK only /messages, and both read ANTHROPIC_BASE_URL.
+    // The Anthropic SDK adds /v1/messages to its base URL, the AI SDK only /messages, and both read ANTHROPIC_BASE_URL.
     aliases: ['/messages'],
     body: 'json',
     dialect: 'messages',
     maxBodyBytes: 32 * MEBIBYTE,
-    // Fields and the header that allows them go together: a vendor refuses one without the other.
+    // Fields and the header that allows them belong together: a vendor refuses one without the other.
     forwards: ['anthropic-version', 'anthropic-beta'],
     summary: 'Messages',
     about: 'Answers a conversation in the native form of one provider, for any chat model.',
@@ -130,7 +130,7 @@ const table = [
   {
     name: 'contents',
     path: '/v1beta/models/{id}:generateContent',
-    // The default of @google/genai since 3.0; other clients ask below /v1beta.
+    // The default of @google/genai since 3.0; other clients send requests below /v1beta.
     aliases: ['/v1/models/{id}:generateContent'],
     inAddress: true,
     body: 'json',
@@ -171,7 +171,7 @@ const table = [
     canBeDeferred: true,
     path: '/v1/images/generations',
     body: 'json',
-    // Another form exists too, and callers of every family read their own.
+    // There is another form too, and callers of each family read their own.
     dialect: 'flat',
     maxBodyBytes: 32 * MEBIBYTE,
     summary: 'Image generation',
@@ -250,7 +250,7 @@ const table = [
   {
     name: 'rerank',
     path: '/v1/rerank',
-    // The path of ClientV2 of the Cohere SDK, and of CohereClientV2 in TypeScript.
+    // The path of ClientV2 in the Cohere SDK, and of CohereClientV2 in TypeScript.
     aliases: ['/v2/rerank'],
     body: 'json',
     dialect: 'openai',
@@ -304,7 +304,7 @@ export function operationOf(name: OperationName): Operation {
 
 const NOTHING = {}
 
-/** Headers of a request that its vendor gets too. */
+/** Headers of a request that are sent to its vendor. */
 export function forwardedOf({ forwards }: Operation, headers: Headers): Readonly<Record<string, string>> {
   if (!forwards) return NOTHING
   return Object.fromEntries(
@@ -315,12 +315,12 @@ export function forwardedOf({ forwards }: Operation, headers: Headers): Readonly
   )
 }
 
-/** The path at which a model is asked. */
+/** The path of a request for a model. */
 export function pathForModel({ path }: Pick<Operation, 'path'>, id: string): string {
   return path.replace('{id}', encodeURIComponent(id))
 }
 
-/** The largest bodies in words, unless the configuration sets others: that of most operations, and those that differ. */
+/** The maximum body sizes in words, unless the configuration sets others: that of most operations, and the exceptions. */
 export const largestBodies: string = (() => {
   const bySize = [...Map.groupBy(operations, ({ maxBodyBytes }) => maxBodyBytes)].sort(
     ([one], [other]) => one - other,
@@ -334,7 +334,7 @@ export const largestBodies: string = (() => {
   return `${mebibytes(usual[0])}; ${others.join(', ')}`
 })()
 
-/** A response that returns only a sealed summary of the conversation: served, priced and limited as responses. */
+/** A response that contains only a sealed summary of the conversation: served, priced and limited like responses. */
 export const compaction: Operation = {
   ...operationOf('responses'),
   path: '/v1/responses/compact',

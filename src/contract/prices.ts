@@ -9,9 +9,9 @@ const PICO_PER_NANO = 1_000
 /** Pico-dollars for one of each unit. */
 export type Prices = { [unit in Unit]?: number }
 
-/** The prices of all requests of one service tier and one range of prompt lengths. */
+/** The prices of all requests with one service tier and one range of prompt lengths. */
 export interface PriceTable<Each = number> {
-  /** The service tier, as the vendor's answer names it; null for all tiers without a table of their own. */
+  /** The service tier, as the vendor's answer names it; null for all tiers without their own table. */
   tier: string | null
   /** The table applies to requests with more input tokens than this. */
   above: number
@@ -27,36 +27,36 @@ export interface PriceTable<Each = number> {
   share?: number
 }
 
-/** A price list as the configuration has it. A unit may have several variants, such as an image by its size. */
+/** A price list of the configuration. A unit may have several variants, such as an image by its size. */
 export interface PriceList {
   isFree: boolean
   tables: readonly PriceTable<number | { [variant: string]: number }>[]
 }
 
-/** A table that requests are billed by. */
+/** A table by which requests are billed. */
 export interface BilledTable extends PriceTable {
-  /** Prices, also of units that use another's. */
+  /** Prices, including those of units that use another unit's price. */
   prices: Prices
-  /** Amounts to hold for one of each unit: the most that it may cost. */
+  /** Amounts to hold for one of each unit: its maximum price. */
   heldPrices: Prices
-  /** The table as it is stored with a charge that was billed by it. */
+  /** The table as stored with a charge that it billed. */
   json: string
 }
 
-/** The prices of one request, also as they are stored with its charge until its table is known. */
+/** The prices of one request, which are also stored with its charge until its table is known. */
 export interface Tariff {
   tables: readonly [BilledTable, ...BilledTable[]]
-  /** The vendor's prices of the same requests; absent if they are not known. */
+  /** The vendor's prices for the same requests; absent if unknown. */
   cost?: Tariff
   json: string
 }
 
-/** The tables that a request is billed by. */
+/** The tables by which a request is billed. */
 export interface Bill {
   table: BilledTable
-  /** The vendor's table; absent if its prices are not known. */
+  /** The vendor's table; absent if its prices are unknown. */
   cost: BilledTable | undefined
-  /** Both as they are stored with the charge. */
+  /** Both as stored with the charge. */
   json: string
 }
 
@@ -90,15 +90,15 @@ export function timesFactor({ isFree, tables }: PriceList, factor: bigint): Pric
   }
 }
 
-/** The list when only a share of its prices is charged, in millionths. The sum of a request is rounded up once. */
+/** The list if only a share of its prices is charged, in millionths. The sum of a request is rounded up once. */
 export function withShare({ isFree, tables }: PriceList, share: number): PriceList {
   return { isFree, tables: tables.map((table) => ({ ...table, share })) }
 }
 
-/** A part of the stored price list of an answer that was given again, and of no other: the member `share`. */
+/** A part of the stored price list that only repeated answers have: the member `share`. */
 export const STORED_SHARE = '"share"'
 
-/** Whether the list has a price of its own for a unit. If not, a request must not make the vendor bill it. */
+/** Whether the list has its own price for a unit. If not, a request must not make the vendor bill it. */
 export function hasPrice({ isFree, tables }: PriceList, unit: Unit): boolean {
   return isFree || tables[0]?.listed[unit] !== undefined
 }
@@ -148,7 +148,7 @@ function tablesOfVariant({ tables }: PriceList, names: readonly string[]): Price
   return chosen
 }
 
-/** A tariff together with the vendor's. Units without a price of the vendor cost nothing there. */
+/** A price list together with the vendor's. Units without a price of the vendor are free there. */
 function withCost(tariff: Tariff, tables: readonly PriceTable[] | undefined): Tariff {
   if (!tables) return tariff
   const cost = tariffOfTables(tables)
@@ -161,12 +161,12 @@ function withCost(tariff: Tariff, tables: readonly PriceTable[] | undefined): Ta
   return { ...tariff, cost, json: jsonOf(tariff.json, cost.json) }
 }
 
-/** Prices and costs, as they are stored together. */
+/** Prices and costs, as stored together. */
 function jsonOf(price: string, cost: string): string {
   return `{"price":${price},"cost":${cost}}`
 }
 
-/** The units of prices with their prices: few of all units have one. */
+/** The units that have prices, with these: most units have none. */
 function pricesIn<Each>(prices: { [unit in Unit]?: Each }): [Unit, Each][] {
   return Object.entries(prices) as [Unit, Each][]
 }
@@ -187,7 +187,7 @@ function tariffOfTables(tables: readonly PriceTable[]): Tariff {
   return { tables: [first, ...others], json }
 }
 
-/** Units that use the price of another if they have none. */
+/** Units that use the price of another unit if they have none. */
 const fallbacks = units.flatMap((unit): [Unit, Unit][] => {
   const { fallback } = rowOf(unit)
   return fallback ? [[unit, fallback]] : []
@@ -244,7 +244,7 @@ function stored({ tier, above, minimumPico, factor, share, listed }: PriceTable)
   }
 }
 
-/** The prices that were stored with a charge. Older charges stored one object of nano-dollars for each unit. */
+/** The prices that were stored with a charge. Older charges have one object of nano-dollars per unit. */
 export function tariffOfJson(json: string): Tariff {
   const value = JSON.parse(json) as StoredTable[] | { price: StoredTable[]; cost: StoredTable[] } | Prices
   if (Array.isArray(value)) return tariffOfTables(value.map(tableOfStored))
@@ -259,8 +259,8 @@ export function tariffOfJson(json: string): Tariff {
 }
 
 /**
- * The table that a request is billed by, from the reported service tier and the reported input tokens, or the longest
- * of several prompts. Without a reported tier, the more expensive of the requested and the default one.
+ * The table by which a request is billed, from the reported service tier and the reported input tokens, or the longest of several
+ * prompts. Without a reported tier, the more expensive of the requested and the default one.
  */
 export function billedTable(
   { tables }: Tariff,
@@ -276,12 +276,12 @@ export function billedTable(
   const reported = reportedTier === undefined ? undefined : tableFor(tables, reportedTier, inputTokens)
   if (reported) return reported
   if (askedTier === undefined || (reportedTier !== undefined && isBaseTier(reportedTier))) return usual
-  // Not reported, or without a price: some vendors report a tier under another name than that of the request.
+  // Not reported, or without a price: some vendors report a tier under another name than in the request.
   const asked = tableFor(tables, askedTier, inputTokens)
   return asked && tableNano(quantities, asked) > tableNano(quantities, usual) ? asked : usual
 }
 
-/** The bill of a usage: its price and, where it is known, what the vendor asks for the same. */
+/** The bill for a usage: its price and, if known, the vendor's price for the same. */
 export function billByTariff(
   tariff: Tariff,
   quantities: Quantities,
@@ -292,14 +292,14 @@ export function billByTariff(
   const table = billedTable(tariff, quantities, reportedTier, askedTier, longestPrompt)
   if (!tariff.cost) return { table, cost: undefined, json: table.json }
   const cost = billedTable(tariff.cost, quantities, reportedTier, askedTier, longestPrompt)
-  // Most models have one table of each, and the text of both is there already.
+  // Most models have one table of each, whose texts are already built.
   const isWhole = tariff.tables.length === 1 && tariff.cost.tables.length === 1
   return { table, cost, json: isWhole ? tariff.json : jsonOf(table.json, cost.json) }
 }
 
 /**
- * The table for a known tier and prompt length. A tier without a table is billed at the usual prices, as when a vendor reports a tier
- * that the list lacks.
+ * The table for a known tier and prompt length. A tier without a table is billed at the standard prices, as when a vendor reports a
+ * tier that the list lacks.
  */
 export function tableOfTier({ tables }: Tariff, tier: string | null, inputTokens: number): BilledTable {
   return (
@@ -331,7 +331,7 @@ export function tableNano(quantities: Quantities, { prices, minimumPico, share }
   return priceNano(quantities, prices, minimumPico, share)
 }
 
-/** The most that quantities can cost, in nano-dollars. */
+/** The maximum that quantities can cost, in nano-dollars. */
 export function heldNano(tariff: Tariff, quantities: Quantities, askedTier: string | undefined): number {
   const { heldPrices, minimumPico, share } = heldTable(tariff, quantities, askedTier)
   return priceNano(quantities, heldPrices, minimumPico, share)
@@ -358,8 +358,8 @@ export function heldTable(
 }
 
 /**
- * The cost of quantities in nano-dollars: exact, except that a begun nano-dollar counts, and that more than an amount can
- * be is the largest amount. `share` is the part that is charged, in millionths; absent: all.
+ * The cost of quantities in nano-dollars: exact, except that a fraction is rounded up, and that the largest representable amount is
+ * the limit. `share` is the part that is charged, in millionths; absent: everything.
  */
 export function priceNano(quantities: Quantities, prices: Prices, minimumPico = 0, share?: number): number {
   let pico = 0
@@ -385,6 +385,6 @@ function largeNano(quantities: Quantities, prices: Prices, share?: number): numb
   for (const unit of units) pico += BigInt(quantities[unit] ?? 0) * BigInt(prices[unit] ?? 0)
   const parts = BigInt(PICO_PER_NANO) * (share === undefined ? 1n : 10n ** BigInt(FACTOR_DECIMALS))
   const nano = Number((pico * BigInt(share ?? 1) + parts - 1n) / parts)
-  // No account can have more, so a request that can cost more is refused for its price.
+  // No account can have more, so a request that may cost more is refused for its price.
   return Math.min(nano, MAX_NANO)
 }

@@ -1,41 +1,39 @@
-// Facts in a vendor's event, or in its whole reply, about an answer: what was made, what was counted, and whether it
-// ended. Families read each vendor's form into this one. Nothing here must know a vendor.
+// Facts about an answer in a vendor's event, or in its whole reply: its output, its figures, and whether it ended. Families read
+// each vendor's form into this one. Nothing here must know a vendor.
 
 import type { Quantities } from './units'
 
 /**
- * Facts in one event of a stream, or in a whole reply. There may be several at once; absent means that nothing is
- * stated.
+ * Facts in one event of a stream, or in a whole reply. Several may be present; absent means that nothing is stated.
  */
 export interface Reading {
   output?: Made | undefined
-  /** All text of an item that has ended, whether or not it came in pieces before. */
+  /** The complete text of an item that has ended, whether or not it arrived in pieces before. */
   whole?: string
   usage?: UsageReading | undefined
   /** Calls of the vendor's tools that the reply, or this event of a stream, reports; charged if the figures do not include them. */
   calls?: Quantities
-  /** The service tier that the vendor reports, by its own name. */
+  /** The service tier that the vendor reports, under the vendor's name. */
   serviceTier?: string | undefined
   end?: Ending | undefined
-  /** True if a filter of the vendor held back the answer, or the rest of it. */
+  /** True if a filter of the vendor withheld the answer, or the rest of it. */
   isFiltered?: boolean
 }
 
-/** Output of the model, by its worth to the caller. An answer without any is free. */
+/** Output of the model, by its value to the caller. An answer without any is free. */
 export type Made =
   /**
    * Worth its price by itself. Without figures of the vendor `text` is counted, or the quantities in `counted` are
    * charged.
    */
   | { kind: 'shown'; text?: string; counted?: Quantities }
-  /** Text around a result that is still to come; it has no value without the result, unless the caller leaves. */
+  /** Text around a result that is still to come; without the result it is worthless, unless the caller disconnects. */
   | { kind: 'words'; text?: string }
   /**
-   * A first state of a result: charged to a caller who leaves after it, free for a caller whose answer breaks off after
-   * it.
+   * A first state of a result: charged to a caller that disconnects after it, free if the answer breaks off after it.
    */
   | { kind: 'partial' }
-  /** Hidden output, such as thinking: charged unless the vendor's figures have none. */
+  /** Hidden output, such as thinking: charged unless the vendor's figures exclude it. */
   | { kind: 'hidden' }
 
 /** The vendor's own figures. */
@@ -50,11 +48,11 @@ export interface UsageReading {
 export type UsageKind =
   /** Figures of everything so far, which replace earlier ones. */
   | 'total'
-  /** Figures in an event of their own, for our accounting only: hidden from a caller who did not ask for usage. */
+  /** Figures in a separate event, for our accounting only: hidden from a caller that did not request usage. */
   | 'separate'
-  /** Figures from before the output: unless later ones come, the output is counted. */
+  /** Figures from before the output: unless later ones arrive, the output is counted. */
   | 'start'
-  /** Some of the figures: earlier ones that are not named stay. */
+  /** Some of the figures: earlier ones that are not repeated stay. */
   | 'update'
 
 export type Ending =
@@ -64,7 +62,7 @@ export type Ending =
   | 'failed'
   /** The vendor reports a failure, and the answer ends with it. */
   | 'finished-failed'
-  /** The vendor reports a failure in a form that clients of this dialect do not take for an error. */
+  /** The vendor reports a failure in a form that clients of this dialect do not recognise as an error. */
   | 'failed-disguised'
 
 /** Output in which there is nothing to count. */
@@ -96,7 +94,7 @@ export function hasFinished({ end }: Reading): boolean {
 
 const worth: Record<Made['kind'], number> = { hidden: 1, partial: 2, words: 3, shown: 4 }
 
-/** The more valuable of the outputs of two events, or of two parts of an answer. */
+/** The more valuable output of two events, or of two parts of an answer. */
 export function worthMore<Kind extends Made['kind']>(one?: Kind, other?: Kind): Kind | undefined {
   if (!one || !other) return one ?? other
   return worth[other] > worth[one] ? other : one

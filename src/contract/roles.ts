@@ -1,5 +1,5 @@
 // The roles of operators. Pure.
 
-/** The rights of an operator, each with those before it: to look, to manage keys and money, to manage the gateway. */
+/** The rights of an operator, each including those before it: to view, to manage keys and money, to manage the gateway. */
 export const ROLES = ['viewer', 'operator', 'owner'] as const
 export type Role = (typeof ROLES)[number]

@@ -1,5 +1,5 @@
-// The part of a payload contract that follows tasks: how they begin, how a vendor is asked after them, and what it may
-// answer. Types only. Nothing here must know a vendor or a database.
+// The part of a payload contract that follows tasks: how they begin, how a vendor is polled about them, and what it may answer.
+// Types only. Nothing here must know a vendor or a database.
 
 import type { Call, Model } from './family'
 import type { Quantities } from './units'
@@ -18,26 +18,26 @@ export interface EarlierVideo {
 
 /** Follows a family's tasks until they end. */
 export interface TaskContract<Body = unknown> {
-  /** The status of our answer to a submit that the vendor accepted. */
+  /** The status of our answer to a submission that the vendor accepted. */
   submittedStatus: 200 | 202
-  /** The vendor's id of the task, in its answer to the submit; undefined if there is none. */
+  /** The vendor's id of the task, in its answer to the submission; undefined if there is none. */
   id(reply: object): string | undefined
-  /** Facts about the request that `outcome` needs; stored with the task, so they are small. */
+  /** Facts about the request that `outcome` needs; they are stored with the task and must be small. */
   pollContext(body: Body, model: Model): PollContext
-  /** The ids of earlier tasks that a request names, each with its place. Absent: it can name none. */
+  /** The ids of earlier tasks in a request, each with its place. Absent: it cannot refer to any. */
   earlier?(body: Body): { field: string; id: unknown }[]
   /**
-   * The body, without its model, of a request that makes another video of an earlier one. Throws 400 where the model
-   * cannot. Absent: no model of the family can.
+   * The body, without its model, of a request that makes another video from an earlier one. Throws 400 if the model cannot. Absent:
+   * no model of the family can.
    */
   remix?(prompt: string, earlier: EarlierVideo, model: Model): Record<string, unknown>
-  /** The call for the state of a task. Facts that cannot be read any more fail only the calls that need them. */
+  /** The call for the state of a task. Facts that are no longer readable fail only the calls that need them. */
   poll(upstreamId: string, task: KeptFacts): Call
-  /** The call that stops a task. Absent: the vendor cannot. */
+  /** The call that stops a task. Absent: the vendor cannot stop one. */
   cancel?(upstreamId: string, task: KeptFacts): Call
   /**
-   * Whether the vendor's answer to that call says that the task has stopped. False if the vendor only tries to: the task goes
-   * on until its state says more. Absent: every answer of success does.
+   * Whether the vendor's answer to that call says that the task has stopped. False if the vendor only tries to: the task continues
+   * until its state changes. Absent: every successful answer does.
    */
   hasStopped?(reply: object): boolean
   /** The form of tasks for clients of the vendor's own API. Absent: they get the gateway's. */
@@ -47,15 +47,15 @@ export interface TaskContract<Body = unknown> {
    * object.
    */
   outcome(reply: object, pollContext: PollContext): TaskOutcome | undefined
-  /** Where the result of a task that is done is asked for by a call of its own. Absent: its state has the result. */
+  /** How the result of a finished task is fetched by a call of its own. Absent: its state contains the result. */
   result?: TaskResult
 }
 
-/** The second call of a poll, for vendors whose tasks have a state and a result at different addresses. */
+/** The second call of a poll, for vendors whose tasks have a state and a result at different URLs. */
 export interface TaskResult {
   /** The call for the result; undefined while the state says that there is none. */
   call(state: object, upstreamId: string, pollContext: PollContext): Call | undefined
-  /** Reads the answer; undefined if it says nothing about the task, so that both are asked again. */
+  /** Reads the answer; undefined if it says nothing about the task, so that both calls are repeated. */
   outcome(answer: ResultAnswer, state: object, pollContext: PollContext): TaskOutcome | undefined
 }
 
@@ -64,16 +64,16 @@ export type ResultAnswer = { reply: object } | { status: number; error: { code: 
 
 /**
  * Clients of the vendor's own API submit to POST /v1/videos/generations, as others do, and then ask
- * GET /v1/videos/{id} by the id that the vendor gave the task. By its id here that path answers in OpenAI's form.
+ * GET /v1/videos/{id} by the id that the vendor gave the task. For an id of the gateway, that path answers in OpenAI's form.
  */
 export interface OwnTaskForm {
-  /** Members of the answer to a submit, besides those of every task. */
+  /** Members of the answer to a submission, in addition to those of every task. */
   submitted(upstreamId: string): object
-  /** A task in the vendor's words, made from its document here. */
+  /** A task in the vendor's form, made from the gateway's document. */
   shown(upstreamId: string, document: Readonly<Record<string, unknown>>): { status: number; body: object }
 }
 
-/** Facts about the request of a task, which are read when they are needed. */
+/** Facts about the request of a task, which are read on demand. */
 export interface KeptFacts {
   readonly pollContext: PollContext
 }
@@ -92,15 +92,15 @@ export type TaskOutcome =
       serviceTier?: string
     }
   | { status: 'failed'; document: object; error: { code: string; message: string } }
-  /** The vendor does not know the task, or no longer. */
+  /** The vendor does not know the task, or no longer does. */
   | { status: 'missing' }
 
-/** Seconds that the videos of a model may have. */
+/** Supported video lengths of a model, in seconds. */
 export interface Durations {
   min: number
   max: number
   /** Seconds that are held and billed if the request names none. */
   default: number
-  /** True if -1 lets the vendor choose: the most is held, and the reported seconds are billed. */
+  /** True if -1 lets the vendor choose: the maximum is held, and the reported seconds are billed. */
   vendorMayChoose?: boolean
 }

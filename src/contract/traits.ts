@@ -1,12 +1,12 @@
-// Traits: the rules of a model that its vendor's API does not have for every model. Data and its schema only. What a trait
-// means for a request must not be decided here: each protocol has its own pass in families/traits/.
+// Traits: the rules of a model that its vendor's API does not have for every model. Data and its schema only. The effect of a trait
+// on a request must not be decided here: each protocol has its own pass in families/traits/.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { closed, requiredSetting } from '../lib/setting'
 
 const TAKEN = ['always', 'unless_thinking', 'never'] as const
 const Taken = Type.Union(TAKEN.map((word) => Type.Literal(word)))
-/** When a model accepts something: in every request, only if it does not think, or never. */
+/** When a model accepts something: in every request, only without thinking, or never. */
 export type Taken = (typeof TAKEN)[number]
 const Forced = Type.Union([...Taken.anyOf, Type.Literal('unnamed')])
 
@@ -20,7 +20,7 @@ const Returned = Type.Union(RETURNED.map((word) => Type.Literal(word)))
 /** The rule of a vendor for earlier answers with calls of tools. */
 export type Returned = (typeof RETURNED)[number]
 
-/** The traits of a model. A request never contains what a trait forbids. */
+/** The traits of a model. A request never contains anything that a trait forbids. */
 export const Traits = Type.Object(
   {
     thinking: requiredSetting(
@@ -92,7 +92,7 @@ export const Traits = Type.Object(
 )
 export type Traits = Static<typeof Traits>
 
-/** A model without rules of its own: one that does not think, and accepts every field of its vendor's API. */
+/** A model without its own rules: one that does not think, and accepts every field of its vendor's API. */
 export const plainTraits: Traits = {
   thinking: 'never',
   thinksByDefault: false,

@@ -1,5 +1,5 @@
-// Everything that can be counted and has a price, in one table: keys of price lists, price maths, plausible usage,
-// flags and words of the command line, and sums of tokens follow from it. A unit must be added here and nowhere else.
+// Everything that can be counted and has a price, in one table, from which follow keys of price lists, price arithmetic, plausible
+// usage, flags and words of the command line, and sums of tokens. A unit must be added here and nowhere else.
 
 /** Words after `per` for the number of units of a price; empty for one. */
 const perWords = { 1: '', 60: 'minute', 1000: '1K', 1000000: '1M' } as const
@@ -9,7 +9,7 @@ interface UnitRow {
   key: string
   /** Description for the reference of prices. */
   of: string
-  /** Number of units that the listed price is for: 60 is a price for a minute of what is counted in seconds. */
+  /** Number of units that the listed price is for: 60 is a price per minute for something counted in seconds. */
   per: keyof typeof perWords
   /** Side of the model, for tokens. */
   tokens?: 'input' | 'output'
@@ -22,13 +22,13 @@ interface UnitRow {
   /** Units that a held one may become when the vendor reports the real usage. */
   becomes?: readonly string[]
   /**
-   * Largest accepted figure of an upstream: a multiple of the quote, plus a number. Absent: any. Tokens of a side
-   * are judged together instead.
+   * Maximum accepted figure of an upstream: a multiple of the quote, plus a number. Absent: any. Tokens of a side are judged
+   * together instead.
    */
   most?: { times: number; more: number }
   /** True for an action of the vendor's own tools, which it counts and bills one by one. */
   call?: true
-  /** Name of the price of one in lists of models, as their clients know it. */
+  /** Name of the price of one unit in lists of models, as their clients know it. */
   pricing?: string
 }
 
@@ -37,8 +37,8 @@ const AS_QUOTED = { times: 1, more: 0 } as const
 /** The limit for tools: vendors decide themselves how often they call one. */
 const AS_CALLED = { times: 4, more: 100 } as const
 /**
- * The limit for audio: the quote comes from the file itself, which may be wrong, so up to the content of the largest
- * file at the lowest bit rate of speech is believed.
+ * The limit for audio: the quote comes from the file itself, which may be wrong, so figures up to the content of the largest file
+ * at the lowest bit rate of speech are accepted.
  */
 const AS_HEARD = { times: 4, more: 52_500 } as const
 
@@ -60,7 +60,7 @@ export const unitTable = {
     tokens: 'input',
     fallback: 'input_token',
   },
-  /** Tokens written to a cache for the vendor's usual time, such as five minutes. */
+  /** Tokens written to a cache with the vendor's default lifetime, such as five minutes. */
   cache_write_token: {
     key: 'per_1m_cache_write_tokens',
     of: 'input that it wrote to a cache for its usual time',
@@ -166,7 +166,7 @@ export const unitTable = {
     per: 1,
     variants: true,
   },
-  /** Seconds of video input. Vendors that bill it have the price of the output for it. */
+  /** Seconds of video input. Vendors that bill it charge the price of the output for it. */
   input_second: {
     key: 'per_input_second',
     of: 'seconds of video that goes in: one amount, or one for each resolution',
@@ -243,7 +243,7 @@ type Row = Omit<UnitRow, 'key' | 'fallback' | 'becomes'> & {
 /** Units for actions of the vendor's own tools, which it counts and bills one by one. */
 export const callUnits: readonly Unit[] = units.filter((unit) => rowOf(unit).call)
 
-/** Units whose figures are judged one by one, each with the most that is plausible. */
+/** Units whose figures are judged one by one, each with its plausible maximum. */
 export const judgedUnits: readonly { unit: Unit; times: number; more: number }[] = units.flatMap((unit) => {
   const { most } = rowOf(unit)
   return most ? [{ unit, ...most }] : []
@@ -287,9 +287,9 @@ export function outputTokensOf(quantities: Quantities): number {
 }
 
 /**
- * Figures that are never lower than earlier ones of the same answer: what a model has read and written does not get
- * less. Tokens of a side are compared together, because a later figure may say more of their kinds. The later ones
- * themselves if nothing in them is lower.
+ * Figures that are never lower than earlier ones of the same answer: what a model has read and written cannot decrease. Tokens of a
+ * side are compared together, because a later figure may divide them into more kinds. The later figures themselves if nothing in
+ * them is lower.
  */
 export function nonDecreasing(earlier: Quantities, later: Quantities): Quantities {
   const input = inputTokensOf(earlier) > inputTokensOf(later) ? earlier : later

@@ -14,8 +14,7 @@ export interface Upload {
   /** The picture found in the file's bytes; undefined for anything else. */
   picture?: PictureSize | undefined
   /**
-   * The audio found in the file's bytes, or video that may have some; `seconds` is undefined if the duration is
-   * unreadable.
+   * The audio found in the file's bytes, or video that may contain some; `seconds` is undefined if the duration is unreadable.
    */
   audio?:
     | { format: 'wav' | 'mp3' | 'mp4' | 'ogg' | 'flac' | 'webm' | 'aac'; seconds: number | undefined }

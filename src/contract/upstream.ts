@@ -11,73 +11,73 @@ import type { Traits } from './traits'
 export interface UpstreamKind {
   kind: string
   baseUrl: string
-  /** The usual environment variable for this vendor's key. */
+  /** The standard environment variable for this vendor's key. */
   secretVariable: string
   /** The paths of the protocols below the base URL. */
   prefix: { openai: string; native: string }
   headers(secret: string, protocol: Call['protocol']): Record<string, string>
-  /** Hosts of results besides the vendor's own: `files.example.com`, or `.example.com` with all below it. */
+  /** Hosts of results other than the vendor's own: `files.example.com`, or `.example.com` with all below it. */
   fileHosts: readonly string[]
-  /** True if results at the address of the API are opened by the key. Files elsewhere are never sent it. */
+  /** True if results at the API's own address need the key. It is never sent for files elsewhere. */
   keyOpensFiles?: true
   /**
-   * Reads an error answer. It never throws: vendors have several forms. `header` finds a header of the answer; absent for an
-   * error that came in a successful one.
+   * Reads an error answer. It never throws: vendors have several forms. `header` finds a header of the answer; absent for an error
+   * inside a successful answer.
    */
   error(status: number, body: unknown, header?: (name: string) => string | null): UpstreamError
   /** Settings that a connection needs. Absent: none. */
   needs?: readonly (keyof UpstreamPlace)[]
-  /** True if servers of this kind want no key unless one is configured. */
+  /** True if servers of this kind need no key unless one is configured. */
   keyless?: true
-  /** The base URL where the configuration has none; absent: always `baseUrl`. */
+  /** The base URL if the configuration has none; absent: always `baseUrl`. */
   baseUrlFor?(place: UpstreamPlace): string
-  /** True if each path begins with the version of its API. A version at the end of a configured base URL is then left out. */
+  /** True if each path begins with the version of the API. A version at the end of a configured base URL is then omitted. */
   hasVersionInPaths?: true
-  /** Advice of the vendor about an address, for its operator, as the end of a sentence; undefined for none. */
+  /** Advice about an address of the vendor, for the operator, as the end of a sentence; undefined for none. */
   advice?(address: string): string | undefined
   /**
-   * A call as this vendor takes it, where the model is named in the path and not in the body. Undefined for what the
-   * vendor does not serve. Absent: calls are sent as the families make them.
+   * A call in the vendor's form, if the model is named in the path and not in the body. Undefined for calls that the vendor does
+   * not support. Absent: calls are sent as the families make them.
    */
   adapt?(call: Call, model: string, place: UpstreamPlace): Call | undefined
   /**
-   * Fields in the bodies of its OpenAI-compatible API by the name that this vendor has for them; null for one that it refuses
-   * and nobody misses.
+   * Fields in the bodies of its OpenAI-compatible API, with the vendor's name for each; null for one that it refuses and nobody
+   * misses.
    */
   renamed?: Readonly<Record<string, string | null>>
   /** Whether the vendor serves responses for each model that it serves chat completions for. Absent: it does not. */
   servesResponses?(place: UpstreamPlace): boolean
-  /** False if the vendor refuses `stream_options` and reports usage without. */
+  /** False if the vendor refuses `stream_options` and reports usage without it. */
   streamUsage?: false
   /**
-   * Fields that callers may not set, whatever the family: what they cost depends on more than a price list, or the vendor
-   * refuses them and an answer without would be another one.
+   * Fields that callers may not set, whatever the family: their cost depends on more than a price list, or the vendor refuses them
+   * and an answer without them would be a different one.
    */
   refused?: readonly FieldRule[]
-  /** Headers that prove who sends a request, made again for each, besides `headers`. Pure. */
+  /** Headers that authenticate a request, made for each request, in addition to `headers`. Pure. */
   sign?(secret: string, request: SignedRequest, place: UpstreamPlace): Record<string, string>
-  /** The parts of a key that are secret by themselves, where it is made of several. Absent: the key as a whole. */
+  /** The parts of a key that are secret, if it consists of several. Absent: the key as a whole. */
   secretParts?(secret: string): string[]
-  /** Settings that a key itself names; those of the configuration win. */
+  /** Settings that a key itself contains; those of the configuration take precedence. */
   placeOf?(secret: string): UpstreamPlace
-  /** How a key is exchanged for tokens of limited life. Absent: the key itself is sent. */
+  /** How a key is exchanged for tokens with a limited lifetime. Absent: the key itself is sent. */
   exchange?: TokenExchange
-  /** How a stream that is not server-sent events becomes one. Absent: every stream is one. */
+  /** How a stream that is not server-sent events is converted to one. Absent: every stream is one. */
   framing?: StreamFraming
-  /** Family by which the vendor's conversations are usually served. Absent: the one of its OpenAI-compatible API. */
+  /** The default family for the vendor's conversations. Absent: that of its OpenAI-compatible API. */
   chatFamily?: string
-  /** A call that costs nothing and proves the key; absent: the list of models of its OpenAI-compatible API. */
+  /** A free call that verifies the key; absent: the list of models of its OpenAI-compatible API. */
   probe?: Call
-  /** How the vendor lists its models. Absent: it has no list that says what a model needs here. */
+  /** How the vendor lists its models. Absent: it has no list that contains what a model needs here. */
   listing?: ModelListing
 }
 
 /** A vendor's list of models, as calls and their reading. Pure. */
 interface ModelListing {
-  /** Family of its models where all are free, so that they may be served without a review. */
+  /** Family of its models if all are free, so that they may be served without a review. */
   freeFamily?: string
   call: Call
-  /** Calls for the details of each listed model, by its name. Absent: the list says everything. */
+  /** Calls for the details of each listed model, by name. Absent: the list contains everything. */
   details?(list: unknown): ReadonlyMap<string, Call>
   /** Reads the list, with the details by name. It never throws. */
   read(list: unknown, details: ReadonlyMap<string, unknown>): ListedModels
@@ -116,7 +116,7 @@ export interface SignedRequest {
   at: string
 }
 
-/** The exchange of a key for tokens. Pure: the connection sends the request and keeps the token while it lives. */
+/** The exchange of a key for tokens. Pure: the connection sends the request and keeps the token until it expires. */
 export interface TokenExchange {
   /** Undefined for a key that is a token itself. */
   request(
@@ -127,7 +127,7 @@ export interface TokenExchange {
   read(reply: unknown): { token: string; lifeMs: number } | undefined
 }
 
-/** A framing of streams, known by the type of the answer. */
+/** A stream framing, recognised by the media type of the answer. */
 export interface StreamFraming {
   contentType: string
   createDecoder(): StreamDecoder
@@ -140,7 +140,7 @@ export interface StreamDecoder {
   end(): void
 }
 
-/** Settings that say where a vendor is asked. */
+/** Settings that determine the address of a vendor. */
 export interface UpstreamPlace {
   baseUrl?: string
   region?: string
@@ -156,15 +156,15 @@ export interface UpstreamError {
   param: string | null
   /** Operator: about the operator's account with the vendor, never shown as the caller's own 401 or 402. */
   whose: 'caller' | 'operator'
-  /** The usual status of what the vendor has a status of its own for. */
+  /** The standard status for errors that have a special status at the vendor. */
   status?: number
   /** Seconds that the vendor asks to wait, if the body says so. */
   retryAfterSeconds?: number
   /** True if the vendor is only loading its model. */
   isLoading?: true
   /**
-   * True if clients act on the vendor's message and class of error: both reach the caller as they are, even for
-   * failures of the vendor.
+   * True if clients act on the vendor's message and class of error: both reach the caller unchanged, even for failures of the
+   * vendor.
    */
   verbatim?: true
   /** The vendor's own body, for callers who know it, returned next to the error. */
@@ -179,7 +179,7 @@ export interface Upstream {
   streamUsage: boolean
   /** True if responses are served for each model that serves chat completions. */
   servesResponses: boolean
-  /** True if several customers use the account: none of them may then name what is kept in it. */
+  /** True if several customers use the account: none of them may then refer to data stored in it. */
   sharedAccount: boolean
   /** True if callers may have it read pictures and files on its own machine and in private networks. */
   allowPrivateAddresses: boolean
@@ -190,17 +190,17 @@ export interface Upstream {
   taskDeadlineMs: number
   /** Fields that the operator sets in every body; absent: none. */
   operatorFields?: OperatorFields
-  /** Fields of a body by the name that the vendor has for them, or null, as `renamed` of its kind. */
+  /** Fields of a body with the vendor's names, or null, like `renamed` of its kind. */
   namesOfFields(protocol: Call['protocol']): UpstreamKind['renamed']
   refused: UpstreamKind['refused']
   /** True if there is a choice of keys. */
   readonly hasSeveralKeys: boolean
-  /** A call for a model of the vendor, as it is sent. Throws a GatewayError for what the vendor does not serve. */
+  /** A call for a model of the vendor, as it is sent. Throws a GatewayError for calls that the vendor does not support. */
   adapt(call: Call, model: string): Call
   /**
-   * Sends one call. Resolves with a 2xx answer whose body is still to be read; throws a GatewayError otherwise. `done`
-   * must be called once the body has been read or given up: it frees the slot of the request. `failed` hears of each
-   * attempt after which another one follows here, as with another key.
+   * Sends one call. Resolves with a 2xx answer whose body is still to be read; otherwise throws a GatewayError. `done` must be
+   * called once the body has been read or given up: it frees the slot of the request. `failed` is called for each attempt that is
+   * followed by another one here, such as with another key.
    */
   send(
     call: Call,
@@ -210,7 +210,7 @@ export interface Upstream {
     failed?: (error: GatewayError) => void,
   ): Promise<SentCall & { done(): void }>
   fetchFile: FetchFile
-  /** The error for a 200 with an error in the body; a status that the body names wins. */
+  /** The error for a 200 with an error in the body; a status in the body takes precedence. */
   errorOf(status: number, body: unknown): GatewayError
   health(): UpstreamHealth
   /** Closes idle connections. */
@@ -219,9 +219,9 @@ export interface Upstream {
 
 /** The caller for whom a call is sent. */
 export interface CallSender {
-  /** No connection goes from one account to another right after an answer. */
+  /** No connection is passed from one account to another right after an answer. */
   account: string
-  /** The hash of the session whose prompts a vendor may have cached; absent for none. Its calls keep to one key. */
+  /** The hash of the session whose prompts a vendor may have cached; absent for none. Its calls use the same key. */
   session?: number | undefined
 }
 
@@ -229,23 +229,23 @@ export interface SentCall {
   response: HttpResponse
   /** The place of the key among several, from 1; null for a single one. */
   keyNumber: number | null
-  /** Keys that the session prefers and that rested, the most preferred first; null for none. */
+  /** Keys that the session prefers and that are resting, the most preferred first; null for none. */
   restingKeys: readonly number[] | null
 }
 
-/** Fields of bodies by their names, each as JSON text. */
+/** Fields of bodies by name, each as JSON text. */
 export interface OperatorFields {
-  /** Set where a request does not have them. */
+  /** Set if a request does not have them. */
   defaults: Readonly<Record<string, string>>
-  /** Set whatever a request has. */
+  /** Set whatever a request contains. */
   forced: Readonly<Record<string, string>>
 }
 
-/** How an upstream is, for the operator. */
+/** The state of an upstream, for the operator. */
 export interface UpstreamHealth {
-  /** Open: it did not answer several times, and is left alone for a while. Half-open: one request tries. */
+  /** Open: it failed to answer several times, and gets no requests for a while. Half-open: one request tries. */
   breaker: 'closed' | 'open' | 'half-open'
-  /** Calls that run, and how many may. */
+  /** Running calls, and how many may run. */
   running: number
   concurrency: number
 }
@@ -254,8 +254,8 @@ export interface UpstreamHealth {
 export type CallBody = string | EncodedForm | null
 
 /**
- * Fetches a file of a vendor. The body is still to be read; throws a GatewayError if it is unavailable. `part` are
- * headers that ask for a part of it: then the answer may also be 416.
+ * Fetches a file of a vendor. The body is still to be read; throws a GatewayError if it is unavailable. `part` are headers that
+ * request a part of it: then the answer may also be 416.
  */
 export type FetchFile = (
   url: string,
@@ -267,6 +267,6 @@ export interface EncodedForm {
   contentType: string
   /** Known before the first byte is sent: vendors refuse bodies of unknown length. */
   byteLength: number
-  /** A new stream of the same bytes each time, because a request may be tried again. */
+  /** A new stream of the same bytes each time, because a request may be retried. */
   stream(): ReadableStream<Uint8Array>
 }

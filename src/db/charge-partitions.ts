@@ -1,12 +1,12 @@
 // The monthly partitions of ended charges on PostgreSQL: created before their month begins, and dropped when all their
-// charges are closed. Without them charges go to the default partition, and only speed is lost.
+// charges are closed. Without them charges go to the default partition, which only costs speed.
 
 import { apply, type Db, type Statement, tryApply } from './db'
 
-/** Months that are created ahead, in addition to the current one. */
+/** Number of months that are created ahead, in addition to the current one. */
 const MONTHS_AHEAD = 2
 
-/** The table of ended charges. On a server without partitions it is a plain one, as on SQLite. */
+/** The table of ended charges. On a server without partitions it is a plain table, as on SQLite. */
 export async function tableOfCharges(db: Db): Promise<{ name: string; hasPartitions: boolean }> {
   if (db.kind === 'sqlite') return { name: 'ended_charges', hasPartitions: false }
   const [row] = await db.query({
@@ -29,7 +29,7 @@ export async function makeChargePartitions(db: Db, now: number): Promise<void> {
       parameters: [name],
     })
     if (found?.is_there) continue
-    // Attached instead of made in place: charges are written meanwhile.
+    // Attached instead of created in place: charges are written meanwhile.
     await apply(db, [
       { sql: `set local lock_timeout = '1s'` },
       { sql: `create table ${name} (like ${table.name} including defaults including constraints)` },
@@ -38,7 +38,7 @@ export async function makeChargePartitions(db: Db, now: number): Promise<void> {
   }
 }
 
-/** Drops partitions of months that ended before a time, if all their charges are at a position or before it. */
+/** Drops partitions of months that ended before a time, if all their charges are at or before a position. */
 export async function dropClosedPartitions(
   db: Db,
   { position, endedBefore }: { position: number; endedBefore: number },
@@ -61,7 +61,7 @@ export async function dropClosedPartitions(
     }
     if ((await db.query(holdsNone)).length === 0) continue
     const isDropped = await tryApply(db, [
-      // Settlements wait behind this lock, so it is better to skip it today than to hold it long.
+      // Settlements wait behind this lock, so it is better to skip this run than to hold it long.
       { sql: `set local lock_timeout = '100ms'` },
       { sql: `lock table ${table.name} in access exclusive mode` },
       holdsNone,

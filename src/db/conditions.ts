@@ -1,5 +1,5 @@
-// The conditions of a list, each included only if it is requested: no database uses an index for `name = $1 or $1 is
-// null`, and a list would read every row.
+// The conditions of a list, each included only if requested: no database uses an index for `name = $1 or $1 is null`, so the list
+// would read every row.
 
 import type { Value } from './db'
 
@@ -17,7 +17,7 @@ export class Conditions {
     return this
   }
 
-  /** The place of a further value in the statement: `$3`. */
+  /** The next placeholder in the statement: `$3`. */
   place(value: Value): string {
     return `$${this.parameters.push(value)}`
   }

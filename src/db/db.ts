@@ -1,6 +1,6 @@
-// The seam between the gateway and its database: one function reads, one changes, never in an interactive transaction.
-// SQL is written in the file that owns its meaning and is the same for every database: integers and text, $1 parameters
-// in order, `returning` only where the rows are wanted, because they cost time.
+// The interface between the gateway and its database: one function reads, one changes, never in an interactive transaction. SQL is
+// written in the file that owns its meaning and is the same for every database: integers and text, $1 parameters in order,
+// `returning` only if the rows are needed, because they cost time.
 
 import type { RowCodec } from './encryption/codec'
 
@@ -8,14 +8,14 @@ export type Value = string | number | null
 export type Row = Record<string, Value>
 
 /**
- * Columns whose numbers are compared and never added up: times, and the limits of keys and accounts. One beyond 2^53 means
- * never, or no limit.
+ * Columns whose numbers are compared and never summed: times, and the limits of keys and accounts. A value beyond 2^53 means never,
+ * or no limit.
  */
 const COMPARED = /^(at|\w+_at|requests_per_minute|tokens_per_minute|concurrency|budget|account_budget)$/
 
 /**
- * An integer of a row as a number. One beyond 2^53, which a number cannot hold exactly, is the largest that it can, where
- * it is only compared: one such row must not hide the others. Throws a RangeError for all others, such as money.
+ * An integer of a row as a number. A value beyond 2^53, which a number cannot hold exactly, becomes the largest exact one if it is
+ * only compared: one such row must not hide the others. Throws a RangeError for all others, such as money.
  */
 export function exactInteger(column: string, value: number | bigint): number {
   const number = Number(value)
@@ -28,8 +28,8 @@ export interface Statement {
   sql: string
   parameters?: readonly Value[]
   /**
-   * Requires at least one row to be hit, or the whole batch is undone: it names the state that the change expects. A text is the
-   * name that is reported if none is hit; `true` is for a guard that no caller has to distinguish.
+   * Requires at least one row to be affected, or the whole batch is undone: the statement contains the state that the change
+   * expects. A text is the name that is reported if none is affected; `true` is for a guard that no caller has to distinguish.
    */
   guard?: boolean | string
   /** Data that the server's function for movements reads instead, by the names of its columns. */
@@ -38,31 +38,31 @@ export interface Statement {
 
 export type Columns = Record<string, Value | boolean>
 
-/** The rows of each statement, or the guard of the statement that hit no row (then nothing was changed). */
+/** The rows of each statement, or the guard of the statement that affected no row (then nothing was changed). */
 export type BatchResult = { rows: Row[][] } | { missed: Guard }
 
 export type Guard = NonNullable<Statement['guard']>
 
 /**
- * A change of money: a batch of statements, and the same as data, for a database that makes all movements of one moment
- * together. Each is still done wholly or not at all, by itself.
+ * A change of money: a batch of statements, and the same as data, for a database that applies all simultaneous movements together.
+ * Each is still applied entirely or not at all, by itself.
  */
 export interface Movement {
-  /** The list that the function on the server takes it in. Others run as statements, in the same call. */
+  /** The list in which the server's function receives it. Others run as statements, in the same call. */
   kind: 'hold' | 'end' | 'other'
   /** The account whose row is locked for it. */
   account: string
   /** Data that the function reads, by the names of its columns. */
   columns: Columns
-  /** Statements that mean the same, without `also`. The function returns what they would return. */
+  /** Equivalent statements, without `also`. The function returns what they would return. */
   statements(): Statement[]
-  /** Further statements that are done with it or not at all. */
+  /** Additional statements that are executed with it or not at all. */
   also: readonly Statement[]
 }
 
 export interface BatchOptions {
   /**
-   * True if the change does no harm when it is made although it was refused. A server that hangs is then not waited for: a
+   * True if the change is harmless even if it is applied after it was refused. Then there is no waiting for a hanging server: a
    * request that has sent nothing to a vendor is refused at once.
    */
   mayBeLate?: boolean
@@ -70,38 +70,39 @@ export interface BatchOptions {
 
 export interface Db {
   kind: 'sqlite' | 'postgres'
-  /** For columns that a copy of the database must not give away: what is written there is encoded, what is read decoded. */
+  /** For columns that a copy of the database must not reveal: texts are encoded when written, and decoded when read. */
   codec: RowCodec
   /** Reads rows. */
   query(statement: Statement): Promise<Row[]>
   /** Changes rows: all statements in order and in one transaction, durable when the promise resolves. */
   batch(statements: readonly Statement[], options?: BatchOptions): Promise<BatchResult>
   /**
-   * Moves money: like `batch` with the statements of the movement. Only what an end paid is among the rows for sure. A hold
-   * with nothing else survives the end of the process immediately, and a power failure once an end or a batch has followed.
+   * Moves money: like `batch` with the statements of the movement. Of the returned rows, only what an end paid is guaranteed. A
+   * hold without other statements immediately survives the end of the process, and a power failure once an end or a batch has
+   * followed.
    */
   move(movement: Movement): Promise<BatchResult>
   /**
-   * Rewrites the file so that nothing is left in it of what was deleted or replaced. Blocks the process meanwhile; absent
-   * where a server has the files.
+   * Rewrites the file so that it contains nothing of deleted or replaced data. It blocks the process meanwhile; absent if a server
+   * has the files.
    */
   compact?(): Promise<void>
   /**
-   * How often the server was lost. What answers since may be a copy that never had the last changes, so what was remembered
-   * of the rows must be read again. Absent if rows cannot go: in a file.
+   * How often the connection to the server was lost. The server that answers now may be a replica that lacks the last changes, so
+   * cached rows must be read again. Absent if rows cannot disappear: in a file.
    */
   losses?(): number
   /**
-   * Whether the only servers that answer are older than one that this process has used. It never uses them: a new process
-   * does, which has not seen the newer one. Absent if there are no servers.
+   * Whether the only available servers are older than one that this process has used. It never uses them: only a new process does,
+   * which has not seen the newer one. Absent if there are no servers.
    */
   isReplaced?(): boolean
-  /** Called with the milliseconds of each commit; absent if nobody measures. */
+  /** Called with the milliseconds of each commit; absent without measurement. */
   onCommit?: (milliseconds: number) => void
   close(): Promise<void>
 }
 
-/** Thrown if the database cannot take a change now: disk full, connection lost. Nothing was changed. */
+/** Thrown if the database cannot accept a change now: disk full, connection lost. Nothing was changed. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable'
 }
@@ -130,7 +131,7 @@ export function notifyingDb(db: Db, onWrite: () => void): Db {
   }
 }
 
-/** A database that is read through `reader` until something is to be changed: then it is opened to write. */
+/** A database that is read through `reader` until the first change: then it is opened for writing. */
 export function writableOnDemand(reader: Db, openToWrite: () => Promise<Db>): Db {
   let opening: Promise<Db> | undefined
   let current = reader
@@ -169,7 +170,7 @@ export async function apply(
   return result.rows
 }
 
-/** Runs changes that may come too late, like `batch`. False if a guard hit no row: then nothing was changed. */
+/** Runs changes that may be too late, like `batch`. False if a guard affected no row: then nothing was changed. */
 export async function tryApply(
   db: Db,
   statements: readonly Statement[],

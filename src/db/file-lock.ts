@@ -4,12 +4,12 @@
 import { Database } from 'bun:sqlite'
 import { makePrivate } from './private-file'
 
-/** How long to wait for the end of looks at a lock, in milliseconds. */
+/** How long to wait for the end of checks of a lock, in milliseconds. */
 const LOOK_MS = 5_000
 
 /**
- * Locks a file, which is made if it is not there, for as long as the process lives or until the returned function is called.
- * Throws SQLITE_BUSY if another process has locked it.
+ * Locks a file, which is created if absent, until the process ends or the returned function is called. Throws SQLITE_BUSY if
+ * another process has locked it.
  */
 export function lockFile(path: string, patienceMs = LOOK_MS): () => void {
   makePrivate(path)
@@ -29,7 +29,7 @@ export function isLocked(path: string): boolean {
     lock.query('select count(*) from sqlite_schema').get()
     return false
   } catch (error) {
-    // Any other: it has gone meanwhile.
+    // Any other error: the file is gone by now.
     return (error as { code?: string }).code === 'SQLITE_BUSY'
   } finally {
     lock?.close()

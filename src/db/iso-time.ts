@@ -1,10 +1,10 @@
-// Formats the times of rows for programs. Pure. It must never throw: an invalid time must not hide the rows next to it.
+// Formats times of rows for programs. Pure. It must never throw: an invalid time must not hide the rows next to it.
 
 /** The first and the last time that programs in every language can read: of the years 1 and 9999. */
 const FIRST_TIME = -62_135_596_800_000
 export const LAST_TIME = 253_402_300_799_999
 
-/** A time in milliseconds since 1970 as `2026-10-31T14:00:00.000Z`; null for none. One out of bounds reads as the bound. */
+/** A time in milliseconds since 1970 as `2026-10-31T14:00:00.000Z`; null for none. A time out of range becomes the limit. */
 export function isoTime(at: number): string
 export function isoTime(at: number | null): string | null
 export function isoTime(at: number | null): string | null {

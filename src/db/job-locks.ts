@@ -1,9 +1,9 @@
-// Locks of jobs that one of several nodes runs: the node that claims a turn runs the job, and the others wait until the
-// next turn is due.
+// Locks for jobs that only one of several nodes runs: the node that claims a turn runs the job, and the others wait until the next
+// turn is due.
 
 import { type Db, tryApply } from './db'
 
-/** Takes a turn, which is due some time after the one before. False if another node has it. */
+/** Claims a turn, which is due some time after the previous one. False if another node has it. */
 export function claimTurn(db: Db, name: string, everyMs: number, now: number): Promise<boolean> {
   return tryApply(db, [
     {

@@ -1,11 +1,11 @@
-// JSON in a column. Pure. A text that cannot be read must never keep other rows from being read, nor allow more than the text did.
+// JSON in a column. Pure. An unreadable text must never prevent other rows from being read, or allow more than the text did.
 
 import { isObject } from '../lib/objects'
 import type { Value } from './db'
 
 /**
- * The JSON of a column; null if the column is null, or is not there yet in an older database. `unreadable` replaces a text that
- * is not JSON, or whose content is not of the kind that `isRight` wants.
+ * The JSON of a column; null if the column is null, or does not exist yet in an older database. `unreadable` replaces a text that
+ * is not JSON, or whose content `isRight` rejects.
  */
 export function jsonOfColumn<Content>(
   value: Value | undefined,
@@ -26,7 +26,7 @@ export function isObjects(value: unknown): boolean {
   return isListOf(value, isObject)
 }
 
-/** Whether a value is a list of lists, as rows are kept. */
+/** Whether a value is a list of lists, the form in which rows are stored. */
 export function isLists(value: unknown): boolean {
   return isListOf(value, Array.isArray)
 }
@@ -35,12 +35,12 @@ function isListOf(value: unknown, isItem: (item: unknown) => boolean): boolean {
   return Array.isArray(value) && value.every(isItem)
 }
 
-/** A list as a column keeps it. */
+/** A list in the form of a column. */
 export function listText(list: readonly string[] | null): string | null {
   return list && JSON.stringify(list)
 }
 
-/** The list of a column, as in `jsonOfColumn`; empty if it cannot be read, so that nothing is allowed by it. */
+/** The list of a column, like `jsonOfColumn`; empty if it is unreadable, so that it allows nothing. */
 export function listOfColumn(value: Value | undefined): string[] | null {
   return jsonOfColumn<string[]>(value, [], (content) => isListOf(content, (item) => typeof item === 'string'))
 }

@@ -1,4 +1,4 @@
-// Migrates a database to the newest schema. It does not decide who may call it, and when: schema/rules.ts has the table.
+// Migrates a database to the newest schema. It does not decide who may call it and when: schema/rules.ts has that table.
 
 import type { Db, Statement } from './db'
 import { isUnsupported } from './drivers/postgres'
@@ -7,19 +7,19 @@ import { findSchema, SchemaRefused, verdictOn } from './schema/rules'
 import type { Step, Variants } from './schema/step'
 import { migrations } from './schema/steps'
 
-/** Settings for one transaction of PostgreSQL that may take long. */
+/** Settings for one PostgreSQL transaction that may take long. */
 const PATIENCE: readonly Statement[] = [
   { sql: 'set local statement_timeout = 0' },
   { sql: 'set local lock_timeout = 0' },
 ]
 
-/** The guard that misses where another process runs a step, or has run it. */
+/** The guard that misses if another process is running a step, or has run it. */
 const CLAIM = 'claim'
 
 /**
- * Brings the database to the newest version. Several processes may do that at once: the version row decides which one runs a
- * step. Each step is done wholly or not at all, so that an interrupted upgrade continues with the next call. `guards` are read at the
- * beginning and the end of each step; where one hits no row the step is undone, and the call throws `SchemaRefused`.
+ * Brings the database to the newest version. Several processes may do so at once: the version row decides which one runs a step.
+ * Each step is applied entirely or not at all, so that an interrupted upgrade continues with the next call. `guards` are checked at
+ * the beginning and the end of each step; if one affects no row, the step is undone and the call throws `SchemaRefused`.
  */
 export async function migrate(db: Db, steps = migrations, guards: readonly Statement[] = []): Promise<void> {
   const found = await findSchema(db)
@@ -49,13 +49,12 @@ export async function migrate(db: Db, steps = migrations, guards: readonly State
   }
 }
 
-/** Makes the table of steps, which older programs made without their version. */
+/** Creates the table of steps, which older programs created without their version. */
 async function prepareVersions(db: Db): Promise<void> {
   const table = {
     sql: 'create table if not exists schema_versions (version bigint primary key, program text)',
   }
-  // On PostgreSQL, nodes that start at once can collide here in spite of `if not exists`. The second try then finds the
-  // table.
+  // On PostgreSQL, nodes that start at once can collide here despite `if not exists`. The second try then finds the table.
   await db.batch([table]).catch(() => db.batch([table]))
   const hasColumn = () =>
     db.query({ sql: 'select program from schema_versions limit 1' }).then(

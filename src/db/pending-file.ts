@@ -1,6 +1,6 @@
-// A file of fixed size for what the database refuses: allocated in full at the start, so that a full disk still accepts
-// what is written into it. What `add` has stored survives a crash of the process and a power failure. It must never
-// grow, and never be read by two processes: each has its own file, and reads those of processes that have ended.
+// A file of fixed size for changes that the database refuses: allocated in full at the start, so that it can be written even if the
+// disk is full. What `add` has stored survives a crash of the process and a power failure. It must never grow, and never be read by
+// two processes: each has its own file, and reads those of ended processes.
 
 import {
   closeSync,
@@ -19,11 +19,11 @@ import { join } from 'node:path'
 export interface PendingRecords {
   /** The name of the file, which is that of the process. */
   readonly name: string
-  /** How many texts are kept. */
+  /** Number of stored texts. */
   readonly count: number
-  /** Keeps a text, on the disk when it returns. Returns its place; undefined if there is no room, or no disk. */
+  /** Stores a text, which is on disk when it returns. Returns its place; undefined if there is no room, or no disk. */
   add(text: string): number | undefined
-  /** Forgets a text. */
+  /** Removes a text. */
   remove(place: number): void
 }
 
@@ -31,13 +31,13 @@ export interface PendingRecords {
 export interface OrphanedRecord {
   place: number
   text: string
-  /** Whether an attempt to write it has failed for another reason than a database that is away. */
+  /** Whether an attempt to write it has failed for a reason other than an unavailable database. */
   hasFailed: boolean
 }
 
 const FOLDER = 'pending-ends'
 const OWNER_ONLY = 0o600
-/** The size of a file, and the least that is tried where a disk or a limit has no room for it, in bytes. */
+/** The size of a file, and the minimum that is tried if a disk or a limit has no room for it, in bytes. */
 const SIZE = 16 * 1024 * 1024
 const LEAST_SIZE = 1024 * 1024
 const PIECE = Buffer.alloc(LEAST_SIZE)
@@ -56,7 +56,7 @@ export class PendingFile implements PendingRecords {
   private end = 0
   private waiting = 0
 
-  /** `name` is that of the process and unlike any other's, also of one that has ended. */
+  /** `name` is that of the process and unique, even among ended ones. */
   constructor(dataDir: string, name: string) {
     const folder = join(dataDir, FOLDER)
     this.name = name
@@ -76,7 +76,7 @@ export class PendingFile implements PendingRecords {
     return this.waiting
   }
 
-  /** Whether it can keep anything. */
+  /** Whether it can store anything. */
   get hasRoom(): boolean {
     return this.size > 0
   }
@@ -85,7 +85,7 @@ export class PendingFile implements PendingRecords {
     const bytes = Buffer.from(text)
     const length = HEAD + bytes.length
     if (this.descriptor === undefined || this.end + length + HEAD > this.size) return undefined
-    // Followed by an end: older bytes there must not be read as a record.
+    // Followed by an end mark: older bytes there must not be read as a record.
     const record = Buffer.alloc(length + HEAD)
     record.writeUInt32BE(bytes.length, 0)
     record.writeUInt32BE(checksum(bytes), 4)
@@ -106,7 +106,7 @@ export class PendingFile implements PendingRecords {
   remove(place: number): void {
     if (this.descriptor === undefined) return
     this.waiting--
-    // A mark that is lost does no harm: what was written to the database is not written again.
+    // Losing a mark is harmless: changes that were already written are not applied again.
     writeState(this.descriptor, place, 'done')
     if (this.waiting > 0) return
     this.end = 0
@@ -132,7 +132,7 @@ export function pendingFiles(dataDir: string): string[] {
   }
 }
 
-/** The records of a file that wait, the oldest first. What a crash cut off while it was written is not one. */
+/** The waiting records of a file, oldest first. A record that a crash cut off while it was written does not count. */
 export function readPending(dataDir: string, name: string): OrphanedRecord[] {
   const bytes = readFileSync(join(dataDir, FOLDER, name))
   const records: OrphanedRecord[] = []
@@ -148,7 +148,7 @@ export function readPending(dataDir: string, name: string): OrphanedRecord[] {
   return records
 }
 
-/** Marks a record of a process that has ended. */
+/** Marks a record of an ended process. */
 export function markPending(dataDir: string, name: string, place: number, state: 'failed' | 'done'): void {
   const descriptor = openSync(join(dataDir, FOLDER, name), 'r+')
   try {
@@ -171,7 +171,7 @@ function checksum(bytes: Uint8Array): number {
   return Bun.hash.crc32(bytes)
 }
 
-/** Takes room on the disk. False if there is not so much. */
+/** Allocates space on the disk. False if there is not enough. */
 function fill(descriptor: number, size: number): boolean {
   try {
     let filled = 0

@@ -1,10 +1,10 @@
-// Makes the files of the data directory, which hold money and secrets, readable only by the owner of the process,
-// whatever the umask. It must never prevent a database from being opened: opening reports faults better.
+// Makes the files of the data directory, which contain money and secrets, readable only by the owner of the process, whatever the
+// umask. It must never prevent a database from being opened: opening reports faults better.
 
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 
 const OWNER_ONLY = 0o600
-/** Endings of the files of one database. Files made later get the mode of the database itself. */
+/** Suffixes of the files of one database. Files made later get the mode of the database itself. */
 const SUFFIXES = ['', '-wal', '-shm', '-journal']
 
 /** Creates a database file if absent, and makes it and the files next to it private. */

@@ -1,5 +1,5 @@
-// The schema of the database: tables, indexes, views and functions, each once. `bigint` holds nano-dollars and milliseconds since
-// 1970. What was released must never change: a later change is a step of its own (schema/steps.ts).
+// The schema of the database: each table, index, view and function once. `bigint` holds nano-dollars and milliseconds since
+// 1970. What was released must never change: a later change is a separate step (schema/steps.ts).
 
 import { MOVEMENT_FUNCTIONS } from './movements/functions'
 import { ACCOUNTS } from './schema/accounts'
@@ -20,7 +20,7 @@ export const TABLES: Step = [
   ...LIST_INDEXES,
 ]
 
-/** Functions that builds before 1.0 called. A node of such a build that finds none continues with single statements. */
+/** Functions that builds before 1.0 called. Without them, a node of such a build continues with single statements. */
 const EARLIER_FUNCTIONS = [
   ...[1, 2, 3, 4, 5].flatMap((version) =>
     ['move_money', 'move_single', 'end_charges'].map((name) => `${name}_${version}`),
@@ -30,8 +30,8 @@ const EARLIER_FUNCTIONS = [
 ]
 
 /**
- * Tables whose rows each request changes. They are cleaned after a fixed number of changes and without pauses, and keep their
- * space: to give it back takes a lock that requests would wait for.
+ * Tables whose rows every request changes. They are vacuumed after a fixed number of changes and without pauses, and keep their
+ * space: truncating takes a lock that requests would wait for.
  */
 const BUSY = ['accounts', 'budgets', 'open_charges', 'rate_windows'].map(
   (
@@ -41,7 +41,7 @@ const BUSY = ['accounts', 'budgets', 'open_charges', 'rate_windows'].map(
 )
 
 /**
- * Functions and settings on PostgreSQL. A database of the last build before 1.0 had the functions, and two indexes, under other
+ * Functions and settings on PostgreSQL. A database of the last build before 1.0 had the functions and two indexes under other
  * names.
  */
 export const ON_POSTGRES: Step = [

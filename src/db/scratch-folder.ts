@@ -1,6 +1,5 @@
-// Folders for temporary files in the data directory. Each has a lock of the process that works in it, which distinguishes files
-// left by a killed process from those that a live one needs. It must never remove a folder that is in
-// use.
+// Folders for temporary files in the data directory. Each has a lock of the process that uses it, which distinguishes files left by
+// a killed process from those of a live one. It must never remove a folder that is in use.
 
 import { statSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -12,7 +11,7 @@ const LOCK = 'lock'
 /** Age in milliseconds below which a folder may not be locked yet, by the clock of the disk. */
 const YOUNG_MS = 60_000
 
-/** Does work in a new folder, which only the owner of the process can read, and removes it. */
+/** Runs work in a new folder, which only the owner of the process can read, and removes it. */
 export async function withScratchFolder<Result>(
   parent: string,
   work: (folder: string) => Promise<Result>,
@@ -29,7 +28,7 @@ export async function withScratchFolder<Result>(
   }
 }
 
-/** Removes the folders of processes that have ended. */
+/** Removes the folders of ended processes. */
 export async function removeAbandoned(parent: string): Promise<void> {
   if ((await foldersIn(parent)).length > 0) await withScratchFolder(parent, async () => {})
 }
@@ -46,12 +45,12 @@ async function foldersIn(parent: string): Promise<string[]> {
   return names.filter((name) => name.startsWith(PREFIX)).map((name) => join(parent, name))
 }
 
-/** When something was last put into a folder; 0 if it has gone. */
+/** When something was last added to a folder; 0 if it is gone. */
 function madeAt(folder: string): number {
   return statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
-/** Removes a folder. What cannot be removed now is removed later: no reason to fail what was done in it. */
+/** Removes a folder. If that is impossible now, it is removed later: no reason to fail the work that was done in it. */
 async function remove(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true }).catch(() => {})
 }

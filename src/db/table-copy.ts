@@ -1,17 +1,17 @@
 // Copies all rows of one database into an empty one of the other kind, which has the same tables. One side is always
-// SQLite, whose catalogue lists the tables. It must never interpret what it copies, nor write a row twice.
+// SQLite, whose catalogue lists the tables. It must never interpret what it copies, or write a row twice.
 
 import { apply, DatabaseUnavailable, type Db, type Row, type Statement, type Value } from './db'
 import { openSqlite } from './drivers/sqlite'
 import { migrate } from './migrations'
 
-/** A database as something to read from: all that is read belongs to one moment. */
+/** A source of rows: all of them belong to one snapshot. */
 export type TableSource = Pick<Db, 'kind' | 'query'>
 
 export interface Table {
   name: string
   columns: readonly Column[]
-  /** Columns by which rows can be read in order: those of the primary key, or SQLite's number of the row. */
+  /** Columns by which rows can be read in order: those of the primary key, or SQLite's row id. */
   order: readonly string[]
 }
 
@@ -20,17 +20,17 @@ interface Column {
   isText: boolean
 }
 
-/** Where a table is to be read on: the values of the columns of its order in the last row that was read. */
+/** Where to continue in a table: the values of the ordering columns in the last row that was read. */
 type Position = readonly Value[]
 
-/** Rows that are read at once, at first; later as many as make a page of about `PAGE_BYTES`. */
+/** Number of rows per read, at first; later as many as fit in a page of about `PAGE_BYTES`. */
 export const FIRST_ROWS = 64
 const MOST_ROWS = 4096
 const PAGE_BYTES = 2_000_000
-/** Sizes of the statements that insert several rows: few, because each is prepared once and kept. */
+/** Sizes of the statements that insert several rows: only a few, because each is prepared once and kept. */
 const CHUNKS = [128, 16, 1]
 const ROW_NUMBER = 'rowid'
-/** Tables that each database fills by itself. */
+/** Tables that each database fills itself. */
 const OWN_TABLES = ['schema_versions', 'copied_tables']
 
 /** All tables whose rows are copied, from the catalogue of a SQLite database. */
@@ -60,7 +60,7 @@ export async function tablesOf(sqlite: TableSource): Promise<Table[]> {
   return tables
 }
 
-/** Reads a table of a SQLite database in pages, from behind a position on. */
+/** Reads a table of a SQLite database in pages, after a position. */
 export async function* pagesOf(
   sqlite: TableSource,
   table: Table,
@@ -84,7 +84,7 @@ export async function* pagesOf(
   }
 }
 
-/** Rows of the next page, after one that was read with a limit: texts of a row can have megabytes. */
+/** Rows of the next page, judged by the previous one: texts of a row can have megabytes. */
 export function nextLimit(rows: readonly Row[], limit: number): number {
   const bytes = rows.reduce((sum, row) => sum + bytesOf(row), 0)
   const fitting = Math.floor((rows.length * PAGE_BYTES) / Math.max(bytes, 1))
@@ -114,13 +114,13 @@ export function insertsOf({ name, columns }: Table, rows: readonly Row[]): State
   return statements
 }
 
-/** Called after each page with the rows that a table has been copied of so far. */
+/** Called after each page with the number of rows of a table that have been copied so far. */
 export type OnProgress = (table: string, rows: number) => void
 
 /**
- * Copies a SQLite database into another one, which is empty except for what an earlier call has copied from the same
- * database: a call that was broken off is continued. The target notes with each page how far it has come. `seeded` are tables
- * in which a new database has rows.
+ * Copies a SQLite database into another one, which is empty except for rows that an earlier call has copied from the same database:
+ * an interrupted call is continued. The target stores the progress with each page. `seeded` are tables in which a new database
+ * already has rows.
  */
 export async function copyFromSqlite(
   sqlite: TableSource,
@@ -152,7 +152,7 @@ export async function copyFromSqlite(
   }
 }
 
-/** Whether a database holds a copy that has not been ended. */
+/** Whether a database contains an unfinished copy. */
 export async function isUnfinished(db: TableSource): Promise<boolean> {
   if (db.kind === 'sqlite') return false
   const found = await db.query({
@@ -161,7 +161,7 @@ export async function isUnfinished(db: TableSource): Promise<boolean> {
   return found.length > 0
 }
 
-/** Fails for a database that is only half copied: it looks whole, and lacks rows. */
+/** Fails for a partly copied database: it looks complete, but lacks rows. */
 export async function requireWholeCopy(db: TableSource): Promise<void> {
   if (!(await isUnfinished(db))) return
   throw new DatabaseUnavailable(
@@ -169,13 +169,13 @@ export async function requireWholeCopy(db: TableSource): Promise<void> {
   )
 }
 
-/** Forgets an unfinished copy and all its rows, so that it can begin again. */
+/** Removes an unfinished copy and all its rows, so that it can start again. */
 export async function dropCopy(to: Db, tables: readonly Table[]): Promise<void> {
   if (!(await isUnfinished(to))) return
   await apply(to, [emptied('copied_tables'), ...tables.map(({ name }) => emptied(name))])
 }
 
-/** The statement that removes the rows which a new database has in a table. */
+/** The statement that removes the rows that a new database has in a table. */
 export function emptied(table: string): Statement {
   return { sql: `delete from ${table}` }
 }
@@ -191,12 +191,12 @@ export async function seededTables(): Promise<string[]> {
   }
 }
 
-/** Forgets how far a copy has come. The target is then a database like any other. */
+/** Removes the progress of a copy. The target is then a normal database. */
 export async function endCopy(to: Db): Promise<void> {
   await apply(to, [{ sql: 'drop table copied_tables' }])
 }
 
-/** Tables whose rows differ between two databases, each with what differs; empty if they are the same. */
+/** Tables whose rows differ between two databases, each with the difference; empty if they are equal. */
 export async function differencesOf(
   one: TableSource,
   other: TableSource,
@@ -215,7 +215,7 @@ export async function differencesOf(
 export async function totalsOf(db: TableSource, { name, columns }: Table): Promise<Row> {
   const sums = columns.map((column) => {
     if (column.isText) return `cast(coalesce(sum(length(${column.name})), 0) as text) as ${column.name}`
-    // In two parts: the sum of millions of times would not fit.
+    // In two parts: the sum of millions of times would overflow.
     const [high, low] = ['/', '%'].map(
       (sign) => `cast(coalesce(sum(${column.name} ${sign} 1000000), 0) as text)`,
     )

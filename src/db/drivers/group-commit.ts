@@ -1,12 +1,11 @@
-// Group commit: batches that arrive in one turn of the event loop (two under load) share one commit and so one wait for
-// the disk. There is no timer. It must never answer a batch before its commit, nor before its sync if it is to be
-// synced.
+// Group commit: batches that arrive in one turn of the event loop (two under load) share one commit and therefore one wait for the
+// disk. There is no timer. It must never answer a batch before its commit, or before its sync if it must be synced.
 
 import type { BatchResult, Statement } from '../db'
 
 export interface WaitingBatch {
   statements: readonly Statement[]
-  /** Whether it must be on the disk when it is answered. Otherwise it survives a crash of the process, and is synced with the next batch. */
+  /** Whether it must be on disk when it is answered. Otherwise it survives a crash of the process, and is synced with the next batch. */
   synced: boolean
   resolve(result: BatchResult): void
   reject(error: unknown): void
@@ -15,7 +14,7 @@ export interface WaitingBatch {
 /** The result of one batch of a committed group; with an error it alone was undone. */
 export type BatchOutcome = BatchResult | { error: unknown }
 
-/** Batches in one turn of the event loop that count as load, under which more come in the next turn. */
+/** Number of batches in one turn of the event loop that counts as load, under which more will arrive in the next turn. */
 const CROWD = 4
 
 export class GroupCommit {
@@ -64,7 +63,7 @@ export class GroupCommit {
   }
 }
 
-/** Whether a group must be on the disk when its commit returns. */
+/** Whether a group must be on disk when its commit returns. */
 export function mustSync(group: readonly WaitingBatch[]): boolean {
   return group.some(({ synced }) => synced)
 }

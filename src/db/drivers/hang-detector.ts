@@ -1,7 +1,7 @@
 // Detects a server that has answered nothing for a time while a query was pending: a server that hangs, or whose
-// network drops packets, closes no connection. It must never count the time in which nothing is pending.
+// network drops packets, closes no connection. It must never count time in which nothing is pending.
 
-/** Looks for a silence after which connections are closed. One late look is that of a process that was suspended itself. */
+/** Checks for a silence after which connections are closed. A single late check may mean that this process itself was suspended. */
 const LOOKS = 4
 
 export class SilenceWatch {
@@ -9,18 +9,18 @@ export class SilenceWatch {
   private quiet = 0
   private timer: Timer | undefined
 
-  /** Calls `onQuiet` after each look that found no answer since the one before, with how many did in a row. */
+  /** Calls `onQuiet` after each check that found no answer since the previous one, with the number of such checks in a row. */
   constructor(
     private readonly lookMs: number,
     private readonly onQuiet: (quietLooks: number) => void,
   ) {}
 
-  /** Looks in a row that found no answer while something was asked. */
+  /** Consecutive checks that found no answer while a query was pending. */
   get quietLooks(): number {
     return this.quiet
   }
 
-  /** Watches while the work is under way. Answers and rejects as the work does. */
+  /** Watches while the work runs. Resolves and rejects as the work does. */
   async during<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.asked++ === 0) this.heard()
     this.timer ??= this.check()
@@ -32,7 +32,7 @@ export class SilenceWatch {
     }
   }
 
-  /** Notes an answer in the middle of some work. */
+  /** Records an answer in the middle of some work. */
   heard(): void {
     this.quiet = 0
   }
@@ -49,7 +49,7 @@ export class SilenceWatch {
   }
 }
 
-/** Watches for a silence of the given milliseconds, and again for as many after it. */
+/** Watches for a silence of the given milliseconds, and again after as many. */
 export function watchSilence(limitMs: number, onSilent: () => void): SilenceWatch {
   const watch = new SilenceWatch(limitMs / LOOKS, (quietLooks) => {
     if (quietLooks < LOOKS) return

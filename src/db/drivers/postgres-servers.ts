@@ -1,10 +1,9 @@
 // The PostgreSQL servers of one address: `postgres://user@one,two:5433/name?target_session_attrs=read-write` names
-// several, and the first that accepts changes is used. When it fails, or no longer accepts changes, all are tried
-// again. Connections to a server that answers nothing are closed, so that pending queries fail as with a server that is
-// gone. It must never repeat what was sent: only the sender knows whether that can be done twice. Nor must it go back
-// to a server that a promoted copy has replaced: what is paid there is paid twice. `pgbouncer=true` says that a pooler
-// gives each transaction a session of its choice: then nothing is kept in sessions. `connection_limit=5` limits the
-// connections of a process; Bun opens all connections of a pool at its first use.
+// several, and the first that accepts changes is used. If it fails, or no longer accepts changes, all are tried again. Connections
+// to a server that does not answer are closed, so that pending queries fail as if the server were gone. It must never repeat what
+// was sent: only the sender knows whether that is safe. Nor must it return to a server that a promoted replica has replaced:
+// payments there would be paid twice. `pgbouncer=true` says that a pooler gives each transaction any session: then no state is kept
+// in sessions. `connection_limit=5` limits the connections of a process; Bun opens all connections of a pool at its first use.
 
 import type { SQL } from 'bun'
 import { SilenceWatch, watchSilence } from './hang-detector'
@@ -14,7 +13,7 @@ export interface Connections {
   pool: SQL
   /** One connection for all groups of movements: its plans are made once. */
   groups: SQL
-  /** Hears of the server's answers. */
+  /** Called when the server answers. */
   watch: SilenceWatch
 }
 
@@ -22,23 +21,23 @@ interface ConnectionOptions {
   /** Connections in addition to that of the groups, if the address sets no limit. */
   poolSize: number
   connectTimeoutSeconds: number
-  /** How long a server may answer nothing while something is asked of it. */
+  /** How long a server may stay silent while a query is pending. */
   silenceMs: number
   /**
-   * Called once a server has answered nothing for a second and a half, not even a query that does nothing. Until it answers
-   * again, new work is refused. Absent: work waits for `silenceMs`.
+   * Called once a server has answered nothing for a second and a half, not even an empty query. Until it answers again, new work is
+   * refused. Absent: work waits for `silenceMs`.
    */
   onHang?(): void
   /** Settings of each session. */
   session: Record<string, number>
 }
 
-/** Which servers may be used: any, or one that takes changes. */
+/** Which servers may be used: any, or one that accepts changes. */
 type Target = 'any' | 'read-write'
 
-/** The position of a server in the history of its database: a copy begins a new timeline when it is promoted. */
+/** The position of a server in the history of its database: a replica begins a new timeline when it is promoted. */
 interface Descent {
-  /** The name that a database keeps in all its copies. */
+  /** The identifier that a database keeps in all its replicas. */
   system: string
   timeline: number
 }
@@ -46,12 +45,12 @@ interface Descent {
 /** A server that may be used. */
 interface Found {
   url: string
-  /** Undefined if the server knows no timelines, or takes no changes. */
+  /** Undefined if the server has no timelines, or accepts no changes. */
   descent: Descent | undefined
 }
 
 const DEFAULT_PORT = '5432'
-/** A server that answers nothing for four looks is probed; without an answer for two more, it hangs. */
+/** A server that answers nothing for four checks is probed; without an answer for two more, it hangs. */
 const HANG_LOOK_MS = 250
 const PROBE_LOOKS = 4
 const HANG_LOOKS = 6
@@ -60,21 +59,21 @@ const PROBE = 'select 1 as one'
 const NEWER_MS = 1_000
 const DESCENT = `select cast(system_identifier as text) as system,
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline from pg_control_system()`
-/** Parameters of an address that servers do not know. */
+/** Parameters of a URL that servers do not know. */
 const OWN_PARAMETERS = ['target_session_attrs', 'pgbouncer', 'connection_limit']
 
 export class PostgresServers {
-  /** Whether settings and prepared statements of a session are lost with each transaction. */
+  /** Whether settings and prepared statements of a session are lost after each transaction. */
   readonly isPooled: boolean
-  /** How often a server was lost while it worked. */
+  /** How often a server was lost while in use. */
   losses = 0
-  /** Whether only servers answer that were replaced by one that this process has used. */
+  /** Whether the only available servers were replaced by one that this process has used. */
   isReplaced = false
   private readonly urls: string[]
   private readonly target: Target
   private readonly poolSize: number
   private current: Promise<Connections> | undefined
-  /** The newest server that was ever used. */
+  /** The newest server that this process has used. */
   private newest: Descent | undefined
   private isClosed = false
   private readonly hang: SilenceWatch
@@ -94,12 +93,12 @@ export class PostgresServers {
       if (quietLooks === PROBE_LOOKS) void this.use(({ pool }) => pool.unsafe(PROBE)).catch(() => {})
       if (quietLooks === HANG_LOOKS) options.onHang()
     })
-    // Where there is no choice nothing is asked, and the address is found wanting by its first use.
+    // Without a choice no server is probed, and a wrong address shows at its first use.
     const [only, second] = urls
     if (only !== undefined && second === undefined) this.current = Promise.resolve(this.open(only))
   }
 
-  /** Works with the server that is used now. Rejects as the work does, if none of several can be used, or if it hangs. */
+  /** Works with the current server. Rejects as the work does, if none of several can be used, or if it hangs. */
   async use<Result>(work: (connections: Connections) => Promise<Result>): Promise<Result> {
     if (this.options.onHang && this.hang.quietLooks >= HANG_LOOKS) throw hangs()
     return this.hang.during(() => this.workWith(work))
@@ -126,7 +125,7 @@ export class PostgresServers {
     if (connections) await close(connections, timeoutSeconds)
   }
 
-  /** The next to use a server chooses one again. What waits for this one fails. */
+  /** The next use chooses a server again. Work that waits for this one fails. */
   private leave(chosen: Promise<Connections>): void {
     if (this.current !== chosen) return
     this.current = undefined
@@ -154,7 +153,7 @@ export class PostgresServers {
     void chosen?.then(leave, () => {})
   }
 
-  /** The newest server that can be used, else the first in the order of the address. One alone is not asked. */
+  /** The newest usable server, otherwise the first in the order of the URL. A single one is not probed. */
   private async choose(): Promise<Connections> {
     const [only, second] = this.urls
     if (only !== undefined && second === undefined) return this.open(only)
@@ -177,7 +176,7 @@ export class PostgresServers {
     throw Object.assign(new Error(message, { cause: refusal }), { code: 'ECONNREFUSED' })
   }
 
-  /** The servers that can be used, in the order of the address, and why another cannot. */
+  /** The usable servers, in the order of the URL, and why another one is unusable. */
   private async askAll(): Promise<{ found: Found[]; refusal: unknown }> {
     const { connectTimeoutSeconds } = this.options
     const found: (Found | undefined)[] = []
@@ -205,7 +204,7 @@ export class PostgresServers {
     return { found: found.filter((each) => each !== undefined), refusal }
   }
 
-  /** The position of a server that can be used. */
+  /** The position of a usable server. */
   private async ask(probe: SQL): Promise<Descent | 'read-only' | undefined> {
     const watch = watchSilence(this.options.silenceMs, () => void probe.close({ timeout: 0 }))
     const [row] = await watch.during(() => probe.unsafe('show transaction_read_only'))
@@ -221,24 +220,24 @@ export class PostgresServers {
   }
 }
 
-/** The error of work that was not sent to a server that hangs, or whose result is unknown. */
+/** The error of work that was not sent to a hanging server, or whose result is unknown. */
 export function hangs(): Error {
   return Object.assign(new Error('the server answers nothing'), { code: 'ERR_POSTGRES_SILENCE_TIMEOUT' })
 }
 
-/** Whether a promoted copy has taken the place of a server. False if it is not known. */
+/** Whether a promoted replica has replaced a server. False if unknown. */
 function isOlder(one: Descent | undefined, other: Descent | undefined): boolean {
   return (
     one !== undefined && other !== undefined && one.system === other.system && one.timeline < other.timeline
   )
 }
 
-/** One URL for each host. Without `target_session_attrs` one of several is used that takes changes. */
+/** One URL for each host. Without `target_session_attrs`, a server that accepts changes is used if there are several. */
 function readAddress(address: string): {
   urls: string[]
   target: Target
   isPooled: boolean
-  /** Connections that a process may have at most. */
+  /** Maximum of connections per process. */
   limit: number
 } {
   const parts = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/.exec(address)
@@ -258,7 +257,7 @@ function readAddress(address: string): {
   return { urls, target: isAny ? 'any' : 'read-write', isPooled, limit }
 }
 
-/** Whether another server may have to be asked: the connection was lost, or the server stops or takes no changes. */
+/** Whether another server may be needed: the connection was lost, or the server stops or accepts no changes. */
 function isServerGone(error: unknown): boolean {
   const { code = '', errno = '' } = error as { code?: string; errno?: string }
   return /^(ERR_POSTGRES_CONNECTION|ECONN)/.test(code) || /^(08|57P0|25006)/.test(errno)

@@ -1,5 +1,5 @@
-// Reads a PostgreSQL database as it is at one moment, while others continue to write. It must never write, nor keep its
-// transaction open after the work is done: until then the server cannot remove old rows.
+// Reads a snapshot of a PostgreSQL database while others continue to write. It must never write, or keep its transaction open after
+// the work is done: until then the server cannot remove old rows.
 
 import type { Row, Statement } from '../db'
 import { FIRST_ROWS, nextLimit, type Table, type TableSource } from '../table-copy'
@@ -7,12 +7,12 @@ import { toRow } from './postgres'
 import { PostgresServers } from './postgres-servers'
 
 interface Snapshot extends TableSource {
-  /** All rows of a table in pages, in no order. */
+  /** All rows of a table in pages, unordered. */
   pages(table: Table): AsyncGenerator<Row[]>
 }
 
 const CONNECT_TIMEOUT_SECONDS = 5
-/** Longest time without an answer: sums over a large table take minutes. */
+/** Maximum time without an answer: sums over a large table take minutes. */
 const SILENCE_MS = 1_800_000
 
 export async function withSnapshot<Result>(

@@ -1,5 +1,5 @@
-// PostgreSQL behind the database interface, for several nodes: a pool of connections, one transaction for each batch.
-// It must never leave a transaction open between calls.
+// PostgreSQL behind the database interface, for several nodes: a pool of connections, one transaction per batch. It must never
+// leave a transaction open between calls.
 
 import type { SQL } from 'bun'
 import {
@@ -21,21 +21,21 @@ import { MOVE_MONEY } from '../movements/records'
 import { hangs, PostgresServers } from './postgres-servers'
 
 const POOL_SIZE = 16
-/** Connections of a command, which asks one thing after another. */
+/** Connections of a command, which runs one query after another. */
 const PATIENT_POOL_SIZE = 2
 const CONNECT_TIMEOUT_SECONDS = 5
-/** Longest statement: row locks that it holds keep others waiting. */
+/** Maximum duration of a statement: its row locks make others wait. */
 const STATEMENT_TIMEOUT_MS = 5_000
 const NO_TIMEOUT = 0
-/** Longest time in which nothing that was asked is answered. A few statements of one transaction take less. */
+/** Maximum time in which a pending query gets no answer. A few statements in one transaction take less. */
 const SILENCE_MS = 20_000
-/** Longest time without an answer where statements have no limit: a change of the schema takes long on a large database. */
+/** Maximum time without an answer if statements have no limit: a change of the schema takes long on a large database. */
 const PATIENT_SILENCE_MS = 3_600_000
-/** How often a transaction is tried that others get in the way of; all the pauses together take about a second. */
+/** How often a transaction is retried after conflicts with others; all the pauses together take about a second. */
 const MOST_ATTEMPTS = 16
 const FIRST_PAUSE_MS = 4
 const LONGEST_PAUSE_MS = 250
-/** Limits of a transaction where a pooler gives it a session that others have used. */
+/** Limits of a transaction if a pooler gives it a session that others have used. */
 const LIMIT_LOCKS = `set_config('lock_timeout', '${STATEMENT_TIMEOUT_MS}', true)`
 const LIMITS: Statement = {
   sql: `select ${LIMIT_LOCKS} as locks, set_config('statement_timeout', '${STATEMENT_TIMEOUT_MS}', true) as statements`,
@@ -43,7 +43,7 @@ const LIMITS: Statement = {
 const MOVE = `${MOVE_MONEY}($1, $2, $3, $4) as answer`
 const MOVE_AT_ONCE = `select ${MOVE}`
 const MOVE_IN_TIME = `select ${LIMIT_LOCKS} as locks, ${MOVE}`
-/** Rows, and how many were read or changed. */
+/** Rows, and the number of rows that were read or changed. */
 type ResultRows = Record<string, Value | bigint>[] & { count: number }
 
 class Missed extends Error {
@@ -55,14 +55,14 @@ class Missed extends Error {
 interface PostgresOptions {
   /** For commands: the pool is small, and statements have no time limit except for locks. */
   patient?: boolean
-  /** For what only reads: the server refuses changes. */
+  /** For read-only use: the server refuses changes. */
   readonly?: boolean
   codec?: RowCodec
-  /** How long the server may answer nothing while something is asked of it, before it counts as gone. */
+  /** How long the server may stay silent while a query is pending, before it counts as gone. */
   silenceMs?: number
 }
 
-/** Work that is under way and can be given up at any time: queries, and changes that may be late. */
+/** Running work that can be given up at any time: queries, and changes that may be late. */
 class PendingWork {
   private readonly refusals = new Set<(error: unknown) => void>()
 
@@ -85,13 +85,13 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
   const { silenceMs = patient ? PATIENT_SILENCE_MS : SILENCE_MS } = options
   const abandonable = new PendingWork()
   const servers = openServers(url, { patient, readonly, silenceMs }, () => {
-    // Nothing is sent to a vendor for them. Other changes wait, because they may have been made.
+    // Nothing is sent to a vendor for them. Other changes wait, because they may already have been applied.
     const error = unavailable(hangs())
     abandonable.refuse(error)
     groups.refuseHolds(error)
   })
 
-  /** Limits of time that a session of its own would have. */
+  /** Time limits that a dedicated session would have. */
   const limits = servers.isPooled && !patient ? LIMITS : undefined
   async function batch(statements: readonly Statement[], options?: BatchOptions): Promise<BatchResult> {
     if (options?.mayBeLate) return abandonable.add(batch(statements))
@@ -146,12 +146,12 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
   return db
 }
 
-/** The hold of a request that is refused is taken back, whether it was made or not. */
+/** The hold of a refused request is undone, whether it was applied or not. */
 function waitOf({ kind }: Movement): BatchOptions {
   return { mayBeLate: kind === 'hold' }
 }
 
-/** `onHang` is called only where statements have a limit of time. */
+/** `onHang` is called only if statements have a time limit. */
 function openServers(
   url: string,
   { patient, readonly, silenceMs }: { patient: boolean; readonly: boolean; silenceMs: number },
@@ -170,14 +170,14 @@ function openServers(
   })
 }
 
-/** Runs statements in one transaction. Throws where a guard misses, so that nothing is changed. */
+/** Runs statements in one transaction. Throws if a guard misses, so that nothing is changed. */
 async function transact(
   pool: SQL,
   statements: readonly Statement[],
   before: Statement | undefined,
 ): Promise<{ rows: Row[][] }> {
   const [only] = statements
-  // One statement is a transaction by itself, without the ways to begin and to end it.
+  // A single statement is a transaction by itself, without the round trips that begin and end one.
   if (only && statements.length === 1 && !before) {
     const { hits, found } = await run(pool, only)
     if (only.guard && hits === 0) throw new Missed(only.guard)
@@ -200,7 +200,7 @@ async function run(connection: { unsafe: SQL['unsafe'] }, statement: Statement) 
   return { hits: rows.count, found: rows.map(toRow) }
 }
 
-/** Runs a transaction, and returns how long it took. */
+/** Runs a transaction, and returns its duration. */
 async function commit<Result>(db: Db, work: () => Promise<Result>): Promise<Result> {
   const at = db.onCommit && performance.now()
   const result = await repeated(work)
@@ -208,7 +208,7 @@ async function commit<Result>(db: Db, work: () => Promise<Result>): Promise<Resu
   return result
 }
 
-/** Repeats what the server gave up for the sake of another transaction, after a pause that grows. */
+/** Repeats a transaction that the server aborted in favour of another, after a growing pause. */
 async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -229,7 +229,7 @@ export function toRow(row: Record<string, Value | bigint>): Row {
   return result
 }
 
-/** Maps lost connections, time-outs and server shutdowns to DatabaseUnavailable. Faults of our SQL stay as they are. */
+/** Maps lost connections, time-outs and server shutdowns to DatabaseUnavailable. Errors in our SQL stay unchanged. */
 function unavailable(error: unknown): unknown {
   if (!isPassing(error)) return error
   return new DatabaseUnavailable(`PostgreSQL: ${(error as Error).message}`, { cause: error })

@@ -1,5 +1,5 @@
-// A copy of the database for reports, such as a streaming replica of PostgreSQL, so that they put no load on the
-// primary. A copy lags behind: nothing that decides about money may be read there.
+// A replica of the database for reports, such as a streaming replica of PostgreSQL, so that they put no load on the primary. A
+// replica lags behind: nothing that decides about money may be read there.
 
 import type { After, Log } from '../../lib/system'
 import type { Db } from '../db'
@@ -7,7 +7,7 @@ import type { Db } from '../db'
 interface ReplicaParts {
   primary: Db
   copy: Db
-  /** The last time that a serving process has noted in a database, in milliseconds since 1970; undefined for none. */
+  /** The last time that a serving process has recorded in a database, in milliseconds since 1970; undefined for none. */
   notedAt(db: Db): Promise<number | undefined>
   now(): number
   monotonic(): number
@@ -15,13 +15,13 @@ interface ReplicaParts {
   log: Log
 }
 
-/** The most that a copy may be behind. Serving processes note the time every 15 seconds, so a note is as old by itself. */
+/** Maximum lag of a replica. Serving processes record the time every 15 seconds, so a record may be that old even without lag. */
 const MOST_BEHIND_MS = 30_000
-/** How long a copy that was looked at counts as it was found. */
+/** How long the result of a check of the replica is used. */
 const FRESH_MS = 2_000
-/** When a copy that could not be used is looked at again. */
+/** When an unusable replica is checked again. */
 const AWAY_MS = 10_000
-/** How long a look may take: until then a report waits. */
+/** Maximum duration of a check: until then a report waits. */
 const LOOK_MS = 2_000
 
 export class Replica {
@@ -31,8 +31,8 @@ export class Replica {
   constructor(private readonly parts: ReplicaParts) {}
 
   /**
-   * The database for one report: the copy while it answers and is close behind, else the primary. A report whose copy fails
-   * goes over to the primary, and never back: rows that it has counted on would not be there yet.
+   * The database for one report: the replica while it answers and is up to date, otherwise the primary. A report whose replica
+   * fails continues on the primary, and never switches back: rows that it has already counted might be missing there.
    */
   async forReport(): Promise<Db> {
     const { primary, copy, monotonic } = this.parts
@@ -46,7 +46,8 @@ export class Replica {
         try {
           return await copy.query(statement)
         } catch (error) {
-          // Also what the copy does not know yet, such as a new table. A fault of our own shows itself at the primary.
+          // This includes things that the replica does not have yet, such as a new table. An error of ours shows on the primary
+          // too.
           from = primary
           this.leave(String(error))
           return primary.query(statement)
@@ -61,7 +62,7 @@ export class Replica {
 
   private begin(): void {
     const { monotonic } = this.parts
-    // Reports that begin meanwhile wait for the same look.
+    // Reports that begin meanwhile wait for the same check.
     const probe = { until: Number.POSITIVE_INFINITY, isFit: this.isFit() }
     this.probe = probe
     void probe.isFit.then((isFit) => {

@@ -1,5 +1,5 @@
-// A SQLite database as a file: makes a copy of it as it is at one moment, and finds what is wrong with a copy, or with
-// the log next to a database. It must never change the file that it inspects.
+// A SQLite database as a file: copies a snapshot of it, and finds damage in a copy, or in the log next to a database. It must never
+// change the file that it inspects.
 
 import { Database } from 'bun:sqlite'
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
@@ -11,13 +11,13 @@ const BUSY_TIMEOUT_MS = 5_000
 const LOG_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 const LOG_MAGIC = 0x377f0682
-/** Commits in a row that a process leaves to the system to sync, at most: see sqlite.ts. */
+/** Maximum number of consecutive commits that a process leaves to the system to sync: see sqlite.ts. */
 export const MAX_UNSYNCED = 2
 /** Commits that a power failure may leave damaged: those of two processes, one taking over from the other, and the one being written. */
 const MOST_TORN = 2 * MAX_UNSYNCED + 1
 
 /**
- * Writes a copy to a new file. Others may read and write meanwhile: the copy is of the moment at which it began. Blocks
+ * Writes a copy to a new file. Others may read and write meanwhile: the copy is a snapshot of the moment at which it began. Blocks
  * the thread.
  */
 export function copySqlite(path: string, to: string): void {
@@ -31,7 +31,7 @@ export function copySqlite(path: string, to: string): void {
   }
 }
 
-/** Why a file is not a whole SQLite database, in words that follow "it"; undefined if it is. Blocks the thread. */
+/** Why a file is not a complete SQLite database, in words that follow "it"; undefined if it is. Blocks the thread. */
 export function fileFault(path: string): string | undefined {
   let database: Database | undefined
   try {
@@ -50,8 +50,8 @@ export function fileFault(path: string): string | undefined {
 }
 
 /**
- * Fails if commits of a database are lost: SQLite would open what is left as if nothing were missing, and remove the log when
- * it closes. To be called before a file with money is opened, whatever for.
+ * Fails if commits of a database are lost: SQLite would open the rest as if nothing were missing, and remove the log when it
+ * closes. To be called before a file with money is opened, for whatever purpose.
  */
 export function requireWholeLog(path: string): void {
   const fault = logFault(path)
@@ -62,9 +62,9 @@ export function requireWholeLog(path: string): void {
 }
 
 /**
- * Why the write-ahead log of a database has lost commits that were synced to the disk; undefined if it has not. SQLite
- * itself reads such a log up to the damage and takes the rest for never written. A power failure alone leaves only a few
- * commits that are not whole, because nearly each is synced before the next is written. Other processes may write meanwhile.
+ * Why the write-ahead log of a database has lost commits that were synced; undefined if it has not. SQLite itself reads such a log
+ * up to the damage and treats the rest as never written. A power failure alone leaves only a few incomplete commits, because nearly
+ * every commit is synced before the next is written. Other processes may write meanwhile.
  */
 export function logFault(path: string): string | undefined {
   const log = `${path}-wal`
@@ -75,13 +75,13 @@ export function logFault(path: string): string | undefined {
   return `${log} is damaged: ${lost} commits in it can no longer be read`
 }
 
-/** Commits of the log's present round that follow its first damage. */
+/** Commits of the current round of the log that follow its first damage. */
 function lostCommits(log: string, size: number): number {
   let file: number
   try {
     file = openSync(log, 'r')
   } catch (error) {
-    // The last process that used it has closed it meanwhile.
+    // Its last user has closed it meanwhile.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0
     throw error
   }
@@ -89,7 +89,7 @@ function lostCommits(log: string, size: number): number {
     for (;;) {
       const header = readAt(file, 0, LOG_HEADER_BYTES)
       const lost = lostBehind(header, file, size)
-      // All that was read is of one round, unless another process has begun the next.
+      // Everything that was read belongs to one round, unless another process has begun the next.
       if (header.equals(readAt(file, 0, LOG_HEADER_BYTES))) return lost
     }
   } finally {
@@ -113,7 +113,7 @@ function lostBehind(header: Buffer, file: number, size: number): number {
   for (let at = LOG_HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
     const frame = readAt(file, at, isWhole ? frameBytes : FRAME_HEADER_BYTES)
     const isOfRound = header.compare(frame, 8, 16, 16, 24) === 0
-    // An older round follows the present one, unless it is the mark of the round that is damaged.
+    // An older round follows the current one, unless the damage is in the mark of the round.
     if (!isOfRound) isWhole = false
     else if (isWhole) {
       sum = checksum(sum, frame.subarray(0, 8), littleEndian)

@@ -1,5 +1,5 @@
-// SQLite behind the database interface: one writer connection, WAL. A batch is atomic by itself, also if it shares a
-// commit with others, and its promise must never resolve before the commit, which is synced except for holds.
+// SQLite behind the database interface: one writer connection, WAL. A batch is atomic by itself, even if it shares a commit with
+// others, and its promise must never resolve before the commit, which is synced except for holds.
 
 import { Database, type Statement as Prepared, SQLiteError, type SQLQueryBindings } from 'bun:sqlite'
 import {
@@ -23,7 +23,7 @@ interface Known {
   hasRows: boolean
 }
 
-/** How long a commit waits for another process that writes, such as a CLI command, in milliseconds. */
+/** How long a commit waits for another writing process, such as a CLI command, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5_000
 const NO_ROWS: Row[] = []
 /** SQLite's name for a database without a file. */
@@ -31,7 +31,7 @@ const IN_MEMORY = ':memory:'
 
 /**
  * Opens a database. `durable: false` leaves the sync to the system: a power failure may lose the last commits, a crash
- * of the process never does. `readonly` leaves all its files as they are, also the log. Throws if a durable one has lost
+ * of the process never does. `readonly` leaves all its files unchanged, including the log. Throws if a durable database has lost
  * commits.
  */
 export function openSqlite(path: string, { durable = true, codec = clearCodec, readonly = false } = {}): Db {
@@ -59,8 +59,8 @@ export function openSqlite(path: string, { durable = true, codec = clearCodec, r
       }
     },
     batch: (statements) => add(statements, true),
-    // A power failure ends what a lone hold is for, and its money is given back: it needs no sync. What ends it has one, which
-    // takes the hold along.
+    // A hold alone needs no sync: a power failure also ends its request, and its money is released. The end of the hold is synced,
+    // and the hold with it.
     move: (movement) => add(batchOf(movement), movement.kind !== 'hold' || movement.also.length > 0),
     async compact() {
       try {
@@ -86,17 +86,17 @@ function closed(): DatabaseUnavailable {
 function openDatabase(path: string, readonly: boolean): Database {
   if (path !== IN_MEMORY && !readonly) makePrivate(path)
   const database = new Database(path, readonly ? { readonly, strict: true } : { create: true, strict: true })
-  // Set first: switching to WAL can meet another process that does the same.
+  // Set first: switching to WAL can collide with another process that does the same.
   database.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
   if (readonly) return database
   database.run('pragma journal_mode = wal')
-  // A checkpoint takes milliseconds; with SQLite's default of 1,000 pages one request in a hundred would meet it.
+  // A checkpoint takes milliseconds; with SQLite's default of 1,000 pages it would delay one request in a hundred.
   database.run('pragma wal_autocheckpoint = 2000')
   database.run('pragma journal_size_limit = 67108864')
   return database
 }
 
-/** The connection with its prepared statements. Everything in it is done when the call returns. */
+/** The connection with its prepared statements. Everything in it is complete when the call returns. */
 class SqliteConnection {
   private readonly database: Database
   private readonly begin: Prepared
@@ -104,7 +104,7 @@ class SqliteConnection {
   private readonly prepared = new Map<string, Known>()
   private readonly durable: boolean
   private isSyncing: boolean | undefined
-  /** Commits since the last one that was synced. */
+  /** Commits since the last synced one. */
   private unsynced = 0
 
   constructor(database: Database, durable: boolean) {
@@ -144,7 +144,7 @@ class SqliteConnection {
     this.database.close()
   }
 
-  /** Says whether the next commits wait for the disk. */
+  /** Sets whether the next commits wait for the disk. */
   private sync(isSyncing: boolean): void {
     if (isSyncing === this.isSyncing) return
     this.database.run(`pragma synchronous = ${isSyncing ? 'full' : 'normal'}`)
@@ -161,9 +161,9 @@ class SqliteConnection {
     return known
   }
 
-  /** Runs one batch inside the open transaction. A batch that misses leaves nothing behind. */
+  /** Runs one batch inside the open transaction. A batch that misses leaves no changes. */
   private runBatch(statements: readonly Statement[]): BatchResult {
-    // A first statement that misses has changed nothing; only a later guard can leave something to undo.
+    // If the first statement misses, nothing was changed; only a later guard can leave something to undo.
     const undoable = hasLaterGuard(statements)
     if (undoable) this.database.run('savepoint guarded')
     const rows: Row[][] = []
@@ -191,7 +191,7 @@ class SqliteConnection {
         this.database.run('release batch')
         return result
       } catch (error) {
-        // A full disk ends the whole transaction: nothing in it counts.
+        // A full disk ends the whole transaction: nothing in it is valid.
         if (!this.database.inTransaction) throw error
         this.database.run('rollback to batch; release batch')
         return { error }
@@ -247,7 +247,7 @@ function makeExact(row: Row): void {
   }
 }
 
-/** Whether the error is a passing fault of the disk or of another process. All others are faults of our SQL. */
+/** Whether the error is a temporary fault of the disk or of another process. All others are errors in our SQL. */
 function isUnavailable(error: unknown): boolean {
   return (
     error instanceof SQLiteError &&

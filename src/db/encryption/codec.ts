@@ -1,10 +1,10 @@
-// How texts that a copy of the database must not reveal are stored: encrypted if the operator has set a key, else as
-// they are. A key, or a text that was encrypted, must never appear in an error or in the log.
+// How texts that a copy of the database must not reveal are stored: encrypted if the operator has set a key, otherwise in clear
+// text. A key, or a text that was encrypted, must never appear in an error or in the log.
 
 import { createSealer, SEALED_PREFIX, type Sealer, sealedBy, sealingKeyId } from '../../lib/sealing'
 
 export interface RowCodec {
-  /** The id of the key that encrypts, or `clear`. */
+  /** The id of the encrypting key, or `clear`. */
   currentId: string
   /** Whether texts of this key id can be read here. */
   knows(id: string): boolean
@@ -13,19 +13,19 @@ export interface RowCodec {
    * be read only there.
    */
   encode(text: string, place: string): string
-  /** The text of a stored form, encrypted or not. Throws `UnreadableText` if its key is not known, or it was changed. */
+  /** The text of a stored form, encrypted or not. Throws `UnreadableText` if its key is unknown, or it was changed. */
   decode(stored: string, place: string): string
 }
 
 /** The keys that an operator has set. Each has the length of a sealing key. */
 interface MasterKeys {
-  /** The key that encrypts; undefined to encrypt nothing. */
+  /** The encrypting key; undefined to encrypt nothing. */
   current: Uint8Array | undefined
   /** Keys that only decrypt. */
   older: readonly Uint8Array[]
 }
 
-/** The id of what is not encrypted. */
+/** The id for unencrypted texts. */
 export const CLEAR = 'clear'
 
 /** Thrown for a stored text that cannot be decrypted. */
@@ -33,7 +33,7 @@ export class UnreadableText extends Error {
   override readonly name = 'UnreadableText'
 }
 
-/** Put before a text that is stored as it is, but begins as if it were encrypted. */
+/** Prefix of an unencrypted text that begins as if it were encrypted. */
 const CLEAR_PREFIX = 'gw0.'
 
 /** The id of the key of a stored text, or `clear`. */
@@ -72,7 +72,7 @@ function decode(sealer: Sealer | undefined, stored: string, place: string): stri
   )
 }
 
-/** The codec of a database whose operator has set no key. */
+/** The codec of a database without a key. */
 export const clearCodec: RowCodec = createCodec({ current: undefined, older: [] }, () => {
   throw new Error('nothing is encrypted without a key')
 })

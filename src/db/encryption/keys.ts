@@ -1,10 +1,10 @@
-// Which keys the rows of the database may be encrypted with, according to the database itself: a process that lacks one
-// of them must not start. Only ids of keys are stored here; a key itself must never be in the database.
+// Tracks in the database which keys its rows may be encrypted with: a process that lacks one of them must not start. Only ids of
+// keys are stored here; a key itself must never be in the database.
 
 import { apply, DatabaseUnavailable, type Db, type Statement } from '../db'
 import { CLEAR, storedBy, UnreadableText } from './codec'
 
-/** Thrown where rows may be encrypted with a key that the configuration lacks. The message says what to do. */
+/** Thrown if rows may be encrypted with a key that the configuration lacks. The message says what to do. */
 class KeyMissing extends Error {
   override readonly name = 'KeyMissing'
 }
@@ -12,11 +12,11 @@ class KeyMissing extends Error {
 /** A key that rows may be encrypted with. */
 export interface UsedKey {
   id: string
-  /** Counts up as long as any process encrypts with it. */
+  /** Increases as long as any process encrypts with it. */
   uses: number
 }
 
-/** All keys that rows may be encrypted with; empty while there never was one. `clear` means none. */
+/** All keys that rows may be encrypted with; empty if there never was one. `clear` means unencrypted. */
 export async function usedKeys(db: Db): Promise<UsedKey[]> {
   const rows = await db.query({ sql: 'select id, uses from encryption_keys order by id' })
   return rows.map(({ id, uses }) => ({ id: id as string, uses: uses as number }))
@@ -34,8 +34,8 @@ function missingKeyFault({ codec }: Db, used: readonly UsedKey[]): string | unde
 }
 
 /**
- * The text of a secret that something is trusted for. In clear it is read only without a key, and while rows from before
- * the first key are there: later, somebody who can write to the database alone has put it there. Throws `UnreadableText`.
+ * The text of a secret that must be trustworthy. Clear text is accepted only without a key, or while rows from before the first key
+ * exist: after that, only somebody with write access to the database can have put it there. Throws `UnreadableText`.
  */
 export async function trustedText(db: Db, stored: string, place: string, advice: string): Promise<string> {
   if (isClearThoughKeySet(db, stored) && !(await usedKeys(db)).some(({ id }) => id === CLEAR)) {
@@ -46,22 +46,22 @@ export async function trustedText(db: Db, stored: string, place: string, advice:
   return db.codec.decode(stored, place)
 }
 
-/** Whether a stored text is not encrypted, though the operator has set a key. */
+/** Whether a stored text is not encrypted, although the operator has set a key. */
 export function isClearThoughKeySet({ codec }: Pick<Db, 'codec'>, stored: string): boolean {
   return codec.currentId !== CLEAR && storedBy(stored) === CLEAR
 }
 
-/** How a database is encrypted, as an operator reads it. */
+/** The encryption of a database, for an operator. */
 export interface Encryption {
-  /** The id of the key that encrypts here; `clear` without one. */
+  /** The id of the encrypting key; `clear` without one. */
   key: string
-  /** Ids of other keys that rows may still be encrypted with, `clear` among them. */
+  /** Ids of other keys that rows may still be encrypted with, including `clear`. */
   before: string[]
-  /** Why the rows cannot all be read, and what to do; undefined if they can. */
+  /** Why some rows are unreadable, and what to do; undefined if all are readable. */
   fault: string | undefined
 }
 
-/** How a database is encrypted that may not have the tables of this version yet; undefined if nothing ever was. */
+/** The encryption of a database that may not have the tables of this version yet; undefined if nothing was ever encrypted. */
 export async function readEncryption(db: Db): Promise<Encryption | undefined> {
   const used = await usedKeys(db).catch((error) => {
     if (error instanceof DatabaseUnavailable) throw error
@@ -81,7 +81,7 @@ export async function requireKeys(db: Db): Promise<UsedKey[]> {
   return used
 }
 
-/** Notes the key of this process, before anything is encrypted with it. Throws `KeyMissing` if it lacks one. */
+/** Records the key of this process before anything is encrypted with it. Throws `KeyMissing` if it lacks one. */
 export async function registerKey(db: Db): Promise<void> {
   const used = await requireKeys(db)
   const { currentId } = db.codec
@@ -91,7 +91,7 @@ export async function registerKey(db: Db): Promise<void> {
   await apply(db, [...before, noteUse(currentId)])
 }
 
-/** The statement that notes that a process encrypts with a key. */
+/** The statement that records that a process encrypts with a key. */
 export function noteUse(id: string): Statement {
   return {
     sql: `insert into encryption_keys (id, uses) values ($1, 1)
@@ -100,7 +100,7 @@ export function noteUse(id: string): Statement {
   }
 }
 
-/** The statement that forgets a key with which no row is encrypted any more, unless it was used since it was read. */
+/** The statement that removes a key that no row uses any more, unless it was used since it was read. */
 export function forgetKey({ id, uses }: UsedKey): Statement {
   return { sql: 'delete from encryption_keys where id = $1 and uses = $2', parameters: [id, uses] }
 }

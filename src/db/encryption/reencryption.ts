@@ -1,5 +1,5 @@
-// Re-encrypts all encoded rows with the current key, in small batches while requests run, and forgets older keys when
-// no row uses them. A row must never be lost on the way: it is replaced only if it is as it was read.
+// Re-encrypts all encoded rows with the current key, in small batches while requests run, and removes older keys when no row uses
+// them. A row must never be lost: it is replaced only if it has not changed since it was read.
 
 import type { Log } from '../../lib/system'
 import { apply, type Db, type Row, type Statement, type Value } from '../db'
@@ -16,7 +16,7 @@ export interface EncodedTable {
   id: string
   /** The place of a column's text, for the row with this id. */
   placeOf(id: string, column: string): string
-  /** Rows whose clear text is not encrypted: what must not be trusted would look as if it could be. */
+  /** Rows whose clear text is left unencrypted: otherwise untrusted text would look trustworthy. */
   keepsClear?(id: string): boolean
 }
 
@@ -26,13 +26,13 @@ interface ReencryptionParts {
   log: Log
 }
 
-/** Rows that are read at a time. */
+/** Number of rows per read. */
 const ROWS = 32
-/** Length of stored texts that are written at a time, in characters: encoding them blocks the process. */
+/** Length of stored texts per write, in characters: encoding them blocks the process. */
 const BATCH_LENGTH = 262_144
 /**
- * Looks in a row at which an older key must have been unused. A node that was held up longer notes its key again at its next beat:
- * then the key counts as used again, and nothing is lost.
+ * Consecutive checks at which an older key must have been unused. A node that was delayed longer records its key again at its next
+ * beat: then the key counts as used again, and nothing is lost.
  */
 const IDLE_LOOKS = 5
 /** Beats from one warning to the next. */
@@ -42,7 +42,7 @@ export class Reencryption {
   private readonly db: Db
   private readonly tables: readonly EncodedTable[]
   private readonly log: Log
-  /** Uses of other keys at the last look, and at how many looks in a row they were the same. */
+  /** Uses of other keys at the last check, and at how many consecutive checks they were unchanged. */
   private readonly idle = new Map<string, { uses: number; checks: number }>()
   private beats = 0
   private isStopped = false
@@ -53,14 +53,13 @@ export class Reencryption {
     this.log = log
   }
 
-  /** Ends a running pass soon. What is left is done after the next start. */
+  /** Ends a running pass soon. The rest is done after the next start. */
   stop(): void {
     this.isStopped = true
   }
 
   /**
-   * For the start of the only process that serves: brings all rows under the key and removes what was there before from
-   * the file.
+   * For the start of the only serving process: encrypts all rows with the key, and removes the previous texts from the file.
    */
   async runAlone(): Promise<void> {
     const others = this.otherKeys(await usedKeys(this.db))
@@ -81,8 +80,8 @@ export class Reencryption {
   }
 
   /**
-   * Call it every few seconds: it shows other processes that the key of this one is in use. When no process uses another key any
-   * more, brings all rows under this one; a file that must be rewritten for it waits for the next start.
+   * Call it every few seconds: it shows other processes that this process uses its key. When no process uses another key any more,
+   * it re-encrypts all rows with this one; a file that must be rewritten for it waits for the next start.
    */
   async beat(): Promise<void> {
     const used = await usedKeys(this.db)
@@ -99,7 +98,7 @@ export class Reencryption {
     const idle = others.filter((key) => this.looksIdle(key))
     if (idle.length === 0 || idle.length < others.length || unknown.length > 0 || this.db.compact) return
     const rows = await this.pass()
-    // A row that cannot be read is not looked for again at each beat.
+    // An unreadable row is not searched again at each beat.
     this.idle.clear()
     if (rows !== undefined) await this.forget(others, rows)
   }
@@ -122,7 +121,7 @@ export class Reencryption {
     this.log('rows_encrypted', { key: this.db.codec.currentId, rows, forgotten })
   }
 
-  /** Goes through all rows. Returns how many were changed; undefined if it was stopped or a row cannot be read. */
+  /** Processes all rows. Returns how many were changed; undefined if it was stopped or a row is unreadable. */
   private async pass(): Promise<number | undefined> {
     let changed = 0
     let isWhole = true
@@ -143,7 +142,7 @@ export class Reencryption {
     return isWhole ? changed : undefined
   }
 
-  /** The statements for rows that are not under the key yet, in batches. */
+  /** The statements for rows that do not use the key yet, in batches. */
   private *changesOf(
     table: EncodedTable,
     rows: readonly Row[],
@@ -191,7 +190,7 @@ function pageAfter({ table, primaryKey, columns, id }: EncodedTable, last: Row |
   }
 }
 
-/** Replaces a text, unless it has been replaced since it was read. */
+/** Replaces a text unless it has changed since it was read. */
 function replace({ table, primaryKey }: EncodedTable, row: Row, column: string, encoded: string): Statement {
   const conditions = primaryKey.map((name, index) => `${name} = $${index + 3}`)
   return {

@@ -1,5 +1,5 @@
-// Secrets that the gateway generates for itself once and stores in the database, shared by all nodes. They must never
-// leave the process, nor change while anything made with them is in use.
+// Secrets that the gateway generates for itself once and stores in the database, shared by all nodes. They must never leave the
+// process, or change while anything made with them is in use.
 
 import { apply, type Db, type Statement } from '../db'
 import { isClearThoughKeySet, trustedText } from './keys'
@@ -11,14 +11,14 @@ export const CHECKPOINTS_SECRET = 'checkpoints'
 const ADVICE =
   'Restore the row from a backup, or delete it: then a new secret is made, and what was made with the old one is worth nothing.'
 
-/** The secret of this name, created on first use. Throws `UnreadableText` if it cannot be read, or was replaced. */
+/** The secret of this name, created on first use. Throws `UnreadableText` if it is unreadable, or was replaced. */
 export async function secretOf(db: Db, name: string, make: () => string, now: number): Promise<string> {
   return trustedText(db, await storedSecret(db, name, make, now), placeOf(name), ADVICE)
 }
 
 /**
- * The secret of this name, created on first use; undefined if it is stored in clear text although a key is set, whenever that was
- * set: for a secret that proves something to the operator, which clear text in the database cannot.
+ * The secret of this name, created on first use; undefined if it is stored in clear text although a key is set, no matter since
+ * when: for a secret that proves something to the operator, which clear text in the database cannot.
  */
 export async function encryptedSecretOf(
   db: Db,
@@ -30,13 +30,13 @@ export async function encryptedSecretOf(
   return isClearThoughKeySet(db, stored) ? undefined : db.codec.decode(stored, placeOf(name))
 }
 
-/** A secret as it is stored, encrypted or not; undefined if there is none. */
+/** A secret as stored, encrypted or not; undefined if there is none. */
 export async function readSecret(db: Db, name: string): Promise<string | undefined> {
   const [row] = await db.query({ sql: 'select value from secrets where name = $1', parameters: [name] })
   return row?.value as string | undefined
 }
 
-/** The statement that writes a secret instead of what is stored, unless that has changed. */
+/** The statement that replaces a stored secret, unless it has changed. */
 export function secretUpdate({ codec }: Db, name: string, secret: string, stored = ''): Statement {
   return {
     sql: 'update secrets set value = $1 where name = $2 and value = $3',
@@ -48,7 +48,7 @@ export function secretUpdate({ codec }: Db, name: string, secret: string, stored
 async function storedSecret(db: Db, name: string, make: () => string, now: number): Promise<string> {
   const known = await readSecret(db, name)
   if (known !== undefined) return known
-  // Another process may do the same at this moment: the first one counts.
+  // Another process may do the same at the same time: the first one wins.
   await apply(db, [insertSecret(db, name, make(), now)])
   const stored = await readSecret(db, name)
   if (stored === undefined) throw new Error(`the secret ${name} is gone`)
@@ -62,7 +62,7 @@ function insertSecret({ codec }: Db, name: string, secret: string, now: number):
   }
 }
 
-/** The statements that put a new secret instead of the one of this name. */
+/** The statements that replace the secret of this name with a new one. */
 export function replaceSecret(db: Db, name: string, secret: string, now: number): Statement[] {
   return [
     { sql: 'delete from secrets where name = $1', parameters: [name] },

@@ -1,10 +1,10 @@
-// The PostgreSQL functions that apply a group of movements in one call: what the ledger's statements do one by one.
-// They must return what the statements would have returned in some order, and lock accounts before anything else, by
-// name. Each list is read once, as an array of records (records.ts). A guard is reported by its name.
+// The PostgreSQL functions that apply a group of movements in one call, equivalent to the ledger's single statements. They must
+// return what the statements would have returned in some order, and lock accounts first, by name. Each list is read once, as an
+// array of records (records.ts). A guard is reported by its name.
 
 import { ENDED_FIELDS, namesIn, namesOf, OPEN_FIELDS, typeOf } from './records'
 
-/** Decides each hold, one after the other, from what was there before and what those before it took. */
+/** Decides each hold in turn, from the previous state and what earlier holds took. */
 const DECIDE = `create function decide_holds(list charge_hold[]) returns text[] language plpgsql as $$
 declare
   h record;
@@ -96,7 +96,7 @@ begin
   return missed;
 end $$`
 
-/** The function that counts holds which fit in budgets, windows and idempotency keys. */
+/** The function that counts holds that fit in budgets, windows and idempotency keys. */
 const COUNT = `create function count_holds(list charge_hold[], missed text[]) returns void language plpgsql as $$
 declare
   windows int;
@@ -158,7 +158,7 @@ begin
   return missed;
 end $$`
 
-/** The function that corrects budgets and windows after ends that were made, and keeps their answers. */
+/** The function that corrects budgets and windows after applied ends, and stores their answers. */
 const COUNT_ENDS = `create function count_ends(list charge_end[], paid bigint[]) returns void language plpgsql as $$
 begin
   update rate_windows w set tokens = w.tokens + sums.tokens
@@ -179,8 +179,8 @@ begin
 end $$`
 
 /**
- * Settlements and releases. Returns for each what the account paid, or null if the charge is not open with that hold. If a charge
- * has two ends, the first counts.
+ * Settlements and releases. Returns what the account paid for each, or null if the charge is not open with that hold. If a charge
+ * has two ends, the first wins.
  */
 const END = `create function end_charges(list charge_end[]) returns bigint[] language plpgsql as $$
 declare
@@ -230,8 +230,7 @@ begin
 end $$`
 
 /**
- * Runs the statements of one batch with their values, which are a list in each. Returns the guard of the one that hit no row,
- * or null.
+ * Runs the statements of one batch; the values of each are a list. Returns the guard that affected no row, or null.
  */
 const RUN = `create function run_statements(list jsonb) returns jsonb language plpgsql as $$
 declare
@@ -247,8 +246,7 @@ begin
 end $$`
 
 /**
- * One movement with further statements, all or nothing. Returns the guard that missed, which is null if none did, and what was
- * paid.
+ * One movement with additional statements, all or nothing. Returns the guard that missed, or null if none did, and what was paid.
  */
 const SINGLE = `create function move_single(single jsonb) returns jsonb language plpgsql as $$
 declare
@@ -273,8 +271,8 @@ begin
 end $$`
 
 /**
- * A whole group. Its settings enforce the intended plans, whatever the tables held when these were made: rows are found by
- * bitmaps of an index, which need a condition. With plain index scans the server reads the whole index of open charges once it has
+ * A whole group. Its settings enforce the intended plans, whatever the tables contained when these were made: rows are found by
+ * bitmap index scans, which need a condition. With plain index scans the server reads the whole index of open charges once it has
  * seen the table nearly empty.
  */
 const MOVE = `create function move_money(names text, ends text, holds text, singles text) returns text language plpgsql
@@ -297,7 +295,7 @@ begin
   return json_build_object('ends', ended, 'holds', held, 'singles', made)::text;
 end $$`
 
-/** Types, then functions in the order in which they need each other. */
+/** Types, then functions in order of dependency. */
 export const MOVEMENT_FUNCTIONS: readonly string[] = [
   typeOf('hold'),
   typeOf('end'),

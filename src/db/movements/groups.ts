@@ -1,17 +1,17 @@
-// Sends movements that wait at the same moment to PostgreSQL together: one call, one commit, applied one after the
-// other. The larger the load, the larger the groups. Under load a group that is still small waits for more, because a
-// call costs as much as twenty movements. It must never answer a movement before its commit.
+// Sends simultaneous movements to PostgreSQL together: one call, one commit, applied one after the other. The larger the load, the
+// larger the groups. Under load, a small group waits for more movements, because a call costs as much as twenty of them. It must
+// never answer a movement before its commit.
 
 import type { BatchResult, Guard, Movement, Statement } from '../db'
 import { arrayOfRecords, arrayOfTexts, movementRecord } from './records'
 
-/** Most movements of one call, and most characters of their data: the accounts of a call are locked until its end. */
+/** Maximum of movements per call, and of characters of their data: the accounts of a call are locked until its end. */
 const MOST_MOVEMENTS = 256
 const MOST_LENGTH = 8 * 1024 * 1024
 
-/** A group of this many movements shows that there is load. */
+/** A group of this many movements indicates load. */
 const LOAD_MOVEMENTS = 8
-/** Movements for which a call is no longer worth a pause, and the longest pause; none is longer than the call before it. */
+/** Number of movements from which a call is not worth a pause, and the longest pause; no pause is longer than the previous call. */
 const ENOUGH_MOVEMENTS = 32
 const LONGEST_PAUSE_MS = 5
 
@@ -27,12 +27,12 @@ interface Waiting {
 interface Answer {
   /** Amounts that were paid; null if the charge was not open with that hold. */
   ends: (number | null)[] | null
-  /** The name of the guard that missed; null for a hold that was made. */
+  /** The name of the guard that missed; null for a successful hold. */
   holds: (string | null)[] | null
   singles: { missed: Guard | null; paid: number | null }[]
 }
 
-/** The arguments of the function: names of accounts, and lists; those without a movement are null. */
+/** The arguments of the function: names of accounts, and lists; empty lists are null. */
 interface MovementLists {
   names: string
   ends: string | null
@@ -43,7 +43,7 @@ interface MovementLists {
 interface MovementServer {
   /** Calls the function. */
   call(lists: MovementLists): Promise<string>
-  /** Whether the server has refused a call for what is in it, and so has changed nothing. */
+  /** Whether the server has refused a call for its content, and so has changed nothing. */
   isRefused(error: unknown): boolean
   /** Translates an error to those of the database interface. */
   translate(error: unknown): unknown
@@ -56,7 +56,7 @@ export class MovementGroups {
   /** The group of the running call. */
   private sent: readonly Waiting[] = []
   private running: Promise<void> | undefined
-  /** Ends the pause that there is. */
+  /** Ends the current pause. */
   private endPause: (() => void) | undefined
 
   constructor(private readonly server: MovementServer) {}
@@ -69,7 +69,7 @@ export class MovementGroups {
     })
   }
 
-  /** Rejects all holds, and sends none of them any more. One of the running call may still be made. */
+  /** Rejects all holds, and sends none of them. One in the running call may still be applied. */
   refuseHolds(error: unknown): void {
     const isHold = ({ movement }: Waiting) => movement.kind === 'hold'
     for (const { reject } of [...this.sent, ...this.waiting].filter(isHold)) reject(error)
@@ -82,7 +82,7 @@ export class MovementGroups {
   }
 
   private async run(): Promise<void> {
-    // What comes in the same turn of the event loop goes along.
+    // Movements in the same turn of the event loop join.
     await new Promise(setImmediate)
     while (this.waiting.length > 0) {
       const group = this.nextGroup()
@@ -116,7 +116,7 @@ export class MovementGroups {
     return this.waiting.splice(0, count)
   }
 
-  /** Never rejects: each movement learns what became of it. */
+  /** Never rejects: each movement gets its own result. */
   private async send(group: readonly Waiting[]): Promise<void> {
     const { lists, places } = argumentsOf(group)
     this.sent = group
@@ -125,7 +125,7 @@ export class MovementGroups {
       for (const [index, { resolve }] of group.entries()) resolve(resultOf(places[index] as Place, answer))
     } catch (error) {
       if (!this.server.isRefused(error)) for (const { reject } of group) reject(this.server.translate(error))
-      // One of them is faulty, and only that one may suffer from it.
+      // One of them is faulty, and only that one may fail.
       else
         await Promise.all(
           group.map((one) => this.server.moveAlone(one.movement).then(one.resolve, one.reject)),
@@ -136,7 +136,7 @@ export class MovementGroups {
   }
 }
 
-/** A list of the function's arguments, and the place in it. */
+/** A list of the function's arguments, and the index in it. */
 interface Place {
   list: 'ends' | 'holds' | 'singles'
   index: number
@@ -184,7 +184,7 @@ function serverStatement({ sql, parameters = [], guard }: Statement): object {
   return { sql: text, values: parameters, ...(guard && { guard }) }
 }
 
-/** Half of a pair that makes one character is replaced, as it is in a parameter: the server refuses it in JSON. */
+/** Half of a surrogate pair is replaced, as in a parameter: the server refuses it in JSON. */
 function toJson(value: object): string {
   const json = JSON.stringify(value)
   if (!/\\ud[89a-f]/i.test(json)) return json

@@ -1,5 +1,5 @@
-// Movements as the records that PostgreSQL's functions read (functions.ts): their columns, their types, and their text in a
-// call. Records are texts here, and only here.
+// Movements as the records that PostgreSQL's functions read (functions.ts): their columns, types, and text in a call. Only this
+// file represents records as text.
 
 import type { Columns } from '../db'
 
@@ -37,7 +37,7 @@ export const ENDED_FIELDS: readonly Column[] = [
   ['cost', 'bigint'],
 ]
 
-/** The columns of both records, behind the place in the group, which counts from one as PostgreSQL's arrays do. */
+/** The columns of both records, after the place in the group, which counts from one as PostgreSQL's arrays do. */
 const RECORDS: Record<'hold' | 'end', readonly Column[]> = {
   hold: [
     ...OPEN_FIELDS,
@@ -87,7 +87,7 @@ export function arrayOfTexts(texts: readonly string[]): string {
   return `{${texts.map((text) => `"${escaped(text.toWellFormed())}"`).join(',')}}`
 }
 
-/** Texts that need no quotes, as ids and names: a record is an element of an array, so its quotes are escaped too. */
+/** Texts that need no quotes, such as ids and names: a record is an element of an array, so its quotes are escaped too. */
 const PLAIN = /^[\w.:/-]+$/
 
 function textInRecord(text: string): string {
@@ -112,5 +112,5 @@ export function namesIn(columns: readonly Column[]): string {
   return columns.map(([name]) => `i.${name}`).join(', ')
 }
 
-/** The function that makes a group: names of accounts, ends, holds, and movements by themselves. */
+/** The function that applies a group: names of accounts, ends, holds, and single movements. */
 export const MOVE_MONEY = 'move_money'

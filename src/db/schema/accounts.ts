@@ -1,4 +1,4 @@
-// Tables of accounts, of keys and what limits them, of operators and of sessions. Secrets are hashes, or encoded by `db.codec`.
+// Tables of accounts, of keys and their limits, of operators and of sessions. Secrets are hashes, or encoded by `db.codec`.
 
 import type { Step } from './step'
 
@@ -10,7 +10,7 @@ export const ACCOUNTS: Step = [
     created_at bigint not null,
     check (held >= 0), check (balance >= held)
   )`,
-  // Apart from the balance, whose row is rewritten by every request.
+  // Separate from the balance, whose row is rewritten by every request.
   `create table account_details (
     name text primary key,
     display_name text,
@@ -21,7 +21,7 @@ export const ACCOUNTS: Step = [
     account_budget bigint,
     account_budget_period text
   )`,
-  // What the accounts of a plan were given for a period. `ended_at` is set once the rest was taken back.
+  // What the accounts of a plan were credited for a period. `ended_at` is set once the rest was taken back.
   `create table allowances (
     account text not null,
     period text not null,
@@ -53,7 +53,7 @@ export const ACCOUNTS: Step = [
     paused_at bigint,
     imported bigint
   )`,
-  // Secrets of imported keys have other forms, which are looked up only where there are such keys.
+  // Secrets of imported keys have other forms, which are looked up only if there are such keys.
   'create index keys_imported on keys (imported) where imported is not null',
   `create table rate_windows (
     key_id text not null,
@@ -62,14 +62,14 @@ export const ACCOUNTS: Step = [
     tokens bigint not null,
     primary key (key_id, minute)
   )`,
-  // Budgets of keys by their ids, and of accounts by their books.
+  // Budgets of keys by id, and of accounts by book.
   `create table budgets (
     key_id text not null,
     period text not null,
     committed bigint not null,
     primary key (key_id, period)
   )`,
-  // Full budgets are looked for among those of the current periods.
+  // Full budgets are searched among those of the current periods.
   'create index budgets_of_period on budgets (period)',
   `create table top_up_codes (
     id text primary key,
@@ -97,7 +97,7 @@ export const ACCOUNTS: Step = [
     revoked_at bigint,
     created_at bigint not null
   )`,
-  // Changes by operators, each written in the transaction of the change. Rows never change; their ids are in the order of time.
+  // Changes by operators, each written in the transaction of the change. Rows never change; their ids are chronological.
   `create table audit_trail (
     id text primary key,
     at bigint not null,
@@ -109,7 +109,7 @@ export const ACCOUNTS: Step = [
     request_id text,
     client_address text
   )`,
-  // Sessions of the console: the hash of the session's token, and of the secret that its owner signed in with.
+  // Sessions of the console: the hash of the session's token, and of the secret with which its owner signed in.
   `create table console_sessions (
     id text primary key,
     hash text not null unique,

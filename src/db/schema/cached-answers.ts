@@ -1,10 +1,10 @@
-// The table of the response cache. Its bytes count among those of kept responses (response_totals). As there, the large texts are not
-// stored by their key.
+// The table of the response cache. Its bytes are included in those of kept responses (response_totals). As there, large texts are
+// not stored in key order.
 
 import type { Step } from './step'
 
 export const CACHED_ANSWERS: Step = [
-  // The id is a hash of the account, the model and the request. `measured` is what the answer was charged for, as JSON.
+  // The id is a hash of the account, the model and the request. `measured` is what was charged for the answer, as JSON.
   `create table cached_answers (
     id text not null unique,
     account text not null,

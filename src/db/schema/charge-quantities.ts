@@ -1,4 +1,5 @@
-// What requests used, for their receipts: the ledger has the vendor's usage and the amount, from which it does not always follow.
+// What requests used, for their receipts: the ledger has the vendor's usage and the amount, from which the quantities cannot always
+// be derived.
 
 import type { Step } from './step'
 

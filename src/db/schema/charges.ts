@@ -67,7 +67,7 @@ export const CHARGES: Step = [
   )`,
   'create index transfers_to on transfers (to_book, at)',
   'create index transfers_from on transfers (from_book, at)',
-  // Sums of ended charges by hour and day, whose length in milliseconds is the span. The positions say where the charges are.
+  // Sums of ended charges per hour and day; the span is their length in milliseconds. The positions say where the charges are.
   // `costed` is what was paid for charges whose cost is known.
   `create table usage_totals (
     span bigint not null,
@@ -85,15 +85,15 @@ export const CHARGES: Step = [
     costed bigint not null default 0,
     primary key (span, start, series)
   )`,
-  // Totals of one account or key are not looked for among those of all.
+  // Totals of one account or key have their own index.
   'create index totals_of_series on usage_totals (series, span, start)',
-  // The last position that was added up, or removed after its month was closed.
+  // The last position that was added, or removed after its month was closed.
   `create table marks (
     name text primary key,
     position bigint not null
   )`,
   `insert into marks (name, position) values ('usage', 0), ('removed', 0)`,
-  // What was verified of the books, and up to which charge. Each row is signed with the one before it.
+  // How far the books were verified: up to which charge. Each row is signed together with the previous one.
   `create table checkpoints (
     position bigint primary key,
     at bigint not null,
@@ -101,7 +101,7 @@ export const CHARGES: Step = [
     sums text not null,
     signature text not null
   )`,
-  // A closed month: the charges after the closing before it, up to a position. Each row is signed with the one before it.
+  // A closed month: the charges after the previous closing, up to a position. Each row is signed together with the previous one.
   `create table closings (
     position bigint primary key,
     month text not null unique,
@@ -128,7 +128,7 @@ export const CHARGES: Step = [
     costed bigint not null,
     primary key (closing, series)
   )`,
-  // Statements as issued, numbered without gaps. Each has the hash of itself and of the one before it.
+  // Statements as issued, numbered without gaps. Each contains its own hash and that of the previous one.
   `create table statements (
     number bigint primary key,
     account text not null,
@@ -140,10 +140,10 @@ export const CHARGES: Step = [
   )`,
 ]
 
-/** The plus keeps the condition off an index: what is asked for by position goes by its own bounds. */
+/** The plus keeps the condition from using an index: queries by position use the bounds of the position. */
 const IS_OPEN = '+e.position > (select coalesce(max(position), 0) from closings)'
 
-/** Views of charges and of movements between books, in words. A closed charge counts through its closing. */
+/** Views of charges and of movements between books, with words instead of numbers. A closed charge counts through its closing. */
 export const CHARGE_VIEWS: Step = [
   `create view held_charges as
     select o.id, o.account, o.key_id, o.model, o.operation, 'held' as state, o.held, 0 as amount, 0 as shortfall,

@@ -1,4 +1,4 @@
-// Where a key or the token of an operator may be used from: networks as a list in JSON, or null for anywhere.
+// Where a key or the token of an operator may be used: networks as a JSON list, or null for anywhere.
 
 import type { Step } from './step'
 

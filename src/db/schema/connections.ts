@@ -1,11 +1,12 @@
-// Programs that connect to the tools by OAuth: which programs have registered, and what holders of keys allow them.
+// Programs that connect to the tools by OAuth: the registered programs, and what holders of keys allow them.
 
 import type { Step } from './step'
 
 export const CONNECTIONS: Step = [
   'create table oauth_clients (id text primary key, name text not null, redirect_uris text not null, created_at bigint not null)',
   'create index oauth_clients_by_age on oauth_clients (created_at)',
-  // Codes and refresh tokens are stored only as hashes. `family_hash` stays while a refresh token is replaced, `refresh_hash` does not.
+  // Codes and refresh tokens are stored only as hashes. `family_hash` stays when a refresh token is replaced, `refresh_hash` does
+  // not.
   `create table oauth_grants (
     id text primary key,
     client_id text not null,
@@ -22,6 +23,6 @@ export const CONNECTIONS: Step = [
   )`,
   'create index oauth_grants_of_client on oauth_grants (client_id)',
   'create index oauth_grants_by_end on oauth_grants (ends_at)',
-  // The secret of a token that is renewed ends before the token does.
+  // The secret of a renewable token expires before the token does.
   'alter table spenders add column secret_ends_at bigint',
 ]

@@ -1,9 +1,9 @@
-// Drills: faults in front of an upstream for named keys, until a time, and the requests that met them.
+// Drills: faults that an upstream shows to named keys until a time, and the affected requests.
 
 import type { Step } from './step'
 
 export const DRILLS: Step = [
-  // `fault` and `keys` are JSON; a share of a million.
+  // `fault` and `keys` are JSON; the share is in millionths.
   `create table drills (
     id text primary key,
     upstream text not null,

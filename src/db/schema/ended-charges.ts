@@ -1,10 +1,10 @@
-// Ended charges: a row each, written once, never changed, found by its position. On SQLite `ended_charges` is a table; on
-// PostgreSQL it is a view of `stored_charges`, which omits what can be derived and has a partition for each month. It must look
-// the same on both: decisions/history.md says why it is stored so.
+// Ended charges: one row each, written once, never changed, identified by position. On SQLite `ended_charges` is a table; on
+// PostgreSQL it is a view of `stored_charges`, which omits what can be derived and has a partition per month. It must look the same
+// on both: decisions/history.md says why it is stored this way.
 
 import type { Step } from './step'
 
-/** The columns on SQLite, those first that reports add up: a database reads a row from its beginning. */
+/** The columns on SQLite, first those that reports sum: a database reads a row from its beginning. */
 const asTable = (position: string) => `create table ended_charges (
     ${position},
     series integer not null,
@@ -24,7 +24,7 @@ const asTable = (position: string) => `create table ended_charges (
     check (amount >= 0), check (shortfall >= 0)
   )`
 
-/** The widest columns first, so that no space is left between them. Nearly each row has a null: a further one is free. */
+/** The widest columns first, so that there is no padding between them. Nearly every row has a null: another one is free. */
 const STORED = `create table stored_charges (
     position bigint not null,
     amount bigint not null,
@@ -47,7 +47,7 @@ const STORED = `create table stored_charges (
     constraint ended_charges_shortfall_check check (shortfall >= 0)
   ) partition by range (ended_at)`
 
-/** Partitions for this month and the next two; charge-partitions.ts makes the later ones. */
+/** Partitions for this month and the next two; charge-partitions.ts creates later ones. */
 const PARTITIONS = `do $$
   declare
     month timestamp := date_trunc('month', now() at time zone 'UTC');
@@ -63,14 +63,14 @@ const PARTITIONS = `do $$
   end $$`
 
 /**
- * Whether an id has the form of the gateway's own: its digits are then 16 bytes in `request`, and `id` is null. A count in the
+ * Whether an id is one of the gateway's own: its digits are then 16 bytes in `request`, and `id` is null. A repetition count in the
  * pattern would take six times as long.
  */
 const IS_USUAL = `length(new.id) = 36 and new.id ~ '^req_[0-9a-f]*$'`
-/** Whether a charge took so little time that `duration_ms` holds it, and `created_at` is null: less than 24 days. */
+/** Whether a charge was short enough for `duration_ms`, so that `created_at` is null: less than 24 days. */
 const IS_SHORT = 'new.ended_at - new.created_at between 0 and 2147483647'
 
-/** The columns of the view as on SQLite, each as it is read from a stored row and as it is stored. */
+/** The columns of the view as on SQLite, with the expressions that read and store each. */
 const COLUMNS: readonly (readonly [name: string, read?: string, stored?: string])[] = [
   ['position'],
   ['series'],
@@ -112,7 +112,7 @@ export const ENDED_CHARGES: Step = [
   // Charges of months without a partition.
   { postgres: 'create table ended_charges_other partition of stored_charges default' },
   {
-    // Rows are nearly in the order of position, so that an index of ranges of pages costs next to nothing.
+    // Rows are nearly in the order of position, so that an index of page ranges costs almost nothing.
     postgres: `create index charges_by_position on stored_charges
       using brin (position) with (pages_per_range = 32, autosummarize = on)`,
   },
@@ -121,7 +121,7 @@ export const ENDED_CHARGES: Step = [
     postgres: `alter view ended_charges alter column position set default nextval('charge_positions')`,
   },
   {
-    // A rule and not a trigger: it is part of the statement that inserts, and a trigger would be called for each row.
+    // A rule, not a trigger: it is part of the inserting statement, while a trigger would be called for each row.
     postgres: `create rule store_charge as on insert to ended_charges do instead
       insert into stored_charges (${names}, request, duration_ms)
       values (${stored}, case when ${IS_USUAL} then cast(substr(new.id, 5) as uuid) end,

@@ -1,4 +1,4 @@
-// Failed requests of an hour by cause. Rows of older gateways do not say it.
+// Failed requests per hour by cause. Rows of older gateways do not have it.
 
 import type { Step } from './step'
 

@@ -13,12 +13,12 @@ export const GATEWAY: Step = [
     value text not null,
     created_at bigint not null
   )`,
-  // Keys that rows may be encrypted with, by their ids. `uses` grows while a process encrypts with one.
+  // Keys that rows may be encrypted with, by id. `uses` grows while a process encrypts with one.
   `create table encryption_keys (
     id text primary key,
     uses bigint not null
   )`,
-  // Figures of requests by hour, a row for each process that counted. Durations are counts by length, as text.
+  // Figures of requests per hour, one row for each process that counted. Durations are histograms, as text.
   `create table request_figures (
     hour bigint not null,
     source text not null,

@@ -1,4 +1,4 @@
-// The response cache of a key: its rule, as JSON; null for a key whose plan and models decide.
+// The response cache of a key: its rule, as JSON; null if the plan and the models decide.
 
 import type { Step } from './step'
 

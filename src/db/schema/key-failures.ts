@@ -1,4 +1,4 @@
-// Failed requests of an hour by key and by whose fault they were, a row for each process that counted. The key is empty for requests
+// Failed requests per hour by key and by party at fault, one row for each process that counted. The key is empty for requests
 // without a known one.
 
 import type { Step } from './step'

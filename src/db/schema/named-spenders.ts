@@ -1,4 +1,4 @@
-// Spenders that requests of a key name: the rule of the key, as JSON; null for a key whose requests name none.
+// Spenders that requests of a key name: the rule of the key, as JSON; null if its requests name none.
 
 import type { Step } from './step'
 

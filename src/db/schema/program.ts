@@ -1,21 +1,21 @@
-// What this program is: its version, the commit that it was built from, and the schema that it works with. It must never be read
-// from a database or a file of the machine.
+// The identity of this program: its version, the commit from which it was built, and its schema. It must never be read from a
+// database or a file of the machine.
 
 import { version } from '../../../package.json'
 import { migrations } from './steps'
 
-/** Put in by the build; absent if the program runs from its source. */
+/** Set by the build; absent if the program runs from its source. */
 declare const GATEWAY_COMMIT: string | undefined
 
 export interface Program {
   version: string
-  /** The first digits of the commit; `source` where the program was not built. */
+  /** The first digits of the commit; `source` if the program was not built. */
   commit: string
-  /** The number of the schema that it works with. */
+  /** The number of its schema. */
   schema: number
 }
 
-/** The program as it was built. */
+/** The program as built. */
 export const built = { version, commit: typeof GATEWAY_COMMIT === 'string' ? GATEWAY_COMMIT : 'source' }
 
 export function program(): Program {

@@ -1,10 +1,10 @@
-// Tables of kept responses and conversations. Large texts are not stored by their key: rows of megabytes between the keys would
-// make every look-up read past them.
+// Tables of kept responses and conversations. Large texts are not stored in key order: rows of megabytes between the keys would
+// slow down every look-up.
 
 import type { Step } from './step'
 
 export const RESPONSES: Step = [
-  // A response with the items that were sent for it. `previous` chains the rows of one conversation.
+  // A response with its input items. `previous` chains the rows of one conversation.
   `create table responses (
     id text not null unique,
     account text not null,
@@ -25,7 +25,7 @@ export const RESPONSES: Step = [
     primary key (account, id)
   )`,
   'create index items_of_response on response_items (response)',
-  // Bytes of all responses of an account: their sum would be read for every request.
+  // Bytes of all responses of an account: otherwise every request would have to sum them.
   `create table response_totals (
     account text primary key,
     bytes bigint not null

@@ -1,5 +1,5 @@
-// What a process may do with the schema that it finds, in one table, with one sentence for each refusal. Nothing else may decide
-// that, and only `serve` and `gateway upgrade` may change the schema of a database that others know.
+// What a process may do with the schema that it finds, in one table, with one sentence per refusal. Nothing else may decide that,
+// and only `serve` and `gateway upgrade` may change the schema of a shared database.
 
 import type { Db, Row } from '../db'
 import { type Program, program } from './program'
@@ -7,7 +7,7 @@ import { EARLIER_COMMIT, EARLIER_STEPS } from './steps'
 
 /**
  * `upgrade`: serve and gateway upgrade. `succeed`: serve --take-over, on the database that the running process serves. `change`,
- * `read`: every other command, by what it does.
+ * `read`: every other command, depending on what it does.
  */
 export type DatabaseRole = 'upgrade' | 'succeed' | 'change' | 'read'
 
@@ -15,14 +15,14 @@ export type DatabaseRole = 'upgrade' | 'succeed' | 'change' | 'read'
 export interface FoundSchema {
   /** 0 for a database without tables. */
   schema: number
-  /** The version of the program that made it; null if that did not say. */
+  /** The version of the program that created it; null if unknown. */
   version: string | null
 }
 
 type Verdict = 'make' | 'upgrade' | 'use' | 'read' | 'pretend' | 'refuse'
 
 /**
- * By how the database's schema compares with the program's: `ancient` is one of a build before 1.0. `pretend`: the command reads an
+ * How the database's schema compares with the program's: `ancient` is one of a build before 1.0. `pretend`: the command reads an
  * empty database instead.
  */
 const VERDICTS = {
@@ -33,12 +33,12 @@ const VERDICTS = {
   newer: { upgrade: 'refuse', succeed: 'refuse', change: 'refuse', read: 'refuse' },
 } as const satisfies Record<string, Record<DatabaseRole, Verdict>>
 
-/** Thrown where a process may not work with the schema of a database; the message says what to do. Nothing was changed. */
+/** Thrown if a process may not work with the schema of a database; the message says what to do. Nothing was changed. */
 export class SchemaRefused extends Error {
   override readonly name = 'SchemaRefused'
 }
 
-/** The verdict on a database for a role. Throws `SchemaRefused` if that is to refuse it. */
+/** The verdict on a database for a role. Throws `SchemaRefused` if the role is refused. */
 export function verdictOn(
   found: FoundSchema,
   role: DatabaseRole,
@@ -87,7 +87,7 @@ export async function findSchema(db: Pick<Db, 'query'>): Promise<FoundSchema> {
   return { schema: Number(row?.version ?? 0), version: (row?.program as string | undefined) ?? null }
 }
 
-/** A database of an older schema for a command that reads: what is not there yet becomes the sentence with what to do. */
+/** A database of an older schema, for a reading command: a missing table or column becomes the sentence that says what to do. */
 export function olderReader(reader: Db, found: FoundSchema): Db {
   return {
     ...reader,
@@ -98,7 +98,7 @@ export function olderReader(reader: Db, found: FoundSchema): Db {
   }
 }
 
-/** Whether an error says that a table, a column or a function is not there. */
+/** Whether an error says that a table, a column or a function does not exist. */
 function isAbsent(error: unknown): boolean {
   const { errno, message = '' } = error as { errno?: unknown; message?: string }
   return /^(42P01|42703|42883)$/.test(String(errno)) || /^no such (table|column|function)/.test(message)

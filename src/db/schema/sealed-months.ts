@@ -1,4 +1,4 @@
-// What accounts were charged in a month that is over, sealed by a hash of all its charges and a signature.
+// What accounts were charged in a finished month, sealed by a hash of all its charges and a signature.
 
 import type { Step } from './step'
 

@@ -1,10 +1,11 @@
-// Who signs in by an identity provider, and which sessions of the console were begun so.
+// Who signs in by an identity provider, and which sessions of the console began that way.
 
 import type { Step } from './step'
 
 export const SIGN_IN: Step = [
-  // What a person of an identity provider is here: an admin, or a key whose secret nobody knows. The account is that which a
-  // group shares, else empty. `lost_at` is when their last group was taken away, `expires_before` when the owner was to expire.
+  // The role of a person from an identity provider: an admin, or a key whose secret nobody knows. The account is the one that a
+  // group shares, otherwise empty. `lost_at` is when their last group was removed, `expires_before` when the owner was to expire
+  // before that.
   `create table identities (
     issuer text not null,
     subject text not null,
@@ -17,8 +18,8 @@ export const SIGN_IN: Step = [
     created_at bigint not null,
     primary key (issuer, subject, kind, account)
   )`,
-  // Sessions whose provider is asked whether they continue, by the refresh token, which is encoded. `issuer` is its name in the
-  // configuration, `answered_at` when it last said so.
+  // Sessions whose provider is asked whether they continue, using the refresh token, which is encoded. `issuer` is its name in the
+  // configuration, `answered_at` when it last confirmed the session.
   `create table session_checks (
     session text primary key,
     issuer text not null,
@@ -29,5 +30,5 @@ export const SIGN_IN: Step = [
   'create index session_checks_by_time on session_checks (checked_at)',
 ]
 
-/** The last ID token of a session, by which the provider knows at sign-out which session is meant; encoded. */
+/** The last ID token of a session, by which the provider identifies the session at sign-out; encoded. */
 export const SIGN_OUT_HINTS: Step = ['alter table session_checks add column id_token text']

@@ -1,4 +1,4 @@
-// Spenders by what they are called, for filters, and by their age, for the most that a key makes in a day.
+// Indexes of spenders: by name, for filters, and by age, for the daily maximum of a key.
 
 import type { Step } from './step'
 

@@ -1,9 +1,9 @@
-// Spenders: whoever spends on behalf of a key, with limits of its own below those of the key.
+// Spenders: users or programs that spend on behalf of a key, within limits of their own below those of the key.
 
 import type { Step } from './step'
 
 export const SPENDERS: Step = [
-  // `hash` is that of a token's secret. A budget without a period covers its whole life. `ended_at`: a token was revoked.
+  // `hash` is that of a token's secret. A budget without a period is for its lifetime. `ended_at`: a token was revoked.
   `create table spenders (
     id text primary key,
     key_id text not null,
@@ -21,9 +21,9 @@ export const SPENDERS: Step = [
   )`,
   'create index spenders_of_key on spenders (key_id, id)',
   'create index spenders_by_end on spenders (expires_at) where expires_at is not null',
-  // The spender whose budget a hold counts in too, and the period of it.
+  // The spender whose budget a hold also counts toward, and its period.
   'alter table open_charges add column spender text',
   'alter table open_charges add column spender_period text',
-  // Whoever a task was made for reads it; null for its key.
+  // The spender for whom a task was made reads it; null for its key.
   'alter table tasks add column spender text',
 ]

@@ -1,10 +1,10 @@
 // A step of the schema: statements that run once, in one transaction.
 
-/** A statement that is not the same on all databases; absent if it has nothing to do. */
+/** A statement that differs between databases; absent if there is nothing to do. */
 export interface Variants {
   sqlite?: string
   postgres?: string
-  /** For servers that speak PostgreSQL and lack partitions or functions, or whose user may not create them. */
+  /** For servers that speak PostgreSQL but lack partitions or functions, or whose user may not create them. */
   otherwise?: string
 }
 

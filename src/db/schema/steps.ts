@@ -1,4 +1,4 @@
-// The numbered steps that make the schema: each runs once, in order. A step that was released must never change: append one.
+// The numbered steps that make the schema: each runs once, in order. A released step must never change: append one.
 
 import { ON_POSTGRES, TABLES } from '../schema'
 import { CACHED_ANSWERS } from './cached-answers'
@@ -16,19 +16,19 @@ import { SPENDER_LOOK_UPS } from './spender-look-ups'
 import { SPENDERS } from './spenders'
 import type { Step } from './step'
 
-/** The number of steps of builds before 1.0, which are gone: `TABLES` is the schema after the last of them. */
+/** The number of steps of builds before 1.0, which were removed: `TABLES` is the schema after the last of them. */
 export const EARLIER_STEPS = 32
-/** A commit with all of them. */
+/** A commit that contains all of them. */
 export const EARLIER_COMMIT = '89af6918'
 
 /** Requests that are answered later are tasks too. Older tasks are videos. */
 const DEFERRED_TASKS: Step = [
   `alter table tasks add column operation text not null default 'video'`,
-  // Those that run: a few among all tasks of an account.
+  // Running tasks: a few among all tasks of an account.
   `create index tasks_deferred on tasks (account) where state = 'submitted' and operation <> 'video'`,
 ]
 
-/** The steps; each has its number by its place, from 1. Those of builds before 1.0 are empty, and are not recorded. */
+/** The steps; the index of each, from 1, is its number. Those of builds before 1.0 are empty, and are not recorded. */
 export const migrations: readonly Step[] = [
   ...Array<Step>(EARLIER_STEPS).fill([]),
   TABLES,

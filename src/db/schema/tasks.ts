@@ -1,5 +1,5 @@
-// Tables of tasks and their results: webhooks, kept results, saved answers; and the notifications of operators, which
-// are delivered as webhooks are.
+// Tables of tasks and their results: webhooks, stored results, saved answers; and notifications of operators, which are delivered
+// like webhooks.
 
 import type { Step } from './step'
 
@@ -65,7 +65,8 @@ export const TASKS: Step = [
     ended_at bigint,
     recipient text
   )`,
-  // The index holds all that a claim asks for: rows are large, and thousands for one busy receiver may precede the next one's.
+  // The index contains everything that a claim needs: rows are large, and thousands for one busy receiver may precede the next
+  // one's.
   `create index webhooks_due on webhooks (next_at, host, account, lease_until) where state = 'pending'`,
   'create index webhooks_of_task on webhooks (task)',
   'create index webhooks_of_recipients on webhooks (id) where recipient is not null',

@@ -1,6 +1,6 @@
-// Bodies of requests and answers, kept with the request log if the operator has asked for it: in a file of their own
-// next to SQLite, or in PostgreSQL. They are redacted, encrypted if there is a key, and kept for their own time. A
-// request never waits for them, and they must not be seen anywhere else.
+// Bodies of requests and answers, stored with the request log if the operator has enabled it: in a separate file next to SQLite, or
+// in PostgreSQL. They are redacted, encrypted if there is a key, and kept for their own period. A request never waits for them, and
+// they must not be visible anywhere else.
 
 import type { BodyLimits } from '../config/log'
 import type { Db, Statement } from '../db/db'
@@ -9,7 +9,7 @@ import { nextTurn } from './page-search'
 import { type RedactionRules, redactionRules } from './redaction'
 import type { RequestLogRow } from './row'
 
-/** Bodies of a request and its answer. Null if there was nothing, or nothing that was kept. */
+/** Bodies of a request and its answer. Null if there was nothing to store. */
 export interface KeptBodies {
   request: string | null
   answer: string | null
@@ -17,13 +17,13 @@ export interface KeptBodies {
 
 const FLUSH_MS = 250
 const FLUSH_BODIES = 64
-/** Bytes of all bodies that are being gathered or wait to be stored. */
+/** Bytes of all bodies that are being collected or wait to be stored. */
 const MOST_MEMORY = 64 * 1024 * 1024
-/** Bodies that are dropped at a time, and how often in one run. */
+/** Number of bodies that are dropped at once, and how often per run. */
 const TRIM_BODIES = 500
 const TRIM_TURNS = 40
 
-/** `total` counts the bytes of all bodies up to a row, so that the oldest ones beyond a limit are found at once. */
+/** `total` is the running sum of bytes up to a row, so that the oldest bodies beyond a limit are found at once. */
 const TABLES = [
   `create table if not exists request_bodies (id text primary key, at bigint not null, total bigint not null,
     request text, answer text)`,
@@ -51,18 +51,18 @@ export class BodyLog {
 
   static async open(db: Db, limits: BodyLimits, log: Log): Promise<BodyLog> {
     const statements = TABLES.map((sql) => ({ sql }))
-    // Nodes that start at once can collide here in spite of `if not exists`. The second try then finds the tables.
+    // Nodes that start at once can collide here despite `if not exists`. The second try then finds the tables.
     await db.batch(statements).catch(() => db.batch(statements))
     return new BodyLog(db, limits, log)
   }
 
-  /** Whether bodies of a key are kept. */
+  /** Whether bodies of a key are stored. */
   isKeyWanted({ id, name }: { id: string; name: string }): boolean {
     const { keys } = this.limits
     return keys === undefined || keys.includes(id) || keys.includes(name)
   }
 
-  /** Takes memory for a part of a body; false if there is too little, and the part is not to be kept. */
+  /** Reserves memory for a part of a body; false if there is too little, and the part must be discarded. */
   takeMemory(bytes: number): boolean {
     if (this.gatheredBytes + this.waitingBytes + bytes > MOST_MEMORY) return false
     this.gatheredBytes += bytes
@@ -73,7 +73,7 @@ export class BodyLog {
     this.gatheredBytes -= bytes
   }
 
-  /** Keeps the bodies of a request that has ended, soon after. */
+  /** Stores the bodies of an ended request, soon after. */
   write({ id, at, model }: RequestLogRow, { request, answer }: KeptBodies): void {
     const { models } = this.limits
     if (models !== undefined && !(model !== null && models.includes(model))) return
@@ -112,7 +112,7 @@ export class BodyLog {
     return this.storing
   }
 
-  /** Drops bodies that are too old, and the oldest of too many. */
+  /** Drops bodies that are too old, and the oldest ones beyond the limit. */
   async trim(now: number): Promise<void> {
     const { keepMs, maxBytes } = this.limits
     for (let turn = 0; turn < TRIM_TURNS; turn++) {
@@ -135,7 +135,7 @@ export class BodyLog {
 
   async close(): Promise<void> {
     await this.flush()
-    // Next to SQLite they have a file of their own; PostgreSQL belongs to the gateway.
+    // Next to SQLite they have a separate file; PostgreSQL belongs to the gateway.
     if (this.db.kind === 'sqlite') await this.db.close()
   }
 
@@ -149,8 +149,7 @@ export class BodyLog {
 }
 
 /**
- * The bodies of a request; undefined if none are kept. The table may not be there. Throws UnreadableText if their key is not
- * known.
+ * The bodies of a request; undefined if none are stored. The table may not exist. Throws UnreadableText if their key is unknown.
  */
 export async function findBodies(db: Db, id: string): Promise<KeptBodies | undefined> {
   const known =

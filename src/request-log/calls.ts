@@ -1,9 +1,9 @@
-// The calls of a request to vendors and how each ended: the one rule for shares of failures of upstreams and models. A request that
-// was never sent to a vendor must not count for it.
+// The calls of a request to vendors and how each ended: the one rule for failure rates of upstreams and models. A request that was
+// never sent to a vendor must not count for it.
 
 import type { RequestLogRow } from './row'
 
-/** `cut`: by its caller who left or by the gateway, which says nothing about the vendor. */
+/** `cut`: ended by its caller, which disconnected, or by the gateway; this says nothing about the vendor. */
 export type CallOutcome = 'answered' | 'refused' | 'busy' | 'failed' | 'cut'
 
 export interface UpstreamCall {
@@ -14,7 +14,7 @@ export interface UpstreamCall {
 
 const NONE: readonly UpstreamCall[] = []
 
-/** The calls that failed before the last one, which a route or another key made good or did not. */
+/** The calls that failed before the last one, whether a route or another key succeeded or not. */
 export function earlierCalls({ attempts }: RequestLogRow): readonly UpstreamCall[] {
   if (attempts === null) return NONE
   return attempts
@@ -37,7 +37,7 @@ export function isFailure(outcome: CallOutcome): boolean {
 }
 
 function outcomeOfStatus(status: number): CallOutcome {
-  // An answer that a route did not take.
+  // An answer that a route rejected.
   if (status < 400) return 'answered'
   if (status === 429) return 'busy'
   return status < 500 ? 'refused' : 'failed'

@@ -1,5 +1,5 @@
-// One sentence about a request that failed: what happened, who must act, and whether a repeat can help. Made of its row in the log
-// alone, so that no body is needed.
+// One sentence about a failed request: what happened, who must act, and whether a repeat can help. Made only from its row in the
+// log, so that no body is needed.
 
 import { type ErrorCode, errorCodes } from '../lib/error-codes'
 import { canRepeatHelp } from '../lib/errors'
@@ -11,14 +11,14 @@ export type FailedRow = Pick<
   'status' | 'error_code' | 'failed_by' | 'vendor_status' | 'upstream' | 'model' | 'sent_ms'
 >
 
-/** Vendors' refusals of the operator, and faults of how the upstream is configured. */
+/** Vendors' refusals of the operator, and faults in the configuration of the upstream. */
 const OPERATORS: ReadonlySet<string> = new Set([
   'upstream_unavailable',
   'upstream_model_missing',
   'upstream_redirect',
   'upstream_file_refused',
 ])
-/** Faults of the gateway that pass by themselves. */
+/** Temporary faults of the gateway. */
 const PASSING: ReadonlySet<string> = new Set(['shutting_down', 'hold_expired', 'upstream_unavailable'])
 
 /** The sentence; null for a request that did not fail, and for a row of an older gateway, which does not say whose fault it was. */
@@ -45,7 +45,7 @@ function eventOf(row: FailedRow, party: Party): string {
   return `${name} refused the request with ${vendorStatus}${asShown} (${code})`
 }
 
-/** Who must do something so that such a request succeeds. */
+/** Who must act so that such a request succeeds. */
 function actorOf({ status: shown, error_code: code }: FailedRow, party: Party): string {
   const status = Number(shown)
   if (party === 'vendor') {
@@ -63,7 +63,7 @@ function actorOf({ status: shown, error_code: code }: FailedRow, party: Party): 
 
 function repeatOf({ status, error_code: code, failed_by: party }: FailedRow): string {
   const facts = Object.hasOwn(errorCodes, String(code)) ? errorCodes[code as ErrorCode] : undefined
-  // An answer that broke off began with 200: its code has the status.
+  // An answer that broke off began with 200: its error code has the status.
   const own = Number(status) < 400 ? (facts?.statuses[0] ?? 500) : Number(status)
   const isOperators = party === 'vendor' && OPERATORS.has(String(code))
   const known = facts?.repeat === 'yes' || facts?.repeat === 'no' ? facts.repeat === 'yes' : undefined

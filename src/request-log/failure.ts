@@ -1,21 +1,21 @@
-// Why a request failed, for its row in the log: the error's words without keys, the field, and whose fault it was. It must never be
-// read before a request has failed: requests that succeed do no work for it.
+// Why a request failed, for its row in the log: the error message without keys, the field, and whose fault it was. It must never be
+// read before a request has failed: successful requests do no work for it.
 
 import { GatewayError } from '../lib/errors'
 import { redacted, redactionRules } from './redaction'
 import type { RequestLogRow } from './row'
 
 /**
- * Parties that a failed request can be the fault of: whoever can cure it. The caller left, or was refused for a field, a key, money or a
- * limit. The gateway had a fault of its own, or only its operator can cure it. The vendor refused or failed.
+ * Parties at fault for a failed request: whoever can fix it. The caller disconnected, or was refused for a field, a key, money or a
+ * limit. The gateway had an internal error, or only its operator can fix it. The vendor refused or failed.
  */
 export const PARTIES = ['caller', 'gateway', 'vendor'] as const
 export type Party = (typeof PARTIES)[number]
 
-/** Longest message that is kept, in characters. */
+/** Maximum length of a stored message, in characters. */
 const LONGEST_MESSAGE = 500
 const RULES = redactionRules([], LONGEST_MESSAGE)
-/** Faults of vendors that come without a status. */
+/** Faults of vendors without a status. */
 const VENDOR_FAULTS: ReadonlySet<string> = new Set([
   'upstream_cut',
   'upstream_empty',
@@ -27,7 +27,7 @@ const VENDOR_FAULTS: ReadonlySet<string> = new Set([
   'upstream_unreachable',
 ])
 
-/** The party at fault for a request that failed with this error: the one rule of all rows, counts and filters. */
+/** The party at fault for a request that failed with this error: the one rule for all rows, counts and filters. */
 export function failedByOf(error: unknown): Party {
   if (!(error instanceof GatewayError) || error.isOperators) return 'gateway'
   const { vendorStatus, operatorRefusal, code, status } = error
@@ -35,7 +35,7 @@ export function failedByOf(error: unknown): Party {
   return status < 500 ? 'caller' : 'gateway'
 }
 
-/** Notes why a request failed. `code` replaces that of the error. */
+/** Records why a request failed. `code` replaces that of the error. */
 export function noteFailure(logRow: RequestLogRow, error: unknown, code?: string): void {
   const known = error instanceof GatewayError ? error : undefined
   logRow.errorCode = code ?? known?.code ?? 'internal_error'
@@ -45,7 +45,7 @@ export function noteFailure(logRow: RequestLogRow, error: unknown, code?: string
   logRow.vendorStatus = known?.vendorStatus ?? null
 }
 
-/** The words of an error for operators: those of the vendor that refuses its operator, or the error's own with their cause. */
+/** The message of an error for operators: the vendor's if it refuses the operator, otherwise the error's own with its cause. */
 function messageOf(error: unknown): string {
   return redacted(wordsOf(error), RULES).slice(0, LONGEST_MESSAGE)
 }

@@ -1,5 +1,5 @@
-// Figures of requests by hour, and of calls by model and upstream: how many, how many failed, how long they took. Summed up as
-// requests end, so that a million of them are looked at as fast as ten. Nothing here must be used for money.
+// Figures of requests by hour, and of calls by model and upstream: how many, how many failed, how long they took. Summed as
+// requests end, so that a million of them are shown as fast as ten. Nothing here must be used for money.
 
 import type { Db, Statement } from '../db/db'
 import { type CallOutcome, earlierCalls, isFailure, lastOutcome } from './calls'
@@ -13,9 +13,9 @@ export interface RequestFigures {
   model: string
   upstream: string
   /**
-   * Calls to the upstream for the model, and those that failed there. Where both names are empty: requests, and failed ones, beyond
-   * the calls, such as those that the gateway refused; less than zero where a route made several calls. All rows together count
-   * requests.
+   * Calls to the upstream for the model, and those that failed there. If both names are empty: requests, and failed ones, in
+   * addition to the calls, such as those that the gateway refused; negative if a route made several calls. The sum of all rows is
+   * the number of requests.
    */
   requests: number
   failed: number
@@ -30,7 +30,7 @@ const HOUR_MS = 3_600_000
 /** How long figures are kept, in milliseconds. */
 const KEEP_MS = 400 * 24 * HOUR_MS
 
-/** Durations counted by their length: each bucket is a tenth longer than the one before, so a percentile is right to 5 %. */
+/** A histogram of durations: each bucket is a tenth longer than the previous one, so a percentile is accurate to 5 %. */
 export class DurationCounts {
   private static readonly GROWTH = Math.log(1.1)
   private static readonly MOST = 160
@@ -61,7 +61,7 @@ export class DurationCounts {
     for (const [bucket, count] of other.counts) this.count(bucket, count)
   }
 
-  /** The duration that this share of all do not exceed, in milliseconds; null while there is none. */
+  /** The duration that this share of all do not exceed, in milliseconds; null if there are none. */
   percentile(share: number): number | null {
     const all = [...this.counts.values()].reduce((sum, count) => sum + count, 0)
     let rest = Math.ceil(all * share)
@@ -81,7 +81,7 @@ export class DurationCounts {
 export class FigureKeeper {
   private readonly sums: HourlySums<RequestFigures>
 
-  /** `source` names the process among all that have written. */
+  /** `source` identifies the process among all that have written. */
   constructor(db: Db, source: string) {
     this.sums = new HourlySums(db, (figures) => saveFigures(source, figures), noFigures)
   }
@@ -107,7 +107,7 @@ export class FigureKeeper {
     }
   }
 
-  /** Counts the calls of a request that is not one call with its answer, and what the request is beyond them. */
+  /** Counts the calls of a request that is more than one call with its answer, and the rest of the request. */
   private addCalls(row: RequestLogRow, outcome: CallOutcome | undefined, isFailed: boolean): void {
     const calls = [...earlierCalls(row)]
     const { model, upstream } = row
@@ -124,7 +124,7 @@ export class FigureKeeper {
     this.sums.noteChange(sums)
   }
 
-  /** Writes what has changed, and forgets hours that are over. Rejects with DatabaseUnavailable. */
+  /** Writes what has changed, and drops past hours. Rejects with DatabaseUnavailable. */
   store(now: number): Promise<void> {
     return this.sums.store(now)
   }
@@ -176,7 +176,7 @@ function saveFigures(source: string, figures: RequestFigures): Statement {
   }
 }
 
-/** Figures of whole hours, by all processes, in the order of time. */
+/** Figures of whole hours, for all processes, in chronological order. */
 export async function figuresBetween(db: Db, since: number, until: number): Promise<RequestFigures[]> {
   const rows = await db.query({
     sql: `select * from request_figures
@@ -199,7 +199,7 @@ export async function figuresBetween(db: Db, since: number, until: number): Prom
   }))
 }
 
-/** Removes figures that are older than they are kept, and failures of keys with them. */
+/** Removes expired figures, together with failures of keys. */
 export function forgetFigures(now: number): Statement[] {
   return ['request_figures', 'key_failures'].map((table) => ({
     sql: `delete from ${table} where hour < $1`,

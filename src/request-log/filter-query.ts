@@ -1,5 +1,5 @@
-// Conditions of lists of requests as a query has them: each text may have several values, separated by commas, of which one must be
-// met. For operators and for holders of keys alike.
+// Conditions of request lists in the form of a query: each parameter may have several values, separated by commas, one of which
+// must match. It serves operators and holders of keys alike.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { invalidRequest } from '../lib/errors'
@@ -52,7 +52,7 @@ export type OwnFilterQuery = {
   [Name in keyof Static<typeof ownFilter>]?: Static<typeof ownFilter>[Name] | undefined
 }
 
-/** The values of a text of a query; undefined for none. */
+/** The values of a query parameter; undefined for none. */
 export function choicesOfQuery(text: string | undefined, field: string): string[] | undefined {
   const values = (text ?? '').split(',').map((value) => value.trim())
   const found = [...new Set(values.filter((value) => value !== ''))]
@@ -88,7 +88,7 @@ export function filterOfQuery(query: OwnFilterQuery): RequestFilter {
   })
 }
 
-/** A filter without what is undefined. */
+/** A filter without undefined members. */
 export function defined(
   filter: { [Name in keyof RequestFilter]: RequestFilter[Name] | undefined },
 ): RequestFilter {

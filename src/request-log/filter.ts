@@ -1,32 +1,32 @@
-// Questions to the request log: which rows, from where on. Pure. Every place that keeps rows must give the same answer.
+// Queries of the request log: which rows, and where to start. Pure. Every store of rows must give the same answer.
 
 import type { Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
 import { COLUMNS, decodedMessage, endedInError, type LoggedRequest } from './row'
 
-/** One value, or several; one of them must match. */
+/** One value, or several, one of which must match. */
 export type AnyOf = string | readonly string[]
 
-/** Conditions that rows must meet, all of them. */
+/** Conditions that rows must all meet. */
 export interface RequestFilter {
   keyId?: AnyOf
   spenderId?: AnyOf
   account?: AnyOf
-  /** The id of the model that answered, or the name that the caller asked for. */
+  /** The id of the model that answered, or the name in the request. */
   model?: AnyOf
   upstream?: AnyOf
   operation?: AnyOf
   failedBy?: AnyOf
   metadata?: Metadata
-  /** A status of HTTP such as `404`, a class such as `4xx`, or `failed`: see endedInError. */
+  /** An HTTP status such as `404`, a class such as `4xx`, or `failed`: see endedInError. */
   status?: AnyOf
   /** The code of an error. */
   error?: AnyOf
-  /** Words in any case within the id, the account, the model, the name that was asked for, the error or its message. */
+  /** Words, in any case, in the id, the account, the model, the requested name, the error or its message. */
   text?: string
-  /** Took longer, in milliseconds. */
+  /** Minimum duration (exclusive), in milliseconds. */
   slowerMs?: number
-  /** Was paid more when it ended, in nano-dollars. */
+  /** Minimum amount (exclusive) that was paid when it ended, in nano-dollars. */
   aboveNano?: number
   /** Arrived at this time or later, in milliseconds since 1970. */
   since?: number
@@ -45,13 +45,13 @@ export interface RequestPage {
   rows: LoggedRequest[]
   /** Continues the list; null at its end. */
   next: string | null
-  /** How many rows were looked at, where the page ends early because few of them match; else null. */
+  /** How many rows were read, if the page ends early because few of them match; otherwise null. */
   looked: number | null
 }
 
 export interface PageRequest {
   limit: number
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   after?: string | undefined
 }
 
@@ -66,14 +66,14 @@ export const EQUAL_COLUMNS = [
   ['failedBy', ['failed_by']],
 ] as const
 
-/** The part of the metadata of a row, which is JSON, that says a value: quotes in a value are escaped, so nothing else has it. */
+/** The part of a row's metadata, which is JSON, that contains a value: quotes in a value are escaped, so nothing else matches. */
 export function metadataText({ name, value }: Metadata): string {
   return `${JSON.stringify(name)}:${JSON.stringify(value)}`
 }
 
 const FAILED = 'failed'
 
-/** The words of a filter that a row goes by. */
+/** The words of a filter that a row is matched by. */
 export function statusWords(status: number, errorCode: Value): string[] {
   const words = [String(status), `${Math.floor(status / 100)}xx`]
   if (endedInError(status, errorCode)) words.push(FAILED)
@@ -93,7 +93,7 @@ export function choicesOf(choice: AnyOf): readonly string[] {
 export interface RowCondition {
   /** The member of the filter. */
   name: keyof RequestFilter
-  /** Whether the values of a row, in the order of the columns, meet it. */
+  /** Whether the values of a row, in the order of the columns, match. */
   isMet(values: readonly Value[]): boolean
 }
 
@@ -113,7 +113,7 @@ const [DURATION, AMOUNT, METADATA] = [
   columnPlace('metadata'),
 ]
 const MESSAGE = columnPlace('error_message')
-/** Columns that are looked through for words, apart from the message: those that the holder of a key sees. */
+/** Columns that are searched for words, apart from the message: those that the holder of a key sees. */
 const SEARCHED = (['id', 'account', 'model', 'asked_model', 'error_code'] as const).map(columnPlace)
 
 /** The conditions of a filter, the quick ones first. */
@@ -155,14 +155,14 @@ function hasWords(text: string, codec: RowCodec): RowCondition['isMet'] {
   }
 }
 
-/** Thrown for a cursor that no page has given. */
+/** Thrown for a cursor that no page has returned. */
 export class UnknownCursor extends Error {
   constructor() {
     super('there is no such page: start again without it')
   }
 }
 
-/** When a request arrived, by the time in its id, in milliseconds since 1970; undefined for other ids. */
+/** When a request arrived, according to the time in its id, in milliseconds since 1970; undefined for other ids. */
 export function timeOfId(id: string): number | undefined {
   const [, milliseconds] = /^[a-z]+_([0-9a-f]{12})7[0-9a-f]{19}$/.exec(id) ?? []
   return milliseconds === undefined ? undefined : Number.parseInt(milliseconds, 16)

@@ -1,11 +1,11 @@
-// Sums of ended requests by hour and series, as one process keeps and writes them: it writes a row again while its hour lasts. Lost
-// with a crash is a minute at most; nothing here must be used for money.
+// Sums of ended requests by hour and series, as one process collects and writes them: a row is rewritten as long as its hour lasts.
+// A crash loses a minute at most; nothing here must be used for money.
 
 import type { Db, Statement } from '../db/db'
 import type { RequestLogRow } from './row'
 
 const HOUR_MS = 3_600_000
-/** Series that are counted separately within the last hours; further ones are counted together. */
+/** Number of series in the last hours that are counted separately; others are counted together. */
 const MOST_SERIES = 1_000
 const SAVED_AT_ONCE = 100
 
@@ -32,12 +32,12 @@ export class HourlySums<Sums extends { hour: number }> {
     return sums
   }
 
-  /** Notes sums that have to be written. */
+  /** Marks sums that must be written. */
   noteChange(sums: Sums): void {
     this.changed.add(sums)
   }
 
-  /** Writes what has changed, and forgets hours that are over. Rejects with DatabaseUnavailable. */
+  /** Writes what has changed, and drops past hours. Rejects with DatabaseUnavailable. */
   async store(now: number): Promise<void> {
     const changed = [...this.changed]
     for (let from = 0; from < changed.length; from += SAVED_AT_ONCE) {

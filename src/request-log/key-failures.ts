@@ -1,5 +1,5 @@
-// Failed requests by hour and key, and by whose fault they were. Summed up as requests end, as the figures of models are. Nothing
-// here must be used for money.
+// Failed requests by hour, key and party at fault. Summed as requests end, like the figures of models. Nothing here must be used
+// for money.
 
 import { Conditions } from '../db/conditions'
 import type { Db, Statement } from '../db/db'
@@ -10,7 +10,7 @@ import { endedInError, type RequestLogRow } from './row'
 export interface KeyFailures {
   /** The beginning of the hour in which they ended, in milliseconds since 1970. */
   hour: number
-  /** Empty for requests without a known key, and for those of keys beyond the most that are counted. */
+  /** Empty for requests without a known key, and for those of keys beyond the maximum. */
   keyId: string
   failedBy: Record<Party, number>
 }
@@ -21,7 +21,7 @@ const HOUR_MS = 3_600_000
 export class KeyFailureKeeper {
   private readonly sums: HourlySums<KeyFailures>
 
-  /** `source` names the process among all that have written. */
+  /** `source` identifies the process among all that have written. */
   constructor(db: Db, source: string) {
     this.sums = new HourlySums(db, (failures) => saveFailures(source, failures), noFailures)
   }
@@ -36,7 +36,7 @@ export class KeyFailureKeeper {
     }
   }
 
-  /** Writes what has changed, and forgets hours that are over. Rejects with DatabaseUnavailable. */
+  /** Writes what has changed, and drops past hours. Rejects with DatabaseUnavailable. */
   store(now: number): Promise<void> {
     return this.sums.store(now)
   }
@@ -56,7 +56,7 @@ function saveFailures(source: string, { hour, keyId, failedBy }: KeyFailures): S
   }
 }
 
-/** Failures of whole hours with the names of keys and accounts, null for requests without a known key. */
+/** Failures of whole hours with the names of keys and accounts; null for requests without a known key. */
 export async function keyFailuresBetween(
   db: Db,
   period: { since: number; until: number; keyId?: string | undefined; account?: string | undefined },

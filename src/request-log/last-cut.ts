@@ -1,15 +1,15 @@
-// Finds the last answer of a key that ended early, so that its holder learns why. It must never fail what asks for it.
+// Finds the last answer of a key that ended early, so that its holder learns the reason. It must never make its caller fail.
 
 import type { RequestStore } from './request-log'
 import type { LoggedRequest } from './row'
 
 const DAY_MS = 86_400_000
-/** Rows of a key that are looked at for its last answer: it may have been refused several times since. */
+/** Rows of a key that are searched for its last answer: it may have been refused several times since. */
 const LOOKED_AT = 20
 
 /**
- * The last answer of a key in a day, if it was a stream that ended because no more could be held; undefined otherwise, and if
- * the log cannot be read. A row is in the log a quarter of a second after its request.
+ * The last answer of a key within a day, if it was a stream that ended because no more could be held; otherwise undefined, also if
+ * the log is unreadable. A row is in the log a quarter of a second after its request.
  */
 export async function lastCutOf(
   requestLog: Pick<RequestStore, 'list'>,

@@ -1,9 +1,9 @@
-// The line of the log for a request that has ended. It must never hold what a caller sent.
+// The log line for an ended request. It must never contain what a caller sent.
 
 import { formatUsd } from '../lib/money'
 import { overheadMsOf, type RequestLogRow } from './row'
 
-/** The fields of the line, in the order in which people read them. */
+/** The fields of the line, in reading order. */
 export function requestFields(row: RequestLogRow): Record<string, unknown> {
   return {
     request: row.id,

@@ -1,5 +1,5 @@
-// Looks requests up: lists of rows, and everything that is known of one, with its money and its task. For commands and
-// for pages alike. It must never write, and never show a body or a secret.
+// Looks up requests: lists of rows, and everything known about one, with its charges and its task. It serves commands and pages
+// alike. It must never write, or show a body or a secret.
 
 import { type Closing, closingAt } from '../billing/proofs/closings'
 import { beginOf, type ChargeView, type Cost, chargesOf, costsBetween } from '../billing/reports/usage-report'
@@ -30,27 +30,27 @@ export interface RequestDetails {
   row: LoggedRequest | undefined
   /** Models of a route that failed before the one of the row. */
   attempts: readonly FailedAttempt[]
-  /** Usually one; a video that succeeded late has a second. None where nothing was held. */
+  /** Usually one; a video that succeeded late has a second. Empty if nothing was held. */
   charges: readonly ChargeView[]
-  /** The closed month whose archive has its charge, if it had one; undefined if charges are in the database. */
+  /** The closed month whose archive contains its charge, if it had one; undefined if charges are in the database. */
   closing: Closing | undefined
   task: Task | undefined
   webhook: { webhook: Webhook; attempts: WebhookAttempt[] } | undefined
 }
 
-/** How much earlier than its row in the log a charge may have begun, by the clock, in milliseconds. */
+/** How much earlier than its row in the log a charge may have begun, because of clocks, in milliseconds. */
 const CLOCKS_MS = 60_000
 
-/** How long a request lasts at most, in milliseconds. */
+/** Maximum duration of a request, in milliseconds. */
 const LONGEST_MS = 86_400_000
 /** How long after its request a charge may end, in milliseconds: the longest of `taskDeadlineMs`, and a day. */
 const ENDED_AFTER_MS = 8 * 86_400_000
-/** Positions of charges that are read at once. */
+/** Number of charge positions per read. */
 const POSITIONS = 20_000
-/** Rows that an export reads at once. */
+/** Number of rows per read of an export. */
 const EXPORT_ROWS = 1_000
 
-/** One page of requests, newest first, each with what was paid for it in the end. */
+/** One page of requests, newest first, each with what was finally paid for it. */
 export async function listRequests(
   { db, requests }: LookUpWorld,
   filter: RequestFilter,
@@ -60,7 +60,7 @@ export async function listRequests(
   return { ...page, rows: await new Costs(db).added(page.rows) }
 }
 
-/** All requests that match, newest first, in pages, one of them in memory, up to a limit. */
+/** All matching requests, newest first, in pages (one of them in memory), up to a limit. */
 export async function* exportRequests(
   { db, requests }: LookUpWorld,
   filter: RequestFilter,
@@ -78,8 +78,8 @@ export async function* exportRequests(
 }
 
 /**
- * Requests that match, in sum. `scope` are the conditions that no facet leaves out, such as the key of the caller; its period is that of
- * the sums.
+ * Sums of the matching requests. `scope` contains the conditions that no facet omits, such as the key of the caller; its period is
+ * that of the sums.
  */
 export async function summariseRequests(
   { db, requests }: SummingWorld,
@@ -94,13 +94,13 @@ export async function summariseRequests(
   return summing.summary(isWhole)
 }
 
-/** A request by its id; undefined if nothing is known of it. */
+/** A request by its id; undefined if unknown. */
 export async function findRequest(
   { db, requests }: LookUpWorld,
   id: string,
 ): Promise<RequestDetails | undefined> {
   const row = await requests.find(id)
-  // To find that there is none would take a look at all charges since then.
+  // To prove that there is none, all charges since then would have to be read.
   const charges = row && row.held === null ? [] : await chargesOf(db, id)
   const begin = row?.at ?? beginOf(id)
   const closing = charges.length === 0 && begin > 0 ? await closingAt(db, begin) : undefined
@@ -117,7 +117,7 @@ export async function findRequest(
 }
 
 async function taskOfCharge(db: Db, charge: string): Promise<Task | undefined> {
-  // One that succeeded late has gone over to the further charge.
+  // One that succeeded late has moved to the additional charge.
   const sql = 'select id from tasks where charge in ($1, $2)'
   const [row] = await db.query({ sql, parameters: [charge, `${charge}:late`] })
   return row && findTask(db, null, row.id as string)
@@ -125,16 +125,16 @@ async function taskOfCharge(db: Db, charge: string): Promise<Task | undefined> {
 
 /**
  * Finds what was paid for requests after they were answered, as for a video: for pages of rows, each with requests that ended
- * earlier. Charges are read from the newest on, each once, and those are kept whose request may be on a later page.
+ * earlier. Charges are read once, newest first, and those are kept whose request may be on a later page.
  */
 class Costs {
   private readonly kept = new Map<string, Cost>()
-  /** The position from which on the charges of an operation have been read. */
+  /** The position down to which the charges of an operation have been read. */
   private readonly readFrom = new Map<string, number>()
 
   constructor(private readonly db: Db) {}
 
-  /** The rows with what was paid for them in the end. */
+  /** The rows with what was finally paid for them. */
   async added(rows: readonly LoggedRequest[]): Promise<LoggedRequest[]> {
     const open = rows.filter(isUnpaid)
     const costs = await this.of(
@@ -152,7 +152,7 @@ class Costs {
     const found = new Map<string, Cost>()
     for (const [operation, group] of Map.groupBy(requests, (request) => request.operation)) {
       await this.read(operation, group)
-      // What is read for the next operation lets go of some of it.
+      // Reading for the next operation discards some of it.
       for (const { id } of group) {
         const cost = this.kept.get(id)
         if (cost) found.set(id, cost)
@@ -165,7 +165,7 @@ class Costs {
     const wanted = new Set(rows.map(({ id }) => id))
     const oldest = rows.reduce((first, { at }) => Math.min(first, at), Number.MAX_SAFE_INTEGER)
     const newest = rows.reduce((last, { at }) => Math.max(last, at), 0)
-    // Requests of later pages ended before, and so began at most this much later.
+    // Requests of later pages ended earlier, and so began at most this much later.
     const begunBefore = newest + LONGEST_MS
     for (const [id, { createdAt }] of this.kept) if (createdAt >= begunBefore) this.kept.delete(id)
     const first = await firstPositionSince(this.db, oldest - CLOCKS_MS)
@@ -174,7 +174,7 @@ class Costs {
       const from = Math.max(first, to - POSITIONS)
       for (const cost of await costsBetween(this.db, operation, { from, to, begunBefore })) {
         const isNear = wanted.has(cost.request) || cost.createdAt < oldest + LONGEST_MS
-        // The later of two charges is the one that may have been paid, and it was read first.
+        // Of two charges, the later one is the one that may have been paid, and it was read first.
         if (isNear && !this.kept.has(cost.request)) this.kept.set(cost.request, cost)
       }
       to = from
@@ -183,7 +183,7 @@ class Costs {
   }
 }
 
-/** Whether a request was answered, and its row does not say at what price. */
+/** Whether a request was answered, and its row does not contain its price. */
 function isUnpaid({ amount, status }: LoggedRequest): boolean {
   return amount === null && Number(status) < 400
 }

@@ -1,6 +1,6 @@
-// The columns of a page for sums, stored next to its rows. Reading all columns of 200,000 rows as rows takes half a
-// second; reading these, with each text once per page, takes a tenth. Rows of older pages and of questions about other columns are
-// brought into the same form. Pure.
+// The columns of a page that sums need, stored next to its rows. Reading all columns of 200,000 rows as rows takes half a second;
+// reading these, with each text once per page, takes a tenth. Rows of older pages and of queries for other columns are converted to
+// the same form. Pure.
 
 import type { Value } from '../db/db'
 import { jsonOfColumn } from '../db/json-column'
@@ -35,7 +35,7 @@ const [STATUS, ERROR, AMOUNT] = [columnPlace('status'), columnPlace('error_code'
 const NUMBER_PLACES = NUMBERS.map(columnPlace)
 const TEXT_PLACES = TEXTS.map(columnPlace)
 
-/** A column of texts: each of them once, and for each row its place among them; -1 for none. */
+/** A column of texts: each of them once, and for each row the index of its text; -1 for none. */
 export interface TextValues {
   values: readonly string[]
   places: readonly number[]
@@ -48,11 +48,11 @@ export interface PageColumns {
   newestAt: number
   numbers: Readonly<Record<NumberColumn, readonly (number | null)[]>>
   texts: Readonly<Record<TextColumn, TextValues>>
-  /** The ids of rows that were answered and do not say at what price, by their places. */
+  /** The ids of rows that were answered and do not contain their price, by index. */
   unpaid: ReadonlyMap<number, string>
 }
 
-/** The stored form: the earliest time, the numbers with times after it, the texts, and the unpaid rows. */
+/** The stored form: the earliest time, the numbers with times relative to it, the texts, and the unpaid rows. */
 type Stored = [
   base: number,
   numbers: (number | null)[][],
@@ -73,7 +73,7 @@ export function storedColumns({ oldestAt, numbers, texts, unpaid }: PageColumns)
   return JSON.stringify(stored)
 }
 
-/** Reads what `storedColumns` has written; undefined if it cannot be read. */
+/** Reads what `storedColumns` has written; undefined if unreadable. */
 export function readColumns(text: Value | undefined): PageColumns | undefined {
   const stored = jsonOfColumn<Stored | null>(text, null, Array.isArray)
   if (!stored) return undefined
@@ -98,7 +98,7 @@ export function readColumns(text: Value | undefined): PageColumns | undefined {
   }
 }
 
-/** The columns of rows, which are values in the order of the columns of the log. */
+/** The columns of rows, which are values in the order of the log's columns. */
 export function columnsOf(rows: readonly (readonly Value[])[]): PageColumns {
   const numberOf = (value: Value | undefined) =>
     value === null || value === undefined ? null : Number(value)
@@ -144,7 +144,7 @@ function named<Name extends string, Column>(
   return Object.fromEntries(names.map((name, place) => [name, columnAt(place)])) as Record<Name, Column>
 }
 
-/** Values of one row after another in the order of the columns of the log; other columns than those of the page are null. */
+/** Values of one row after another in the order of the log's columns; columns other than those of the page are null. */
 export function rowReader(page: PageColumns): (row: number) => readonly Value[] {
   const values: Value[] = Array.from({ length: COLUMNS.length }, () => null)
   const numbers = NUMBERS.map((name) => page.numbers[name])

@@ -1,15 +1,15 @@
-// The request log in a file of SQLite: a table of pages, the oldest of which are dropped.
+// The request log in a SQLite file: a table of pages, the oldest of which are dropped.
 
 import type { Db, Statement } from '../db/db'
 import { findInPages, listPages, scanPages } from './page-search'
 import { joinPages, logPageOf } from './pages'
 import type { RequestReader, RequestStore } from './request-log'
 
-/** Rows that are kept at most: the file would otherwise grow to many gigabytes in a month. */
+/** Maximum of stored rows: otherwise the file would grow to many gigabytes in a month. */
 const KEEP_ROWS = 2_000_000
 const TRIM_PAGES = 500
 
-/** The table. Terms and columns precede the rows, so that these need not be read. */
+/** The table. Terms and columns precede the rows, so that the rows need not be read. */
 const TABLES = [
   `create table if not exists request_pages (number integer primary key, oldest_at integer not null,
     ended_at integer not null, terms text not null, columns text, rows text not null)`,
@@ -25,7 +25,7 @@ export async function openPageFile(db: Db, keepMs: number): Promise<RequestStore
   await db.batch(TABLES.map((sql) => ({ sql })))
   const found = await db.query({ sql: `select name from pragma_table_info('request_pages')` })
   if (!found.some(({ name }) => name === 'columns')) await db.batch([{ sql: ADD_COLUMNS }])
-  /** The number up to which pages need not be joined. */
+  /** The number up to which pages need not be merged. */
   let joined = 0
   return {
     async insert(batch) {

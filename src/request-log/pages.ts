@@ -1,6 +1,5 @@
-// Pages of the request log. A batch of rows is one page of JSON, because a row of the database for each takes many times as
-// long, and an index of rows or terms too. A page says which keys, models and so on it has: a list takes the rows of
-// those pages only that can have some of its own.
+// Pages of the request log. A batch of rows is one page of JSON, because a database row for each would take many times as long, and
+// so would an index of rows or terms. A page lists its keys, models and so on: a list reads only the rows of pages that can match.
 
 import { type Db, type Statement, tryApply, type Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
@@ -10,18 +9,18 @@ import { columnsOf, type PageColumns, storedColumns } from './page-columns'
 import { metadataTerm, nextTurn } from './page-search'
 import { type RequestLogRow, valuesOf } from './row'
 
-/** Rows of a page that small ones are joined to, pages that are looked at for it at a time, and how often in one run. */
+/** Rows of a page up to which small ones are merged, pages per check, and checks per run. */
 const JOINED_ROWS = 256
 const JOIN_PAGES = 512
 const JOIN_TURNS = 40
 
 /** A batch of rows as a page. Its number is that of its last row. */
 interface LogPage {
-  /** The earliest arrival of a row in it. */
+  /** The earliest arrival of its rows. */
   oldestAt: number
-  /** The latest end of one. */
+  /** The latest end of its rows. */
   endedAt: number
-  /** The values that its rows have in some columns, each on a line. */
+  /** The values that its rows have in some columns, one per line. */
   terms: string
   /** The columns for sums. */
   columns: string
@@ -44,7 +43,7 @@ function endOf({ at, durationMs }: RequestLogRow): number {
   return at + Math.round(durationMs)
 }
 
-/** The terms of a page. Each value is in its columns once, so that most rows cost nothing here. */
+/** The terms of a page. Each value is in its columns once, so most rows cost nothing here. */
 function termsIn(rows: readonly RequestLogRow[], { texts }: PageColumns): string {
   const terms = new Set<string>()
   for (const [, columns] of EQUAL_COLUMNS)
@@ -67,7 +66,7 @@ function termLines(terms: ReadonlySet<string>): string {
 
 interface PageHead {
   number: number
-  /** The number of the page before. */
+  /** The number of the previous page. */
   previous: number
   oldestAt: number
   endedAt: number
@@ -75,14 +74,14 @@ interface PageHead {
 }
 
 /**
- * Joins small pages behind a number, as a gateway with little traffic writes them: otherwise a look at many rows is one
- * at as many pages. Returns the number after which to continue the next time. `lock` keeps other processes from it.
+ * Merges small pages after a number, as a gateway with little traffic writes them: otherwise reading many rows means reading as
+ * many pages. Returns the number after which to continue the next time. `lock` keeps other processes from doing the same.
  */
 export async function joinPages(db: Db, from: number, lock: readonly Statement[] = []): Promise<number> {
   let after = from
   for (let turn = 0; turn < JOIN_TURNS; turn++) {
     const heads = await headsAfter(db, after)
-    // The newest page stays as it is: the next number is counted from it.
+    // The newest page stays unchanged: the next number is derived from it.
     const groups = groupsOf(heads.slice(0, -1))
     const open = heads.length > JOIN_PAGES ? undefined : groups.pop()
     for (const group of groups) await join(db, group, lock)
@@ -109,7 +108,7 @@ async function headsAfter(db: Db, after: number): Promise<PageHead[]> {
     sql: 'select max(number) as number from request_pages where number < $1',
     parameters: [first],
   })
-  // The oldest page has none before it: how many rows it has is not known, and it counts as a whole one.
+  // The oldest page has no predecessor: its number of rows is unknown, and it counts as a full one.
   let previous = (before?.number as number | null) ?? first - JOINED_ROWS
   return rows.map((row) => {
     const head: PageHead = {
@@ -124,7 +123,7 @@ async function headsAfter(db: Db, after: number): Promise<PageHead[]> {
   })
 }
 
-/** Pages in groups that follow each other and have no more rows than a page may. */
+/** Groups of consecutive pages that together have no more rows than a page may. */
 function groupsOf(heads: readonly PageHead[]): PageHead[][] {
   const groups: PageHead[][] = []
   for (const head of heads) {
@@ -135,7 +134,7 @@ function groupsOf(heads: readonly PageHead[]): PageHead[][] {
   return groups
 }
 
-/** Makes one page of several. Nothing is changed if another process has joined one of them meanwhile. */
+/** Merges several pages into one. Nothing is changed if another process has merged one of them meanwhile. */
 async function join(db: Db, group: readonly PageHead[], lock: readonly Statement[]): Promise<void> {
   const first = group[0]
   const last = group.at(-1)
@@ -146,7 +145,7 @@ async function join(db: Db, group: readonly PageHead[], lock: readonly Statement
   })
   const rows = `[${pages.map((page) => (page.rows as string).slice(1, -1)).join(',')}]`
   const values = jsonOfColumn<Value[][]>(rows, [], isLists) ?? []
-  // A page that cannot be read stays by itself.
+  // An unreadable page stays by itself.
   if (values.length === 0) return
   const terms = new Set(group.flatMap((each) => each.terms.split('\n')).filter((term) => term !== ''))
   await tryApply(db, [

@@ -1,5 +1,5 @@
-// The request log in PostgreSQL, for all nodes together: pages, in one partition a day, so that old days are dropped as a
-// whole. Its tables do not belong to the numbered schema, because they can be lost without harm.
+// The request log in PostgreSQL, for all nodes together: pages, in one partition per day, so that old days are dropped as a whole.
+// Its tables do not belong to the numbered schema, because losing them is harmless.
 
 import type { Db, Statement } from '../db/db'
 import { findInPages, firstEndedAt, listPages, scanPages } from './page-search'
@@ -8,7 +8,7 @@ import type { RequestReader, RequestStore } from './request-log'
 
 const DAY_MS = 86_400_000
 
-/** The tables. Rows are numbered over all nodes, without a gap, in the order in which their pages are committed. */
+/** The tables. Rows are numbered across all nodes, without gaps, in the order in which their pages are committed. */
 const TABLES = [
   `create table if not exists request_numbers (one bigint primary key check (one = 1), last bigint not null)`,
   'insert into request_numbers (one, last) values (1, 0) on conflict (one) do nothing',
@@ -18,17 +18,17 @@ const TABLES = [
   'create index if not exists request_pages_by_number on request_pages (number)',
   'create index if not exists request_pages_by_end on request_pages (ended_at, number)',
 ]
-/** Does not wait for the disk: the last rows may be lost in a power failure. */
+/** Does not wait for the disk: a power failure may lose the last rows. */
 const INSERT = `with setting as (select set_config('synchronous_commit', 'off', true) as commits),
   taken as (update request_numbers set last = last + $1 from setting where commits = 'off' returning last)
   insert into request_pages (number, oldest_at, ended_at, terms, rows, columns)
   select last, $2, $3, $4, $5, $6 from taken`
-/** Nodes join pages one after another. */
+/** Nodes merge pages one after another. */
 const LOCK: Statement = { sql: `select pg_advisory_xact_lock(hashtext('request_pages'))` }
 
 export async function openPartitions(db: Db, keepMs: number, now: number): Promise<RequestStore> {
   await createTables(db, now)
-  /** The number up to which pages need not be joined; those of earlier days have been. */
+  /** The number up to which pages need not be merged; those of earlier days have been. */
   let joined = ((await firstEndedAt(db, now - DAY_MS)) ?? 1) - 1
   return {
     async insert(batch) {
@@ -70,12 +70,12 @@ export function readPartitions(db: Db): RequestReader {
 
 async function createTables(db: Db, now: number): Promise<void> {
   const statements = TABLES.map((sql) => ({ sql }))
-  // Nodes that start at once can collide here in spite of `if not exists`. The second try then finds the tables.
+  // Nodes that start at once can collide here despite `if not exists`. The second try then finds the tables.
   await db.batch(statements).catch(() => db.batch(statements))
   await createDays(db, [dayOf(now), dayOf(now + DAY_MS)])
 }
 
-/** The day of a time, counted since 1970. */
+/** The day of a time, counted from 1970. */
 function dayOf(at: number): number {
   return Math.floor(at / DAY_MS)
 }
@@ -108,7 +108,7 @@ async function partitionNames(db: Db): Promise<string[]> {
   return rows.map(({ name }) => String(name)).filter((name) => /^request_pages_\d{8}$/.test(name))
 }
 
-/** Whether no partition takes a page: `check_violation`. */
+/** Whether no partition accepts a page: `check_violation`. */
 function isWithoutPartition(error: unknown): boolean {
   return (error as { errno?: string }).errno === '23514'
 }

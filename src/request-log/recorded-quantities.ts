@@ -13,13 +13,13 @@ export interface RecordedWorld {
   requests: Pick<RequestStore, 'list'>
 }
 
-/** Largest difference between the times of a request's id, log row and charge, in milliseconds. */
+/** Maximum difference between the times of a request's id, log row and charge, in milliseconds. */
 const CLOCKS_MS = 60_000
 /** Pause between charges that starts another search, in milliseconds. */
 const GAP_MS = 600_000
-/** Rows of the log that are read at once. */
+/** Number of log rows per read. */
 const ROWS = 1_000
-/** End of the id of a charge for a success after a failure. */
+/** Suffix of the charge id for a success after a failure. */
 const LATE = /:late$/
 
 /** A charge to look up, with a time near which its request arrived, in milliseconds since 1970. */

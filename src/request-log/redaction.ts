@@ -1,7 +1,8 @@
-// What of a body may be kept for people to read. Works on text: a body may be cut, wrong or no JSON, and is never built as
-// an object. Keys and media must never pass, nor fields that the operator names. Its time is bounded by what it reads.
+// What may be kept of a body for people to read. It works on text: a body may be cut, wrong or not JSON, and is never parsed into
+// an object. Keys, media, and fields that the operator names must never pass. Its running time is limited by the length of the
+// text.
 
-/** Names of members whose values are keys, in small letters. */
+/** Names of members whose values are keys, in lower case. */
 const SECRET_NAMES = [
   'authorization',
   'proxy-authorization',
@@ -19,23 +20,23 @@ const SECRET_NAMES = [
   'private_key',
   'password',
 ]
-// Each pattern takes all that it has looked at, so that the time is that of the text.
+// Each pattern consumes everything it has inspected, so that the running time is linear.
 const KEY =
   /\bBearer\s+[^\s"\\]+|\b(?:sk|rk|pk|gsk|x[a-z]{2}|r8|hf|gh[opsu]|github_pat|glpat|xox[abprs]|whsec)[-_][\w-]{16,}|\bAIza[\w-]{30,}|\bAKIA[A-Z0-9]{16}|(?<![\w-])eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}-----|$)/g
 const DATA_URL = /\bdata:[\w.+-]{1,60}\/[\w.+-]{1,60}(?:;[\w=-]{1,40}){0,4},[\w+/=%-]+/g
-/** Shortest text that is taken for media if it has no other characters than base64, and how much of it is looked at. */
+/** Minimum length of a text that counts as media if it consists of base64 characters, and how much of it is inspected. */
 const MEDIA_LENGTH = 512
 const BASE64 = /^(?:[\w+/=-]|\\[/nr])*\\?$/
-/** Characters behind the last kept one that are looked at. */
+/** Characters after the last kept one that are inspected. */
 const KEY_LENGTH = 256
-/** An escape that a cut has left incomplete. */
+/** An escape that was cut off. */
 const CUT_ESCAPE = /\\(?:u[\da-fA-F]{0,3})?$/
 const REDACTED = '[redacted]'
 
 export interface RedactionRules {
-  /** Names of members whose values are not kept, in small letters. */
+  /** Names of members whose values are removed, in lower case. */
   names: ReadonlySet<string>
-  /** Longest text that is kept. */
+  /** Maximum length of a kept text. */
   maxLength: number
 }
 
@@ -61,7 +62,7 @@ class KeptText {
     private readonly rules: RedactionRules,
   ) {}
 
-  /** False if not all of the text was kept. */
+  /** False if part of the text was dropped. */
   read(): boolean {
     const { from } = this
     while (this.at < from.length) {
@@ -89,7 +90,7 @@ class KeptText {
     const raw = from.slice(open + 1, close)
     const after = skipSpace(from, close + 1)
     if (from[after] !== ':') {
-      // A text of people may have a quote that nothing ends.
+      // Ordinary text may contain a quote that is never closed.
       this.text += `"${this.valueOf(raw)}${close < from.length ? '"' : ''}`
       this.at = close + 1
       return
@@ -111,7 +112,7 @@ class KeptText {
     return inner === undefined ? REDACTED : JSON.stringify(redacted(inner, this.rules)).slice(1, -1)
   }
 
-  /** Characters that may still be needed. Some more, so that a key at the end is seen as one. */
+  /** Characters that may still be needed. Some additional ones, so that a key at the end is recognised. */
   private room(): number {
     return this.rules.maxLength - this.text.length + KEY_LENGTH
   }
@@ -126,7 +127,7 @@ function isMedia(raw: string): boolean {
   return raw.length >= MEDIA_LENGTH && BASE64.test(raw.slice(0, MEDIA_LENGTH))
 }
 
-/** The place of the quote that ends a string, or of the end of the text. */
+/** The position of the quote that ends a string, or of the end of the text. */
 function endOfString(text: string, open: number): number {
   for (let close = text.indexOf('"', open + 1); close >= 0; close = text.indexOf('"', close + 1)) {
     let backslashes = 0
@@ -142,7 +143,7 @@ function skipSpace(text: string, from: number): number {
   return at
 }
 
-/** The end of a value: a string, an object or a list with all in it, or a number or word. */
+/** The end of a value: a string, an object or a list with its content, or a number or word. */
 function endOfValue(text: string, from: number): number {
   let depth = 0
   for (let at = skipSpace(text, from); at < text.length; at++) {
@@ -161,7 +162,7 @@ function nameOf(raw: string): string {
   return (raw.includes('\\') ? (textOf(raw) ?? raw) : raw).toLowerCase()
 }
 
-/** The text of a string by its form in JSON; undefined if it is none. */
+/** The text of a string from its JSON form; undefined if invalid. */
 function textOf(raw: string): string | undefined {
   try {
     return JSON.parse(`"${raw}"`)

@@ -1,5 +1,5 @@
-// Requests that vendors refused for their content, counted by model and field with the vendor's words, so that an unknown rule is
-// noticed on its first day. Lost with a crash is a minute at most. Nothing else of a caller may be kept.
+// Requests that vendors refused for their content, counted by model and field with the vendor's message, so that an unknown rule is
+// noticed on its first day. A crash loses a minute at most. Nothing else of a caller may be kept.
 
 import type { Db, Statement } from '../db/db'
 import type { EncodedTable } from '../db/encryption/reencryption'
@@ -11,9 +11,9 @@ export interface CountedRefusal extends VendorRefusal {
   lastAt: number
 }
 
-/** Rows that are kept, those of the last refusals. */
+/** Maximum of stored rows, those of the last refusals. */
 const MOST_ROWS = 500
-/** Longest words of a vendor that are kept, in characters. */
+/** Maximum length of a vendor's stored message, in characters. */
 const LONGEST_MESSAGE = 500
 
 /** Counts the refusals of one process. */
@@ -22,7 +22,7 @@ export class RefusalKeeper {
 
   constructor(private readonly db: Db) {}
 
-  /** Counts the refusals of ended requests. Models and fields beyond the most that are kept wait for the next time. */
+  /** Counts the refusals of ended requests. Models and fields beyond the maximum wait for the next run. */
   readonly fold = (rows: readonly RequestLogRow[]): void => {
     for (const { refusals, at, durationMs } of rows) {
       for (const refusal of refusals ?? []) this.add(refusal, Math.round(at + durationMs))
@@ -102,7 +102,7 @@ const forgetOthers: Statement = {
   parameters: [MOST_ROWS],
 }
 
-/** All refusals that are kept, the last first. */
+/** All stored refusals, the last first. */
 export async function listRefusals(db: Db): Promise<CountedRefusal[]> {
   const rows = await db.query({
     sql: `select id, upstream, model, field, status, message, refusals, first_at, last_at from vendor_refusals

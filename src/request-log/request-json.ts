@@ -1,4 +1,4 @@
-// Shows requests as JSON, to operators: a row of the log, and everything about one. It must never show a body.
+// Shows requests to operators as JSON: a row of the log, and everything about one request. It must never show a body.
 
 import { compareCharge, percentDifference } from '../billing/proofs/price-drift'
 import { vendorCostOfJson } from '../billing/proofs/vendor-cost'
@@ -69,7 +69,7 @@ export function requestJson(row: LoggedRequest, nameOf: NameOf) {
   }
 }
 
-/** Sums of requests; `nameOf` names keys and spenders, and facets that are not asked for are left out. */
+/** Sums of requests; `nameOf` names keys and spenders, and facets that were not requested are omitted. */
 export function summaryJson(summary: RequestSummary, facets: readonly Facet[], nameOf: NameOf) {
   const { requests, failed, failedBy, amountNano, firstBytes, durations, spans, spanMs } = summary
   return {
@@ -103,7 +103,7 @@ export function summaryJson(summary: RequestSummary, facets: readonly Facet[], n
   }
 }
 
-/** Values of a facet by their names; those of one name together. A name with a comma cannot be used in a filter; its id can. */
+/** Values of a facet by name; values with the same name are merged. A name with a comma cannot be used in a filter; its id can. */
 function withNames(values: readonly FacetValue[], nameOf: NameOf): FacetValue[] {
   const named = new Map<string, FacetValue>()
   for (const each of values) {
@@ -119,7 +119,7 @@ function withNames(values: readonly FacetValue[], nameOf: NameOf): FacetValue[] 
   return [...named.values()]
 }
 
-/** Facets as queries name them. */
+/** Facets under the names of query parameters. */
 const FACET_NAMES: Record<Facet, string> = {
   status: 'status',
   error: 'error',
@@ -132,7 +132,7 @@ const FACET_NAMES: Record<Facet, string> = {
   operation: 'operation',
 }
 
-/** The session that chose the key and the upstream of a request: by which header or field, and its hash. */
+/** The session that chose the key and the upstream of a request: the header or field it came from, and its hash. */
 function sessionJson(session: string): { by: string; hash: string } {
   const [by = '', hash = ''] = session.split(' ')
   return { by, hash }
@@ -161,13 +161,13 @@ export function detailsJson(
   }
 }
 
-/** Where requests of an operation go, and in which form; null if it is invalid any more. */
+/** The route of an operation with its form; null if it is no longer valid. */
 function endpointOf(name: unknown): { path: string; body: 'json' | 'form' } | null {
   const found = operations.find((operation) => operation.name === name)
   return found ? { path: found.path, body: found.body } : null
 }
 
-/** Quantities that were paid by a charge: a task says what it made, and the row of any other request what it used. */
+/** Quantities that a charge paid: for a task, what it made, and for any other request, what its row says. */
 function quantitiesOf(
   { id, state }: ChargeView,
   { row, task }: Pick<RequestDetails, 'row' | 'task'>,

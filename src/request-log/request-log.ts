@@ -1,6 +1,6 @@
-// The request log: rows of ended requests are gathered, given to those who count them, and stored in batches, so that a
-// request never waits for any of it. The last rows may be lost in a power failure, and rows are dropped where the store
-// cannot keep up, so nothing here must be used for money.
+// The request log: rows of ended requests are collected, passed to counters, and stored in batches, so that a request never waits
+// for any of it. A power failure may lose the last rows, and rows are dropped if the store cannot keep up, so nothing here must be
+// used for money.
 
 import { DatabaseUnavailable } from '../db/db'
 import type { Log } from '../lib/system'
@@ -10,13 +10,13 @@ import type { PageVisitor } from './page-search'
 import type { LoggedRequest, RequestLogRow } from './row'
 import { UnknownCallers } from './unknown-callers'
 
-/** A place with rows, to be read. */
+/** A source of rows. */
 export interface RequestReader {
-  /** Rows that match, the newest first. */
+  /** Matching rows, newest first. */
   list(filter: RequestFilter, page: PageRequest): Promise<RequestPage>
   find(id: string): Promise<LoggedRequest | undefined>
   /**
-   * Shows pages of rows: all that have rows that match and others, the last that ended first, and a bounded number. Returns whether
+   * Passes pages of rows: all with matching rows, and possibly others, the last that ended first, up to a limit. Returns whether
    * these are all.
    */
   scan(filter: RequestFilter, visitor: PageVisitor): Promise<boolean>
@@ -31,39 +31,39 @@ function readerOf(store: RequestReader): Pick<RequestReader, 'list' | 'find' | '
   }
 }
 
-/** A place that keeps rows. */
+/** A store of rows. */
 export interface RequestStore extends RequestReader {
   /** Stores rows, in order. Rejects with DatabaseUnavailable if it cannot do so now. */
   insert(rows: readonly RequestLogRow[]): Promise<void>
-  /** Drops rows that are older than the log keeps, a little at a time. */
+  /** Drops expired rows, a few at a time. */
   trim(now: number): Promise<void>
 }
 
 export interface RequestLog extends Omit<RequestStore, 'insert'> {
   write(logRow: RequestLogRow): void
-  /** Keeps bodies of requests; null unless the operator has asked for it. */
+  /** Stores bodies of requests; null unless the operator has enabled it. */
   bodies: BodyLog | null
   /** The newest rows, newest first. */
   recent(limit: number): Promise<LoggedRequest[]>
-  /** Rows that were dropped because the store could not take them. */
+  /** Number of rows that were dropped because the store could not accept them. */
   lostRows(): number
   flush(): Promise<void>
 }
 
-/** Reads rows of ended requests, soon after. It must return quickly, and must not keep a row. */
+/** Receives rows of ended requests, soon after their end. It must return quickly, and must not keep a row. */
 export type ReadRows = (rows: readonly RequestLogRow[]) => void
 
 interface RowReaders {
   /** Counts all requests. */
   counting?: readonly ReadRows[]
-  /** Writes what the store has too: all requests, except an excess of those whose key is unknown. */
+  /** Writes what the store receives too: all requests, except an excess of those whose key is unknown. */
   writing?: readonly ReadRows[]
 }
 
 const FLUSH_MS = 250
-/** Rows that are written at once: writing thousands together would delay requests. */
+/** Number of rows per write: writing thousands together would delay requests. */
 const FLUSH_ROWS = 256
-/** Rows that may wait for a slow store. */
+/** Number of rows that may wait for a slow store. */
 const MAX_WAITING = 10_000
 
 export function openRequestLog(
@@ -78,7 +78,7 @@ export function openRequestLog(
   let waiting = 0
   let lost = 0
   const unknownCallers = new UnknownCallers(log)
-  /** Resolves when every row so far is stored, those of a running flush included. */
+  /** Resolves when every row so far is stored, including those of a running flush. */
   function flush(): Promise<void> {
     clearTimeout(timer)
     timer = undefined

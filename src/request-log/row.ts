@@ -1,5 +1,5 @@
-// One row of the request log: what is known of a request when it has ended, without its body. A request only fills in
-// its row; everything that reads rows runs later. Nothing here must be used for money.
+// One row of the request log: everything known about a request at its end, without its body. A request only fills in its row;
+// everything that reads rows runs later. Nothing here must be used for money.
 
 import type { Preference } from '../config/models/route-entry'
 import { inputTokensOf, outputTokensOf, type Quantities } from '../contract/units'
@@ -11,118 +11,121 @@ import { formatUsd } from '../lib/money'
 import type { TraceContext } from '../lib/trace-context'
 import { failedByOf, type Party } from './failure'
 
-/** The source of figures that the vendor reported, and that are more than the request could use. */
+/** The source of reported figures that exceed what the request could use. */
 export const ABOVE_QUOTE = 'upstream_above_quote'
-/** Longest name of a model that is kept, in characters. */
+/** Maximum length of a stored model name, in characters. */
 const LONGEST_NAME = 128
 
 export interface RequestLogRow {
   id: string
   at: number
-  /** The moment of `at` on the monotonic clock, from which durations are measured. Not written. */
+  /** The time `at` on the monotonic clock, from which durations are measured. Not written. */
   startedAt: number
   operation: string
   /** The caller's address; null for a tool. */
   clientAddress: string | null
   account: string | null
   keyId: string | null
-  /** The token that acted for the key, or whom the request named; null for its holder. */
+  /** The token that acted for the key, or the user that the request named; null for its holder. */
   spenderId: string | null
   model: string | null
-  /** The name that the caller asked for, which may be an alias, a route or unknown; null while it is not read. */
+  /** The requested name, which may be an alias, a route or unknown; null until it is read. */
   askedModel: string | null
   upstream: string | null
   stream: boolean
   status: number
   errorCode: string | null
-  /** The error's words, without keys; null for none. So are the next three. */
+  /** The error message, without keys; null for none. This also holds for the next three. */
   errorMessage: string | null
   /** The request field at fault. */
   errorParam: string | null
   failedBy: Party | null
-  /** The status with which the vendor refused; null if it gave none. */
+  /** The status with which the vendor refused; null if there was none. */
   vendorStatus: number | null
-  /** Milliseconds from the request's arrival to the first byte of the answer, and to its last. */
+  /** Milliseconds from the request's arrival to the first byte of the answer, and to the last. */
   firstByteMs: number | null
   durationMs: number
   inputTokens: number | null
   outputTokens: number | null
-  /** All quantities that were paid, as JSON; null if the tokens above say everything. */
+  /** All charged quantities, as JSON; null if the tokens above are complete. */
   quantities: string | null
-  /** The most that was held for it, in nano-dollars. */
+  /** The maximum that was held for it, in nano-dollars. */
   heldNano: number | null
   amountNano: number | null
-  /** That of the charge, or `ABOVE_QUOTE`. */
+  /** The source of the charge, or `ABOVE_QUOTE`. */
   usageSource: string | null
   endedBy: string | null
-  /** When the running call was sent, on the monotonic clock; null while none runs. Not written. */
+  /** When the running call was sent, on the monotonic clock; null if none runs. Not written. */
   sentAt: number | null
   /** Whether the upstream of the row was called. Not written. */
   isSent: boolean
   /** Milliseconds from the request's arrival to its first call. */
   sentMs: number | null
-  /** Milliseconds that upstreams took, all attempts together: the rest of the duration is the gateway's own. */
+  /** Milliseconds spent in upstreams, all attempts together: the rest of the duration is the gateway's own. */
   upstreamMs: number
-  /** The vendor's id of its answer. */
+  /** The vendor's id for its answer. */
   upstreamRequestId: string | null
-  /** The number of the upstream's key, counted from 1; null if it has one or none. */
+  /** The number of the upstream's key, counted from 1; null if it has at most one. */
   upstreamKey: number | null
-  /** The session that chose the key or the upstream, as `x-session-id 5f3a9c21`: its sign and its hash. Null if nothing was chosen by it. */
+  /**
+   * The session that chose the key or the upstream, such as `x-session-id 5f3a9c21`: its source and its hash. Null if it chose
+   * nothing.
+   */
   session: string | null
-  /** Keys that the session prefers and that rested, by their numbers, the most preferred first; null for none. */
+  /** Keys that the session prefers and that were resting, by number, the most preferred first; null for none. */
   restingKeys: readonly number[] | null
   /** The response cache: `miss`, `hit` with the request that made the answer, or `bypass` with the reason. Null without a cache. */
   cache: string | null
-  /** Models of a route that failed before the one of this row; null if there are none. */
+  /** Models of a route that failed before the model of this row; null if there are none. */
   attempts: FailedAttempt[] | null
-  /** Models of a route that were passed over without being asked; null if there are none. */
+  /** Models of a route that were skipped; null if there are none. */
   passedOver: PassedOver[] | null
-  /** The order in which a route's preference has put its models; null without a preference. */
+  /** The order of the models by the route's preference; null without a preference. */
   routeOrder: RouteOrder | null
-  /** The metadata that its usage is counted by, as JSON; null for none. */
+  /** The metadata that its usage counts under, as JSON; null for none. */
   metadata: string | null
-  /** The trace that the request is a part of; null while nobody traces. Not written. */
+  /** The trace that the request is part of; null without tracing. Not written. */
   trace: TraceContext | null
-  /** Refusals of vendors for what is in the request; null for none. Not written. */
+  /** Vendors' refusals because of the request's content; null for none. Not written. */
   refusals: VendorRefusal[] | null
 }
 
-/** A request that a vendor refused for what is in it. */
+/** A request that a vendor refused because of its content. */
 export interface VendorRefusal {
   upstream: string
   model: string
   /** Empty if the vendor named none. */
   field: string
   status: number
-  /** The vendor's words, without keys. */
+  /** The vendor's message, without keys. */
   message: string
 }
 
-/** Why a model of a route was not asked. */
+/** Why a model of a route was not called. */
 export type PassedOverReason =
-  /** The condition of the model is not true. */
+  /** The model's condition is not met. */
   | 'condition'
-  /** The prompt does not fit. */
+  /** The prompt is too long. */
   | 'context'
-  /** The model cannot take a field or a value of the request. */
+  /** The model does not support a field or a value of the request. */
   | 'request'
 
-/** A model of a route that was not asked. */
+/** A model of a route that was not called. */
 export interface PassedOver {
   model: string
   upstream: string
   reason: PassedOverReason
-  /** The reason in words for operators, without anything that a caller has written. */
+  /** The reason in words for operators, without any text of the caller. */
   detail: string
 }
 
-/** The models of a route in the order of its preference: the first was asked first, the others only if it failed. */
+/** The models of a route in the order of its preference: the first was called first, the others only if it failed. */
 export interface RouteOrder {
   prefer: Preference
   models: PlacedModel[]
 }
 
-/** A model of a route in its place. */
+/** A model of a route at its position. */
 export interface PlacedModel {
   model: string
   upstream: string
@@ -131,9 +134,9 @@ export interface PlacedModel {
   detail: string
 }
 
-/** Why a model of a preferred route is where it is. */
+/** Why a model of a preferred route has its position. */
 export type PlaceReason =
-  /** No figure is better. */
+  /** The model has the best figure. */
   | 'best'
   /** The figure is about as good as the best, and the session, or chance, has chosen the model. */
   | 'equal'
@@ -150,16 +153,16 @@ export interface FailedAttempt {
   upstream: string
   status: number
   error: string
-  /** Absent in rows of older gateways, as the next one. */
+  /** Absent in rows of older gateways, like the next one. */
   failedBy?: Party
-  /** The status with which the vendor refused; null if it gave none. */
+  /** The status with which the vendor refused; null if there was none. */
   vendorStatus?: number | null
   /** The vendor's id of its refusal. */
   requestId: string | null
-  /** The number of the upstream's key, counted from 1; null if it has one or none. */
+  /** The number of the upstream's key, counted from 1; null if it has at most one. */
   keyNumber: number | null
   durationMs: number
-  /** The vendor's charge for an answer that was not taken, in dollars; absent without one, or where it is not known. */
+  /** The vendor's charge for a rejected answer, in dollars; absent without one, or if unknown. */
   costUsd?: string
 }
 
@@ -214,28 +217,28 @@ export function newLogRow(
   }
 }
 
-/** Notes that a call is sent to a vendor. Of parallel calls, the first counts. */
+/** Records that a call is sent to a vendor. Of parallel calls, the first counts. */
 export function noteSent(logRow: RequestLogRow, at: number): void {
   logRow.isSent = true
   logRow.sentAt ??= at
   logRow.sentMs ??= at - logRow.startedAt
 }
 
-/** Notes that the upstream of the row was not called after all, as where it is left alone after failures. */
+/** Records that the upstream of the row was not called after all, for example because it rests after failures. */
 export function noteNotSent(logRow: RequestLogRow): void {
   logRow.isSent = false
   logRow.sentAt = null
   if (logRow.attempts === null) logRow.sentMs = null
 }
 
-/** Notes that nothing more is expected of the upstream. */
+/** Records that nothing more is expected from the upstream. */
 export function noteUpstreamEnd(logRow: RequestLogRow, at: number): void {
   if (logRow.sentAt === null) return
   logRow.upstreamMs += at - logRow.sentAt
   logRow.sentAt = null
 }
 
-/** Notes what the vendor of the row refused, if the error says that. */
+/** Records what the vendor of the row refused, if the error says so. */
 export function noteRefusal(logRow: RequestLogRow, error: GatewayError): void {
   const { model, upstream } = logRow
   if (error.refusedField === null || model === null || upstream === null) return
@@ -245,8 +248,8 @@ export function noteRefusal(logRow: RequestLogRow, error: GatewayError): void {
 }
 
 /**
- * Notes that the model of the row could not answer, before the row goes to another one. `costNano` is what the vendor asks for an
- * answer that was not taken.
+ * Records that the model of the row could not answer, before the row moves to another one. `costNano` is the vendor's charge for a
+ * rejected answer.
  */
 export function noteFailedAttempt(
   logRow: RequestLogRow,
@@ -278,7 +281,7 @@ export function noteFailedAttempt(
   logRow.isSent = false
 }
 
-/** Notes what is paid. Most requests have two kinds of tokens only: then their counts say everything. */
+/** Records what is charged. Most requests have only two kinds of tokens: then their counts are complete. */
 export function noteQuantities(logRow: RequestLogRow, quantities: Quantities): void {
   logRow.inputTokens = inputTokensOf(quantities)
   logRow.outputTokens = outputTokensOf(quantities)
@@ -289,7 +292,7 @@ export function noteQuantities(logRow: RequestLogRow, quantities: Quantities): v
   }
 }
 
-/** The quantities that were paid for a request; undefined if none were, or its row does not say. */
+/** The quantities charged for a request; undefined if there were none, or its row does not contain them. */
 export function quantitiesOfRow({
   quantities,
   input_tokens: input,
@@ -302,8 +305,8 @@ export function quantitiesOfRow({
 }
 
 /**
- * Whether a request failed: its caller got an error, by a status from 400 on or, where an answer had begun with 200, in
- * the stream. A caller that disconnected got none.
+ * Whether a request failed: its caller got an error, by a status of at least 400 or, if an answer had begun with 200, in the
+ * stream. A caller that disconnected got none.
  */
 export function endedInError(status: number, errorCode: Value): boolean {
   return status >= 400 || errorCode !== null
@@ -314,13 +317,13 @@ export function overheadMsOf({ durationMs, upstreamMs }: RequestLogRow): number 
   return Math.max(0, durationMs - upstreamMs)
 }
 
-/** A row of the request log as it is stored, its columns by name. */
+/** A row of the request log as stored, its columns by name. */
 export interface LoggedRequest extends Row {
   id: string
   at: number
 }
 
-/** The columns in the order of their storage, each with its type in SQL. New ones are added at the end. */
+/** The columns in storage order, each with its SQL type. New ones are added at the end. */
 export const COLUMNS = [
   ['id', 'text'],
   ['at', 'bigint'],
@@ -411,15 +414,15 @@ export function valuesOf(logRow: RequestLogRow, codec: RowCodec): Value[] {
   return values
 }
 
-/** The name that the caller asked for, without characters that no name has; null if it is the id of the model that answered. */
+/** The requested name, without characters that no name has; null if it is the id of the model that answered. */
 export function askedNameOf({ askedModel, model }: RequestLogRow): string | null {
   if (askedModel === null || askedModel === model) return null
   return askedModel.slice(0, LONGEST_NAME).replaceAll(/[\p{Cc}\p{Cs}]/gu, '')
 }
 
 /**
- * Values in the order of the columns, by name. What an older row lacks is null, and so is a message whose key is not configured
- * any more.
+ * Values in the order of the columns, by name. Columns missing from an older row are null, and so is a message whose key is no
+ * longer configured.
  */
 export function loggedRequestOf(values: readonly Value[], codec: RowCodec): LoggedRequest {
   const row = Object.fromEntries(
@@ -430,7 +433,7 @@ export function loggedRequestOf(values: readonly Value[], codec: RowCodec): Logg
   return row
 }
 
-/** A message as it was before it was stored; null if its key is not configured any more. */
+/** A message before it was stored; null if its key is no longer configured. */
 export function decodedMessage(stored: string, id: string, codec: RowCodec): string | null {
   try {
     return codec.decode(stored, placeOfMessage(id))
@@ -440,7 +443,7 @@ export function decodedMessage(stored: string, id: string, codec: RowCodec): str
   }
 }
 
-/** Messages may quote what a caller or a model wrote, so they are encrypted where the operator has set a key. */
+/** Messages may quote what a caller or a model wrote, so they are encrypted if the operator has set a key. */
 function placeOfMessage(id: string): string {
   return `request_pages.error_message ${id}`
 }

@@ -1,6 +1,6 @@
-// Requests of the log in sum: how many and how many failed, by whom, what was paid, how long they took, the same over time, and the
-// values of each facet with their counts. A facet counts what meets all other conditions, so that a second value can be chosen
-// next to the first. Nothing here must be used for money: rows can be lost.
+// Sums of logged requests: how many there were and how many failed, by cause, what was paid, how long they took, the same over
+// time, and the values of each facet with their counts. A facet counts the rows that meet all other conditions, so that a second
+// value can be chosen next to the first. Nothing here must be used for money: rows can be lost.
 
 import type { Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
@@ -31,7 +31,7 @@ export interface FacetValue {
 
 export interface RequestSums {
   requests: number
-  /** Those that ended in an error. */
+  /** Requests that ended in an error. */
   failed: number
   amountNano: number
 }
@@ -41,16 +41,16 @@ export interface RequestSummary extends RequestSums {
   failedBy: Record<Party, number>
   inputTokens: number
   outputTokens: number
-  /** Times of requests that were answered. */
+  /** Times of answered requests. */
   firstBytes: DurationCounts
   durations: DurationCounts
-  /** RequestSums by the beginning of a span of time, in its order. */
+  /** RequestSums by the beginning of a time span, in order. */
   spans: (RequestSums & { since: number })[]
   spanMs: number
   facets: Record<Facet, FacetValue[]>
-  /** Matching requests whose price is not in their row, such as tasks. */
+  /** Matching requests whose row does not contain a price, such as tasks. */
   unpaid: Unpaid[]
-  /** Rows that were read, and the time from which on they are all that there are; undefined for the whole period. */
+  /** Rows that were read, and the time since which they are complete; undefined for the whole period. */
   looked: number
   coveredSince: number | undefined
 }
@@ -61,9 +61,9 @@ export interface Unpaid {
   operation: string
 }
 
-/** Values of a facet that are listed, the most frequent ones. */
+/** Number of listed values per facet, the most frequent ones. */
 const MOST_VALUES = 50
-/** Requests without a price that are noted, at most. */
+/** Maximum of recorded requests without a price. */
 const MOST_UNPAID = 5_000
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -75,7 +75,7 @@ const SPANS_MS = [
   ...[1, 3, 6, 12].map((count) => count * HOUR),
   ...[1, 2, 7, 30].map((count) => count * DAY),
 ]
-/** Spans of a period, at most. */
+/** Maximum of spans per period. */
 const MOST_SPANS = 60
 
 /** The columns of each facet that are texts. */
@@ -89,14 +89,14 @@ const COLUMNS: Record<Exclude<Facet, 'status'>, readonly TextColumn[]> = {
   upstream: ['upstream'],
   operation: ['operation'],
 }
-/** Conditions that the columns of a page do not answer: its rows are read for them. */
+/** Conditions that the columns of a page do not cover: its rows are read for them. */
 const OF_ROWS: readonly (keyof RequestFilter)[] = ['text', 'metadata']
 /** Statuses are below this. */
 const MOST_STATUS = 1_000
-/** Marks of rows: all conditions are met, or more than one is not; a number from 0 on is the place of the only one that is not. */
+/** Marks of rows: all conditions are met, or several are not; a number from 0 on is the index of the only unmet one. */
 const [MET, MISSED] = [-1, -2]
 
-/** Adds rows up by a filter and in a period. */
+/** Sums rows that match a filter in a period. */
 export class Summing {
   private readonly conditions: RowCondition[]
   /** Whether the conditions need whole rows. */
@@ -151,7 +151,7 @@ export class Summing {
     for (const facet of FACETS) this.addToFacet(facet, page, marks, failed)
   }
 
-  /** For each row whether it meets the conditions: see MET. */
+  /** For each row, whether it meets the conditions: see MET. */
   private marksOf(page: PageColumns, rows: readonly (readonly Value[])[] | undefined): Int8Array {
     const marks = new Int8Array(page.rows)
     const { conditions } = this
@@ -172,7 +172,7 @@ export class Summing {
     return marks
   }
 
-  /** `isWhole`: all rows of the period were shown. */
+  /** `isWhole`: all rows of the period were read. */
   summary(isWhole: boolean): RequestSummary {
     this.counts.set('status', this.statusCounts())
     const facets = Object.fromEntries(
@@ -198,7 +198,7 @@ export class Summing {
     return counts
   }
 
-  /** Adds what was paid for a request after it ended. */
+  /** Adds what was paid for a request after its end. */
   addAmount(at: number, amountNano: number): void {
     this.sums.amountNano += amountNano
     const span = this.spanAt(at)
@@ -233,7 +233,7 @@ export class Summing {
   }
 
   private addToFacet(facet: Facet, page: PageColumns, marks: Int8Array, failed: Uint8Array): void {
-    // Rows that only the facet's own filter leaves out count too, so that a second value can be chosen.
+    // Rows that only the facet's own filter excludes count too, so that a second value can be chosen.
     const own = this.conditions.findIndex(({ name }) => name === facet)
     const counts = (row: number) => marks[row] === MET || (own >= 0 && marks[row] === own)
     if (facet === 'status') {

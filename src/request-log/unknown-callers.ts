@@ -1,13 +1,13 @@
-// Limits the rows of requests whose key is unknown, so that nobody without a key can fill the disk. It must never leave
-// out a request of a known key.
+// Limits the stored requests whose key is unknown, so that nobody without a key can fill the disk. It must never drop a request of
+// a known key.
 
 import { networkOf } from '../lib/network'
 import type { Log } from '../lib/system'
 import type { RequestLogRow } from './row'
 
-/** Most rows of one network in a minute. */
+/** Maximum of rows per network and minute. */
 const MOST_ROWS = 10
-/** Networks that are counted apart in a minute. All others share one count. */
+/** Number of networks that are counted separately per minute. All others share one count. */
 const MOST_NETWORKS = 100
 const MINUTE_MS = 60_000
 const OTHERS = 'others'
@@ -19,7 +19,7 @@ export class UnknownCallers {
 
   constructor(private readonly log: Log) {}
 
-  /** Whether the row of a request is kept. */
+  /** Whether a request is stored. */
   admits({ keyId, clientAddress, at }: Pick<RequestLogRow, 'keyId' | 'clientAddress' | 'at'>): boolean {
     if (keyId !== null) return true
     this.report(at)
@@ -30,7 +30,7 @@ export class UnknownCallers {
     return count <= MOST_ROWS
   }
 
-  /** Logs how many requests of a past minute were left out. */
+  /** Logs how many requests of a past minute were dropped. */
   report(now: number): void {
     const minute = Math.floor(now / MINUTE_MS)
     if (minute <= this.minute) return

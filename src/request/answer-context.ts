@@ -1,5 +1,5 @@
-// Prepares a request of an operation that keeps its answers: what it continues is read from the database and becomes
-// part of its input, and its answer gets an id. The rest of the line must see a whole conversation and no ids.
+// Prepares a request of an operation that stores its answers: what it continues is read from the database and becomes part of its
+// input, and its answer gets an id. The rest of the line must see a whole conversation and no ids.
 
 import { isToken, type Key } from '../accounts/keys'
 import type { AnswerContext } from '../contract/family'
@@ -18,22 +18,22 @@ import type { CheckedRequest, ReadRequest } from './check'
 import { checkSealed, openFor, sealFor } from './sealed-items'
 import type { RequestWorld } from './world'
 
-/** Random bytes of an id: nobody guesses one. */
+/** Random bytes of an id: it cannot be guessed. */
 const ID_BYTES = 16
 
-/** The fields that decide what is recalled and kept. They are not checked yet. */
+/** The fields that decide what is loaded and stored. They are not checked yet. */
 interface Body extends Record<string, unknown> {
   input?: string | readonly Item[] | null
   previous_response_id?: string | null
   store?: boolean | null
 }
 
-/** The parts of a request that decide whether its answer is kept, and for whom it is made. */
+/** The parts of a request that decide whether its answer is stored, and for whom it is made. */
 type KeptAnswer = Pick<CheckedRequest, 'toKeep' | 'background'>
 
 /**
- * Completes a request, and gives it the context of its answer. Throws 400 or 404 for what it names and is not kept, and
- * 400 for a background without keeping.
+ * Completes a request, and gives it the context of its answer. Throws 400 or 404 if it refers to something that is not stored, and
+ * 400 for a background request that is not stored.
  */
 export async function beginAnswer(
   world: RequestWorld,
@@ -49,7 +49,7 @@ export async function beginAnswer(
   if (!isKept && conversationIn(given.body) !== undefined) throw notAppended()
   const { conversation } = await completeInput(world, read)
   if (isInBackground) checkBackground(isKept, idempotencyKey)
-  // A response of a conversation is written twice, so that it can be read by its own id, too.
+  // A response of a conversation is written twice, so that it can also be read by its own id.
   const bytes = conversation ? 2 * given.byteLength : given.byteLength
   if (isKept) await makeRoomForResponse(world, account, bytes, conversation?.id)
   const id = newAnswerId(world)
@@ -64,7 +64,7 @@ export async function beginAnswer(
   return { toKeep, ...(isInBackground && { background: { isFollowed: given.body.stream === true } }) }
 }
 
-/** Makes a request of a compaction one for a summary of its conversation. */
+/** Turns a request for a compaction into one for a summary of its conversation. */
 async function beginCompaction(world: RequestWorld, read: ReadRequest): Promise<KeptAnswer> {
   for (const field of ['stream', 'background'] as const) {
     if (read.given.body[field] !== true) continue
@@ -77,7 +77,7 @@ async function beginCompaction(world: RequestWorld, read: ReadRequest): Promise<
   const compacted = userMessagesOf((await completeInput(world, read)).whole)
   const { body, byteLength } = read.given
   const items = itemsOfInput(wellFormed(body).input)
-  // What is not a conversation is refused by the check.
+  // Anything that is not a conversation is refused by the check.
   if (items.length > 0) {
     const asked = summaryRequestOf(body, items)
     read.given = { ...read.given, body: asked, byteLength: byteLength + SUMMARY_REQUEST_BYTES }
@@ -111,7 +111,7 @@ function checkBackground(isKept: boolean, idempotencyKey: string | null): void {
   )
 }
 
-/** Gives a request of any other operation what its families need to seal what only this caller may send back. */
+/** Gives a request of any other operation the means to seal content that only this caller may send back. */
 export function beginSealing(world: RequestWorld, { key, parsed, model, others }: CheckedRequest): void {
   if (!model.family.seals && !others.some(({ family }) => family.seals)) return
   parsed.answer = contextOf(world, key.account, {
@@ -126,9 +126,9 @@ function newAnswerId({ randomBytes }: Pick<RequestWorld, 'randomBytes'>): string
 }
 
 /**
- * Puts what a request continues into its input, and summaries that were sealed here as texts. Returns the whole input
- * with summaries as they were, and what the request adds to a conversation, if it continues one. Throws 400 or 404 for
- * what it names and is not kept.
+ * Inserts what a request continues into its input, and sealed summaries as texts. Returns the whole input with the original
+ * summaries, and what the request adds to a conversation, if it continues one. Throws 400 or 404 if it refers to something that is
+ * not stored.
  */
 export async function completeInput(
   world: Parameters<typeof recall>[0] & Pick<RequestWorld, 'sealer'>,
@@ -167,7 +167,7 @@ export async function completeInput(
   return { whole, conversation: { id: conversationId, input: own } }
 }
 
-/** The fields as far as they have the right form; the check refuses the others. */
+/** The fields that have a valid form; the check refuses the others. */
 function wellFormed({ input, previous_response_id: previousId, store }: Body): Body {
   return {
     input: typeof input === 'string' || Array.isArray(input) ? input : null,
@@ -176,7 +176,7 @@ function wellFormed({ input, previous_response_id: previousId, store }: Body): B
   }
 }
 
-/** The owner of the kept responses that a request may continue. A token in a browser has none: they may be other people's. */
+/** The owner of the stored responses that a request may continue. A token in a browser has none: they may belong to other people. */
 function keeperOf(key: Key): string {
   return isToken(key) ? `token:${key.spender?.id}` : key.account
 }

@@ -1,5 +1,5 @@
-// Records what one request asked and what was delivered to its caller, for an operator who has enabled bodies. Exists
-// only then. It must never change or delay an answer.
+// Records what one request sent and what was delivered to its caller, for an operator who has enabled bodies. It exists only in
+// that case. It must never change or delay an answer.
 
 import type { Key } from '../accounts/keys'
 import { knownError } from '../contract/error-answer'
@@ -11,9 +11,9 @@ import type { RequestLogRow } from '../request-log/row'
 import type { Backlog } from './stream/backlog'
 import { wholeAnswer } from './stream/paced-body'
 
-/** How much of a body is read to fill what is kept of it: media before the text take most of it. */
+/** How much of a body is read to find the part to keep: media before the text may take most of it. */
 const READ_MOST = 4 * 1024 * 1024
-/** Bytes of a stream for each one that is kept: its frames are longer than what they carry. */
+/** Bytes of a stream per stored byte: its frames are longer than their content. */
 const STREAM_TIMES = 4
 
 export class BodyRecord {
@@ -27,7 +27,7 @@ export class BodyRecord {
     private readonly backlog: Backlog,
   ) {}
 
-  /** Notes what was asked, by a key that is known. */
+  /** Records the request, if its key is known. */
   asked(content: Uint8Array | Form, key: Key): void {
     this.isWanted = this.bodies.isKeyWanted(key)
     if (!this.isWanted) return
@@ -36,7 +36,7 @@ export class BodyRecord {
       : redacted(JSON.stringify(fieldsOf(content)), this.bodies.rules)
   }
 
-  /** Notes the answer, unless it is a stream that is followed. */
+  /** Records the answer, unless it is a stream that is followed. */
   async answered(response: Response): Promise<Response> {
     if (!this.isWanted || this.isFollowed) return response
     const bytes = await response.bytes()
@@ -53,7 +53,7 @@ export class BodyRecord {
     } else this.write(null)
   }
 
-  /** The stream. Everything that its reader takes is noted. */
+  /** The stream. Everything that its reader receives is recorded. */
   followed(body: ReadableStream<Uint8Array>, contentType: string | undefined): ReadableStream<Uint8Array> {
     if (!this.isWanted) return body
     this.isFollowed = true
@@ -90,7 +90,7 @@ export class BodyRecord {
 
   private write(answer: string | null): void {
     if (!this.isWanted) return
-    // Once, whatever comes after it.
+    // Once, whatever follows.
     this.isWanted = false
     this.bodies.write(this.logRow, { request: this.request, answer })
   }
@@ -108,7 +108,7 @@ export class BodyRecord {
   }
 }
 
-/** The beginning of a stream, as much of it as is read at most. */
+/** The beginning of a stream, as much of it as is read. */
 class Delivered {
   private readonly pieces: Uint8Array[] = []
   private heldBytes = 0
@@ -135,7 +135,7 @@ class Delivered {
   }
 }
 
-/** The fields of a form, and what its files are. */
+/** The fields of a form, and a description of its files. */
 function fieldsOf({ fields, files }: Form): Record<string, unknown> {
   const described = [...files].map(([name, uploads]) => [
     name,

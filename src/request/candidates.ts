@@ -1,13 +1,12 @@
 // Merges several streams of a vendor into one: the candidates of a chat completion that a vendor makes one by one. A
-// comment before each event names its candidate. It must never tear an event, nor hold more than one unfinished event
-// of each.
+// comment before each event names its candidate. It must never split an event, or hold more than one unfinished event per source.
 
 import { HttpBody } from '../http-client/response'
 import { createEventSplitter, splitEvents } from '../lib/sse'
 
 const MARK = /^: candidate (\d+)\n/
 
-/** One body with the events of all sources, in order of arrival. It breaks off when one of them does. */
+/** One body with the events of all sources, in order of arrival. It breaks off if one of them does. */
 export function mergeStreams(sources: readonly HttpBody[]): HttpBody {
   let running = sources.length
   const each = (act: (source: HttpBody) => void) => () => sources.forEach(act)

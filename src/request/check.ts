@@ -1,5 +1,5 @@
-// Turns a caller's bytes into a checked request: what it is, its model, and what is wrong with it. It must never alter
-// what the caller sent: the text itself goes to the vendor.
+// Turns a caller's bytes into a checked request: what it is, its model, and its faults. It must never alter what the caller sent:
+// the text itself goes to the vendor.
 
 import type { Key } from '../accounts/keys'
 import { tariffOf } from '../billing/ledger/metering'
@@ -31,18 +31,18 @@ export interface CheckedRequest {
   family: Family
   /** Models to try if it cannot answer. */
   others: readonly Model[]
-  /** The route that was asked for; absent for a model. */
+  /** The requested route; absent for a model. */
   route?: ModelRoute | undefined
   parsed: ParsedRequest
-  /** The body as received, with the places of its members; undefined for a form. */
+  /** The body as received, with the positions of its members; undefined for a form. */
   source: JsonBody | undefined
-  /** Identifies the request among those of the same key: the body, or a hash of it. */
+  /** Identifies the request among those with the same key: the body, or a hash of it. */
   fingerprint: string
-  /** The metadata that its usage is counted by, as JSON; absent if there is none, or none is wanted. */
+  /** The metadata that its usage counts under, as JSON; absent if there is none, or none is configured. */
   metadata?: string | undefined
-  /** The answer that is kept for later requests; absent if it is not. */
+  /** The answer that is stored for later requests; absent if it is not. */
   toKeep?: ResponseToKeep | undefined
-  /** The session that its calls belong to; absent for none, or where there is no choice of keys and upstreams. */
+  /** The session that its calls belong to; absent for none, or if there is no choice of keys and upstreams. */
   session?: RequestSession | undefined
   /** Absent unless the answer is made later, as a task. */
   deferral?: Deferral | undefined
@@ -52,12 +52,12 @@ export interface CheckedRequest {
   background?: { isFollowed: boolean } | undefined
 }
 
-/** Longest part of the caller's text that an error repeats, in characters. */
+/** Maximum length of the caller's text that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 128
 
 const NONE: readonly Model[] = []
 
-/** Compiled with a family's first request: compiling all would slow the start. */
+/** Compiled with a family's first request: compiling all would slow down the start. */
 const contracts = new Map<Family, Contract>()
 
 /** A request that is parsed, and not yet checked for any model. */
@@ -66,19 +66,19 @@ export interface ReadRequest {
   key: Key
   given: Parsed
   form: Form | undefined
-  /** Models that may answer, the first choice first, once their order is chosen. */
+  /** Models that may answer, the first choice first, once their order is known. */
   candidates: readonly [Model, ...Model[]]
-  /** The route that was asked for; absent for a model. */
+  /** The requested route; absent for a model. */
   route?: ModelRoute | undefined
-  /** Absent for none, or where there is no choice. */
+  /** Absent for none, or if there is no choice. */
   session?: RequestSession | undefined
-  /** The answer that is being made, for an operation that keeps its answers. */
+  /** The answer in progress, for an operation that stores its answers. */
   answer?: AnswerContext
-  /** Items of the input before the caller's own, which are kept here; absent if there are none. */
+  /** Items of the input before the caller's own, which are stored here; absent if there are none. */
   recalledItems?: number
   /** The field that named those items. Default `previous_response_id`. */
   recalledBy?: 'conversation'
-  /** Checks of the request by their models, because a route asks several times. Absent for a single model. */
+  /** Checks of the request per model, because a route asks several times. Absent for a single model. */
   asked?: Map<Model, Asked | GatewayError> | undefined
 }
 
@@ -95,7 +95,7 @@ export function readRequest(
   const form = json ? undefined : (content as Form)
   const named = json ? fieldOf(json, 'model') : form?.fields.get('model')
   if (logRow && typeof named === 'string') logRow.askedModel = named
-  // Before anything is built of the body, which may be large.
+  // Done before the body, which may be large, is parsed.
   const candidates = resolveModels(catalogue, key, operation, named, system)
   try {
     const given = form ? parseForm(form) : parseJson(json as JsonBody, (content as Uint8Array).byteLength)
@@ -107,8 +107,8 @@ export function readRequest(
 }
 
 /**
- * Checks a request for the first of the models that can take it. Throws a GatewayError that names the faulty field, as
- * the first model refuses it, in the dialect of its family.
+ * Checks a request for the first of the models that accepts it. Throws a GatewayError that names the faulty field, as the first
+ * model refuses it, in the dialect of its family.
  */
 export function checkRequest(read: ReadRequest, from: RequestSource, now: number): CheckedRequest {
   const { operation, key, route, session } = read
@@ -137,8 +137,8 @@ export function checkRequest(read: ReadRequest, from: RequestSource, now: number
 }
 
 /**
- * The candidates with one family each, for models that serve the operation with two: the one that takes the request, else the one
- * that takes any. A request that is reworded, which has no body here, is in the form of the latter.
+ * The candidates with one family each, for models that serve the operation with two: the one that claims the request, otherwise the
+ * one that accepts any. A reworded request, which has no body here, has the form of the latter.
  */
 function inOneFamily(
   candidates: readonly [Model, ...Model[]],
@@ -155,7 +155,7 @@ function inOneFamily(
   return first ? [first, ...others] : candidates
 }
 
-/** Whether a family takes a request, with the fields that the operator of the model's upstream sets in it. */
+/** Whether a family claims a request, with the fields that the operator of the model's upstream sets in it. */
 function takes(model: Model, body: Record<string, unknown>): boolean {
   const { family } = model
   if (!family.takes) return false
@@ -174,7 +174,7 @@ interface Asked extends Pick<CheckedRequest, 'parsed' | 'source' | 'fingerprint'
 
 /** The check of a request for a model, made once for the model and its equals. */
 function askedOf(model: Model, read: ReadRequest, from: RequestSource, now: number): Asked | GatewayError {
-  // The models of a request that is reworded have a body each.
+  // Each model of a reworded request has its own body.
   if (!read.asked || from.reword) return tryModel(model, read, from, now)
   for (const [other, asked] of read.asked) if (other === model || areEqual(other, model)) return asked
   const asked = tryModel(model, read, from, now)
@@ -182,7 +182,7 @@ function askedOf(model: Model, read: ReadRequest, from: RequestSource, now: numb
   return asked
 }
 
-/** The request for one model, or the reason why the model cannot take it. */
+/** The request for one model, or the reason why the model cannot serve it. */
 function tryModel(
   model: Model,
   { given, form, answer }: ReadRequest,
@@ -204,7 +204,7 @@ function tryModel(
   }
 }
 
-/** Models after that at an index that could take the same request too. */
+/** Later models that could serve the same request too. */
 function othersOf(
   candidates: readonly Model[],
   index: number,
@@ -217,14 +217,14 @@ function othersOf(
     .filter((other) => areEqual(first, other) || takesToo(other, first, checked))
 }
 
-/** Whether a model takes a request as the first one is sent it. */
+/** Whether a model accepts a request in the form sent to the first one. */
 function takesToo(
   other: Model,
   { upstream: { operatorFields } }: Model,
   { parsed, read, from, now }: { parsed: ParsedRequest; read: ReadRequest; from: RequestSource; now: number },
 ): boolean {
   if (!setTheSame(other.upstream.operatorFields, operatorFields)) return false
-  // Without fields of an operator or other words its body is the caller's, as it is when it is asked first.
+  // Without fields of an operator or rewording, its body is the caller's, as for the first model.
   if (!operatorFields && !from.reword) return !(askedOf(other, read, from, now) instanceof GatewayError)
   return fits(other, parsed, read.form !== undefined)
 }
@@ -232,7 +232,7 @@ function takesToo(
 /** Pairs of models that were compared, by the first. */
 const comparisons = new WeakMap<Model, WeakMap<Model, boolean>>()
 
-/** Whether two connections of a model take the same requests at the same price, so that one check is enough. */
+/** Whether two connections of a model accept the same requests at the same price, so that one check is enough. */
 export function areEqual(one: Model, other: Model): boolean {
   if (one.id !== other.id || one.family !== other.family) return false
   const known = comparisons.get(one) ?? new WeakMap<Model, boolean>()
@@ -258,7 +258,7 @@ function checkFor(model: Model, parsed: ParsedRequest, isForm: boolean): void {
   tariffOf(parsed, model)
 }
 
-/** A form with its bracketed names as places. The vendor gets the names as received. */
+/** A form with its bracketed names resolved to places. The vendor gets the names as received. */
 function asJson(parsed: ParsedRequest, family: Family): ParsedRequest {
   return { ...parsed, body: readPlaces(parsed.body as Record<string, unknown>, family.body) }
 }
@@ -297,7 +297,7 @@ function otherwiseWritten({ path, known }: Variant): GatewayError {
   )
 }
 
-/** Whether a further model could take this request. */
+/** Whether another model could serve this request. */
 function fits(model: Model, parsed: ParsedRequest, isForm: boolean): boolean {
   try {
     checkFor(model, { ...parsed, body: bodyFor(model, parsed.body as Record<string, unknown>) }, isForm)
@@ -329,7 +329,7 @@ interface Parsed {
   fingerprint: string
 }
 
-/** The request with the fields that the operator of the model's upstream sets. A form has them set in its body. */
+/** The request with the fields that the operator of the model's upstream sets. For a form, they are set in its body. */
 function withOperatorFields(given: Parsed, model: Model): Parsed {
   const { source } = given
   const edit = source && operatorEditOf(model, (field) => source.scanned.members.has(field))
@@ -349,7 +349,7 @@ function parseJson(json: JsonBody, byteLength: number): Parsed {
   return { body: parseBody(json), byteLength, source: json, fingerprint: json.text }
 }
 
-/** Takes fields of the gateway out of a request that has been read. */
+/** Removes fields of the gateway from a parsed request. */
 export function withoutFields(read: ReadRequest, names: readonly string[]): void {
   const { given, form } = read
   if (form) {

@@ -1,18 +1,18 @@
 // Decides whether a request is answered later, as a task: `"async": true` in the body, a path that ends with /async, or the
-// header `Prefer: respond-async` (RFC 7240). What a caller demands and cannot have is refused; a preference is ignored then.
-// The vendor must never see the fields of the gateway.
+// header `Prefer: respond-async` (RFC 7240). A demand that cannot be met is refused; a preference is ignored in that case. The
+// vendor must never see the fields of the gateway.
 
 import { invalidRequest } from '../lib/errors'
 import { type AddressRules, checkWebhook } from '../webhooks/address'
 import { type CheckedRequest, inDialect, type ReadRequest, withoutFields } from './check'
 
-/** How a caller says that the answer may come later: as a preference, or by asking a path that has no other answers. */
+/** How a caller says that the answer may arrive later: as a preference, or by a path that has no other answers. */
 export type DeferralMode = 'preferred' | 'demanded'
 
 /** A request that is answered later. */
 export interface Deferral {
   mode: DeferralMode
-  /** The address that the end is sent to; null if the caller polls. */
+  /** The URL that is notified of the end; null if the caller polls. */
   webhookUrl: string | null
 }
 
@@ -33,8 +33,8 @@ export function mayBeDeferred(
 }
 
 /**
- * The deferral of a request, whose fields are taken out of its body; undefined if it is answered at once. Throws 400 for a
- * deferral that is demanded and impossible, and for a webhook that cannot be delivered.
+ * The deferral of a request, whose fields are removed from its body; undefined if it is answered at once. Throws 400 for a deferral
+ * that is demanded but impossible, and for a webhook that cannot be delivered.
  */
 export async function takeDeferral(
   world: DeferralWorld,
@@ -79,13 +79,13 @@ async function taken(
   return { mode: isDemanded ? 'demanded' : 'preferred', webhookUrl }
 }
 
-/** A boolean that a form has as text; any other value as it is. */
+/** A boolean that a form has as text; any other value unchanged. */
 function booleanOf(text: unknown): unknown {
   if (text === 'true' || text === '1') return true
   return text === 'false' || text === '0' ? false : text
 }
 
-/** Whether the answer would come in events: those have no body that can be read as a whole. */
+/** Whether the answer would arrive as events: those have no body that can be read as a whole. */
 function streams({ stream, stream_format: format }: Record<string, unknown>): boolean {
   return booleanOf(stream) === true || format === 'sse'
 }
@@ -103,14 +103,14 @@ function notDeferred(why: string) {
   return invalidRequest('async', `${why}: leave out 'async'.`, 'unsupported_parameter')
 }
 
-/** Why an operation is answered at once, and what does the same where something does. */
+/** Why an operation is answered at once, and the alternative if there is one. */
 function instead(operation: ReadRequest['operation']['name']): string {
   if (operation === 'responses') return "Responses are made later with 'background': true"
   if (operation === 'video') return 'A video is always a task'
   return 'This operation answers at once'
 }
 
-/** The request as another one than the same request that is answered at once, for its Idempotency-Key. */
+/** Distinguishes the request from the same request without deferral, for its Idempotency-Key. */
 export function fingerprintOf({ fingerprint }: Pick<CheckedRequest, 'fingerprint'>): string {
   return `async\n${fingerprint}`
 }

@@ -1,6 +1,5 @@
 // The one place where requests end: the money is settled, released or handed over, and the one row of the request log
-// is written. Answers that continue after the request was handled, as streams do, must call back into it before their
-// last byte.
+// is written. Answers that continue after the request was handled, such as streams, must call back into it before their last byte.
 
 import type { SavedAnswer } from '../billing/ledger/idempotency'
 import { aboveQuote, billOf, type Measure, measure, type Outcome } from '../billing/ledger/metering'
@@ -31,7 +30,7 @@ import type { RequestWorld } from './world'
 export interface Line {
   world: RequestWorld
   reservations: Reservations
-  /** Bounds the texts that are counted at a time for holds, so that other counts do not wait for long. */
+  /** Limits the number of texts that are counted for holds at once, so that other counts do not wait for long. */
   textCounts: Semaphore
   priceDrifts: PriceDrifts
   responseCache: ResponseCache
@@ -41,12 +40,12 @@ export interface Line {
 
 const NOTHING_USED: Measure = { quantities: {}, source: 'counted' }
 
-/** Ends of answers that are reported to callers as errors, although their status was that of a success. */
+/** Ends of answers that are reported to callers as errors, although their status was a success. */
 const BROKEN_BY: ReadonlySet<EndedBy> = new Set(['upstream', 'timeout', 'shutdown'])
 
 /**
- * Ends an answered request by paying for the answer. `known` is the usage, if measured already. Returns the paid
- * nano-dollars; when it resolves, the last byte of the answer may be sent.
+ * Ends an answered request by paying for the answer. `known` is the usage, if already measured. Returns the paid nano-dollars; when
+ * it resolves, the last byte of the answer may be sent.
  */
 async function endAnswered(
   line: Line,
@@ -60,7 +59,7 @@ async function endAnswered(
   const { parsed, model } = request
   noteUpstreamEnd(logRow, world.monotonic())
   const measured = known ?? (await measure(outcome, parsed, model, world.tokenCounter))
-  // An answer without output is still delivered: as the end of a task it costs nothing.
+  // An answer without output is still delivered: as the end of a task it is free.
   const paid = measured ?? (request.deferral && outcome.endedBy === 'done' ? NOTHING_USED : undefined)
   let paidNano = 0
   if (paid) paidNano = await reservations.settle(reservation, outcome, paid, saved)
@@ -123,7 +122,7 @@ function notePrice(
   })
 }
 
-/** Logs figures of a vendor that are more than the request could use, and returns what the log of requests calls them. */
+/** Logs vendors' figures that exceed what the request could use, and returns their name in the request log. */
 function noteAboveQuote(
   { log }: RequestWorld,
   { request: { parsed, model, cacheUse }, charge }: Reservation,
@@ -146,8 +145,8 @@ function noteAboveQuote(
 }
 
 /**
- * Ends the request of an answer that came whole, as `endAnswered` does. Throws 402 if it costs more than the account can pay:
- * nothing of it may be delivered, and nothing is charged.
+ * Ends the request of an answer that arrived whole, as `endAnswered` does. Throws 402 if it costs more than the account can pay:
+ * then nothing of it may be delivered, and nothing is charged.
  */
 export async function endWhole(
   line: Line,
@@ -174,8 +173,8 @@ export async function endWhole(
 }
 
 /**
- * Ends the request of an answer that has begun. `close` writes its end with the usage that is paid, and returns what is
- * saved of it. Throws if the charge cannot be ended: the caller must not take the answer for a whole one.
+ * Ends the request of an answer that has begun. `close` writes its end with the charged usage, and returns what is saved of it.
+ * Throws if the charge cannot be ended: the caller must not mistake the answer for a complete one.
  */
 export async function endStream(
   line: Line,
@@ -217,8 +216,8 @@ export function endReplayed({ world }: Line, logRow: RequestLogRow, { status }: 
 }
 
 /**
- * Ends a request without an answer by releasing its hold. Returns the error for the caller, which is another one if the
- * release fails too.
+ * Ends a request without an answer by releasing its hold. Returns the error for the caller, which is a different one if the release
+ * fails too.
  */
 export async function endFailed(
   { world, reservations }: Line,

@@ -1,6 +1,6 @@
-// Checks which fields a request may have. Extra charges of a vendor need a price of their own. Fields that name another
-// caller's data, or that a model of another dialect cannot be asked, are refused, and a strict model takes no unknown
-// field. The rules are data of the families; nothing here must know a family, or alter a request.
+// Checks which fields a request may have. Extra charges of a vendor need their own price. Fields that refer to another caller's
+// data, or that a model of another dialect does not support, are refused, and a strict model accepts no unknown field. The rules
+// are data of the families; nothing here must know a family, or alter a request.
 
 import type { BridgedField, Family, FieldRule, Model, ParsedRequest } from '../contract/family'
 import { hasPrice, hasServiceTier } from '../contract/prices'
@@ -9,10 +9,10 @@ import { GatewayError } from '../lib/errors'
 import { stepsOf } from '../lib/field-names'
 import { isPrivatePlace } from '../lib/network'
 
-/** Longest part of the caller's text that an error repeats, in characters. */
+/** Maximum length of the caller's text that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 64
 
-/** A place in a request, with its rules and the places below it that have any. */
+/** A place in a request, with its rules and the places below it that have rules. */
 interface Place {
   rules: FieldRule[]
   items: Place | undefined
@@ -35,7 +35,7 @@ const compiled = new Map<Family, Rules>()
 /** The rules of kinds of upstreams, compiled with the first request to one. */
 const compiledOfKinds = new Map<readonly FieldRule[], Place>()
 
-/** Throws 400 for a field that the request may not have, with its name and what to do. */
+/** Throws 400 for a forbidden field, with its name and what to do. */
 export function checkFields(model: Model, { body, headers }: ParsedRequest): void {
   const { family } = model
   const { body: outermost, ofHeaders, known } = rulesOf(family)
@@ -123,7 +123,7 @@ function headOf(field: string): string {
   return stepsOf(field)[0] as string
 }
 
-/** Paths of all known fields besides those of the schema. */
+/** Paths of all known fields other than those of the schema. */
 export function pathsOf({ fieldRules = [], bridge = [], fields = [] }: Family): string[] {
   const ruled = [...fieldRules, ...bridge].filter((rule) => !('in' in rule) || rule.in === undefined)
   return [...fields, ...ruled.map(({ field }) => field)]
@@ -131,7 +131,7 @@ export function pathsOf({ fieldRules = [], bridge = [], fields = [] }: Family): 
 
 interface Fault {
   rule: FieldRule
-  /** The place, relative to where the search began. */
+  /** The place, relative to the start of the search. */
   place: string
   value: unknown
 }

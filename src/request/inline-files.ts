@@ -1,5 +1,5 @@
-// Files as texts within JSON: those of a request as data URLs for the vendor, and those that a vendor's reply points to
-// as base64 for the caller. It must never fetch an address that the upstream does not allow, nor hold more than a limit.
+// Files as texts inside JSON: those of a request as data URLs for the vendor, and those that a vendor's reply links to as base64
+// for the caller. It must never fetch a URL that the upstream does not allow, or hold more than a limit.
 
 import { garbage } from '../contract/failures'
 import type { DataUrls, Model, Upload } from '../contract/family'
@@ -8,7 +8,7 @@ import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { pictureOf } from '../lib/file-formats/picture'
 
-/** Most bytes of one fetched file: a picture of 2048x2048 pixels without compression, and more. */
+/** Maximum size of a fetched file: more than a picture of 2048x2048 pixels without compression. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024
 const NONE: ReadonlyMap<string, string> = new Map()
 
@@ -23,8 +23,7 @@ export async function dataUrlsOf(uploads: readonly Upload[]): Promise<DataUrls> 
 }
 
 /**
- * Pictures at addresses in a reply, as base64 by address. Throws 502 for one that is unavailable, too large or no
- * picture.
+ * Pictures at URLs in a reply, as base64 by URL. Throws 502 for one that is unavailable, too large or not a picture.
  */
 export async function filesAsBase64(
   addresses: readonly string[],

@@ -11,13 +11,13 @@ import type { TokenCounter } from '../media/token-counter'
 import type { CheckedRequest } from './check'
 import type { Line } from './ending'
 
-/** Most tokens of one tokenizer for one of another's, in text of letters. */
+/** Maximum ratio between two tokenizers' counts, in ordinary text. */
 export const TOKENS_FOR_ONE = 2
 /** A smaller request is held by its bytes: a count of its texts would save a few cents at most. */
 const LEAST_COUNTED_BYTES = 4_096
-/** Most of the bytes that a count saves: there may be text that another tokenizer cuts into far more tokens. */
+/** Maximum share of the bytes that a count may save: there may be text that another tokenizer splits into far more tokens. */
 const MOST_SAVED_SHARE = 1 / 2
-/** Output tokens of each candidate that a stream may hold first, tried in this order. */
+/** Output tokens per candidate that a stream may hold first, tried in this order. */
 const FIRST_STEPS = [Number.POSITIVE_INFINITY, 1_024, 256]
 /** Text that tokenizers split into very different numbers of tokens: other scripts, digits, and long runs of one character. */
 const UNEVEN_TEXT = /[^\s!-/:-~]+|(.)\1{15,}/gs
@@ -35,8 +35,8 @@ export async function countTexts(
 }
 
 /**
- * The largest smaller hold that the account and the budgets cover at the moment, or the smallest of all, whose refusal names
- * the least that is needed. Undefined if no hold is smaller than the refused one. `nanoOf` is the hold of a request.
+ * The largest smaller hold that the account and the budgets cover at the moment, or the smallest of all, whose refusal names the
+ * minimum. Undefined if no hold is smaller than the refused one. `nanoOf` is the hold of a request.
  */
 export async function leanerHold(
   line: Line,
@@ -63,7 +63,7 @@ export async function availableNanoOf(db: Db, key: CheckedRequest['key'], charge
   return Math.min(balance?.availableNano ?? 0, await budgetLeftNano(db, key, charge))
 }
 
-/** The size that the request is quoted by after a count of its texts, which is never above its bytes. */
+/** The size by which the request is quoted after a count of its texts, which is never above its bytes. */
 async function countedSize(
   { world, textCounts }: Line,
   request: CheckedRequest,
@@ -79,7 +79,7 @@ async function countedSize(
     })
   if (!counted) return byBytes
   const mostTokens = counted.tokens * TOKENS_FOR_ONE
-  // Uneven text, pictures and the JSON around the texts stay as they are.
+  // Uneven text, pictures and the JSON around the texts still count by their bytes.
   const evenBytes = counted.text.replace(UNEVEN_TEXT, '').length
   const savedTokens = Math.floor(Math.max(0, Math.min(evenBytes - mostTokens, evenBytes * MOST_SAVED_SHARE)))
   const atLeast = Math.min(byteLength, mostTokens)

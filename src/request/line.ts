@@ -1,6 +1,6 @@
 // THE LINE: one request, straight from key to reply, in nine steps. HTTP routes and tools all go through `handle`.
-// Steps never go back and know no vendor. Nothing is sent to a vendor without a hold in the database, and whatever happens
-// then, the charge is settled or released, and before the last byte of the answer is sent.
+// Steps never go back and know no vendor. Nothing is sent to a vendor without a hold in the database, and whatever happens then,
+// the charge is settled or released before the last byte of the answer is sent.
 
 import { API_TOKENS, type Authorization, assertAwake, type TokenKinds } from '../accounts/authenticator'
 import type { Key } from '../accounts/keys'
@@ -56,17 +56,17 @@ import { RunningRequests } from './running-requests'
 import { wholeAnswer } from './stream/paced-body'
 import type { RequestWorld } from './world'
 
-/** A caller's request, free of HTTP. */
+/** A caller's request, independent of HTTP. */
 export interface Incoming {
   operation: Operation
   requestId: string
-  /** The caller's address, as the request log has it; absent or null if it is unknown. */
+  /** The caller's address for the request log; absent or null if unknown. */
   clientAddress?: string | null
   authorization: Authorization
   /** Tokens that may act for their keys; absent for those of the API. */
   tokens?: TokenKinds
   idempotencyKey: string | null
-  /** How long the caller waits for a task to end, by the address or a header of the request, in milliseconds. */
+  /** How long the caller waits for a task to end, by the path or a header of the request, in milliseconds. */
   waitMs: number
   /** Headers for vendors of this operation. */
   headers: Readonly<Record<string, string>>
@@ -75,29 +75,29 @@ export interface Incoming {
    * body names, before the rest of it is read.
    */
   body(check: CheckModel): Promise<Uint8Array | Form>
-  /** Fires when the caller leaves. A function, because creating one takes time and few requests need it. */
+  /** Fires when the caller disconnects. A function, because creating one takes time and few requests need it. */
   signal(): AbortSignal
-  /** The address at which callers reach this gateway: `https://ai.example.com`. */
+  /** The URL at which callers reach this gateway: `https://ai.example.com`. */
   gatewayUrl(): string
-  /** The trace that the caller's request is a part of. Read only while requests are traced. */
+  /** The trace that the caller's request is part of. Read only if requests are traced. */
   trace?(): CallerTrace
-  /** The caller's metadata for reports of usage. Read only where it is wanted. */
+  /** The caller's metadata for reports of usage. Read only if configured. */
   metadata?(): string | null
-  /** A header of the request, by its lower-case name; absent for a tool. Read only where there is a choice of keys or upstreams. */
+  /** A header of the request, by its lower-case name; absent for a tool. Read only if there is a choice of keys or upstreams. */
   header?(name: string): string | null
-  /** Whether the answer may come later, by the path or a header; undefined if neither says so. */
+  /** Whether the answer may arrive later, by the path or a header; undefined if neither says so. */
   deferral?(): DeferralMode | undefined
-  /** Called when the answer, or its last bytes, is ready: a silent connection may be closed from here on. */
+  /** Called when the answer, or its last bytes, is ready: a silent connection may be closed from then on. */
   rest?(): void
   /** Called instead when the answer is a stream of events that are made in the background. */
   follow?(): void
-  /** Rewrites a request that is not in the form of its model's family. */
+  /** Rewrites a request that does not have the form of its model's family. */
   reword?: Reword
-  /** The video that the request makes another of. */
+  /** The video that the request continues or edits. */
   remixOf?: EarlierVideo
   /** Width and height of a video, if the request has a field for them. Not called before `reword`. */
   videoSize?(): string | undefined
-  /** A request that can cost more is refused before anything is sent, in nano-dollars. */
+  /** Maximum price of the request, in nano-dollars: a request that can cost more is refused before anything is sent. */
   maxCostNano?: number
 }
 
@@ -107,11 +107,11 @@ export type CheckModel = (model: string) => void
 export interface Gateway {
   /** Answers a request; throws GatewayError. */
   handle(incoming: Incoming): Promise<Response>
-  /** Checks a request as it would be checked if it were sent; throws GatewayError. */
+  /** Checks a request exactly as if it were sent; throws GatewayError. */
   checkForQuote(read: ReadRequest, asking: Asking): Promise<CheckedRequest>
-  /** Refuses new requests, waits for the running ones, then cuts and settles the rest. Returns how many were cut. */
+  /** Refuses new requests, waits for the running ones, then cuts off and settles the rest. Returns how many were cut off. */
   drain(graceMs: number): Promise<number>
-  /** Writes what the database has not taken yet to the disk, before a process ends at once. */
+  /** Writes changes that the database has not accepted yet to the disk, before a process ends immediately. */
   saveEnds(): void
   /** Whether this process still works on a charge. */
   runs(charge: string): boolean
@@ -119,15 +119,15 @@ export interface Gateway {
   isSilent(charge: Charge): boolean
   /** How many requests this process works on. */
   runningRequests(): number
-  /** How many requests were cut, with those that a process which ends now would cut. */
+  /** How many requests were cut off, including those that would be if the process ended now. */
   cutRequests(): number
-  /** Tries again to end charges that the database could not end. */
+  /** Retries ends of charges that the database did not accept. */
   endLater(): Promise<void>
   /** Renews the leases of the tasks that this process makes. */
   renewTasks(): Promise<void>
 }
 
-/** Texts that are counted at a time for the holds of requests. */
+/** Number of texts that are counted for holds of requests at once. */
 const MOST_TEXT_COUNTS = 2
 
 export function createGateway(world: RequestWorld): Gateway {
@@ -156,7 +156,7 @@ export function createGateway(world: RequestWorld): Gateway {
     async drain(graceMs) {
       const endsAt = world.monotonic() + graceMs
       const cut = await reservations.drain(graceMs)
-      // Paid results may still be copied before they are answered.
+      // Paid results may still be copied before they are delivered.
       await world.artifacts?.drain(endsAt - world.monotonic())
       await responseCache.drain()
       return cut
@@ -173,7 +173,7 @@ export function createGateway(world: RequestWorld): Gateway {
 
 const NO_TRACE: CallerTrace = { parent: null, state: null }
 
-/** Answers a request whose bodies are kept. */
+/** Answers a request whose bodies are stored. */
 async function handleAndKeep(
   line: Line,
   running: RunningRequests,
@@ -221,12 +221,12 @@ async function handle(
     const saved = idempotencyKey && (await answerAgain(world.db, idempotencyKey))
     if (!saved) await line.responseCache.begin(request, incoming, logRow)
     if (request.cacheUse && reservations.isDraining) throw shuttingDown()
-    // 5. Hold the most that the request can cost. 402, 429.
+    // 5. Hold the maximum price of the request. 402, 429.
     const reserved = saved ?? (await reserve(line, request, idempotencyKey, logRow, incoming))
     if ('contentType' in reserved) return await replayed(line, reserved, logRow, request)
     counted = undefined
     reservation = reserved
-    // For a deferred request the answer to its caller is noted, which is the task.
+    // For a deferred request, the answer to its caller is recorded, which is the task.
     reservation.record = request.deferral ? undefined : record
     reservations.add(reservation)
     if (request.deferral) {
@@ -275,7 +275,7 @@ async function makeLater(line: Line, reservation: Reservation, content: Uint8Arr
     const answered = await answerOfAny(line, reservation, DETACHED_CALLER)
     const from = { ...DETACHED_CALLER, waitMs: 0, gatewayUrl: () => task.gatewayUrl }
     const response = await ended(line, reservation, answered, from)
-    // A file that grows ends its request itself, when it is read to its end.
+    // A growing file ends its request itself, when it has been read to its end.
     if (answered.kind === 'stream') await readAll(response)
   } catch (error) {
     await endFailed(line, logRow, reservation, error).catch((fault) =>
@@ -298,7 +298,7 @@ function addRouteHeaders(headers: Headers, logRow: RequestLogRow, incoming: Inco
   for (const [name, value] of Object.entries(routeHeaders(logRow, incoming))) headers.set(name, value)
 }
 
-/** The key of a request, which counts as running from here on. */
+/** The key of a request, which counts as running from now on. */
 async function authenticate(
   { world }: Line,
   running: RunningRequests,
@@ -336,8 +336,8 @@ async function answerOfAny(line: Line, reservation: Reservation, caller: Request
 }
 
 /**
- * Notes how soon the first model of a route that prefers the fastest has begun a stream. The last model is not measured: its stream
- * begins before its first output.
+ * Records how soon the first model of a route that prefers the fastest has begun a stream. The last model is not measured: its
+ * stream begins before its first output.
  */
 function notePace(
   { world, paces }: Line,
@@ -414,7 +414,7 @@ async function endedWhole(
   headers['content-type'] = contentType
   headers['x-gateway-cost-usd'] = formatUsd(paidNano)
   if (charge.windowMinute !== null) {
-    // The answer is paid by now: without the database only these headers are missing.
+    // The answer is already paid: if the database is unavailable, only these headers are missing.
     Object.assign(headers, await rateHeadersOf(world.db, key, world.now()).catch(() => undefined))
   }
   return wholeAnswer(world.backlog, shown, { headers })
@@ -480,7 +480,7 @@ async function replayed(
   return wholeAnswer(line.world.backlog, saved.body, { status: saved.status, headers })
 }
 
-/** Adds the request's id, also under the name that the caller's dialect knows, the model that answered, and what it did not get. */
+/** Adds the request's id, also under the name that the caller's dialect uses, the model that answered, and what it did not get. */
 function withIds(
   headers: Record<string, string>,
   { request, logRow }: Pick<Reservation, 'request' | 'logRow'>,

@@ -1,7 +1,7 @@
-// Replaces the name of the model in the events of a stream, as bytes: callers read the id that they know, not the
-// vendor's name. It must never touch text that a model has written.
+// Replaces the name of the model in the events of a stream, as bytes: callers see the id that they know, not the vendor's name. It
+// must never touch text that a model has written.
 
-/** Bytes of several events that came together. */
+/** Bytes of several events that arrived together. */
 const BURST_BYTES = 2 * 1024
 
 /**
@@ -14,7 +14,7 @@ export function createRename(id: string): (bytes: Buffer, allocate: Allocate) =>
   let isSame = false
   return (bytes, allocate) => {
     if (from === undefined) {
-      // Events with pictures are large and name none.
+      // Events with pictures are large and contain no name.
       if (!bytes.includes('"model"')) return bytes
       // Inside a JSON string its quotes are escaped, so this can only be a key.
       const found = /"model"\s*:\s*"(?:[^"\\]|\\.)+"/.exec(bytes.toString('latin1'))?.[0]
@@ -47,7 +47,7 @@ function replaceAll(bytes: Buffer, from: Buffer, to: Buffer, allocate: Allocate)
   return result
 }
 
-/** Many replacements by way of Latin-1, which keeps every byte: faster from about five on. */
+/** Many replacements by way of Latin-1, which preserves every byte: faster from about five on. */
 function replaceInText(bytes: Buffer, from: Buffer, to: Buffer, allocate: Allocate): Buffer {
   const parts = bytes.toString('latin1').split(from.toString('latin1'))
   const text = parts.join(to.toString('latin1'))

@@ -1,10 +1,9 @@
-// Bounds the output by the bytes of events that nobody reads: their length without what precedes and follows the text
-// in every event of a kind. It may count too much as output, and never too little: an event of an unknown kind counts
-// in full.
+// Limits the output by the bytes of events that nobody reads: their length without the parts before and after the text that all
+// events of a kind share. It may overestimate the output, and never underestimate it: an event of an unknown kind counts in full.
 
 import { toLatin1 } from '../lib/sse'
 
-/** The parts that are the same in all events of a kind, such as the pieces of a text or of a tool call. */
+/** The parts that all events of a kind share, such as the pieces of a text or of a tool call. */
 interface EventKind {
   /** Bytes before the text. */
   before: Buffer
@@ -17,22 +16,22 @@ interface EventKind {
 const BLANK_LINE = Buffer.from('\n\n')
 /** The end of a member's name and what precedes its value. */
 const MEMBER_LEADS = ['":', '": ']
-/** Most kinds that are known at a time: candidates and tool calls take turns. */
+/** Maximum of known kinds at a time: candidates and tool calls alternate. */
 const MOST_KINDS = 4
 
 export class OutputBound {
-  /** Most tokens in the events that were passed on and not read yet. */
+  /** Maximum of tokens in the events that were passed on and not read yet. */
   unreadTokens = 0
-  /** How many kinds were learnt so far. */
+  /** How many kinds are known so far. */
   knownKinds = 0
   private readonly kinds: EventKind[] = []
-  /** Whether an event of an unknown kind has come since the last was learnt. */
+  /** Whether an event of an unknown kind has arrived since the last one was learnt. */
   private hasUnknown = false
 
-  /** Most tokens of the output in whole events: no tokenizer makes more of a text than it has bytes. */
+  /** Maximum of tokens in the output of whole events: no tokenizer makes more tokens than the text has bytes. */
   most(whole: Buffer): number {
     const [kind] = this.kinds
-    // Nearly always one event, of the kind of the one before.
+    // Nearly always one event, of the same kind as the previous one.
     if (kind && whole.length < 2 * kind.length && isOfKind(whole, 0, whole.length, kind)) {
       return whole.length - kind.length
     }
@@ -47,14 +46,14 @@ export class OutputBound {
   }
 
   /**
-   * Learns the kind of an event that was read since, as the vendor sent it. `text` is all of its output. True if the kind
-   * was not known before.
+   * Learns the kind of an event that has been read since, as the vendor sent it. `text` is all of its output. True if the kind was
+   * unknown before.
    */
   learn(event: string, text: string): boolean {
     const { hasUnknown, kinds } = this
     this.hasUnknown = false
     if (!hasUnknown) return false
-    // As most vendors write it. Where it is written otherwise, it is not known how long a text is.
+    // As most vendors write it. If it is written otherwise, the length of a text is unknown.
     const written = toLatin1(JSON.stringify(text))
     const at = placeOf(event, written)
     if (at === -1) return false

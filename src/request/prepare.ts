@@ -1,5 +1,5 @@
 // The third step of the line: prepares the checked request. It checks the operation, model and fields, adds what the request
-// continues, and completes its row in the request log. It must never send, hold or pay anything.
+// continues, and completes its row in the request log. It must never send, hold or charge anything.
 
 import { isToken, type Key } from '../accounts/keys'
 import { type IdempotencyKey, idempotencyKeyOf } from '../billing/ledger/idempotency'
@@ -51,7 +51,7 @@ export async function prepareRequest(
   return request
 }
 
-/** The request checked for the models that may answer it, in the order in which they are tried. */
+/** The request, checked for the models that may answer it, in the order in which they are tried. */
 async function checkForModels(
   line: RoutingParts,
   read: ReadRequest,
@@ -62,7 +62,7 @@ async function checkForModels(
   return read.route ? checkRoute(line, read, asking, logRow) : checkRequest(read, asking, logRow.at)
 }
 
-/** The request checked as it would be, without a trace: it is not counted among those that measure the models of a route. */
+/** The request checked as if it were sent, without side effects: it is not counted among those that measure the models of a route. */
 export function checkForQuote(
   line: RoutingParts,
   read: ReadRequest,
@@ -77,7 +77,7 @@ export function checkForQuote(
   })
 }
 
-/** Puts the spender that a request names into it. Throws 400 for a model that this one may not use. */
+/** Adds the spender that a request names. Throws 400 for a model that this spender may not use. */
 async function noteSpender(
   world: RequestWorld,
   read: ReadRequest,
@@ -91,7 +91,7 @@ async function noteSpender(
     resolveModels(world.catalogue, read.key, incoming.operation, String(body.model), world)
 }
 
-/** The metadata that usage is counted by, as JSON; undefined if there is none, or the configuration wants none. */
+/** The metadata that usage counts under, as JSON; undefined if there is none, or none is configured. */
 function wantedMetadata(
   { config }: RequestWorld,
   { given }: ReadRequest,
@@ -101,7 +101,7 @@ function wantedMetadata(
   return wanted && metadataOf(wanted, given.body, incoming.metadata?.())
 }
 
-/** Checks what is sealed in a request of an operation that does not keep its answers. */
+/** Checks sealed content in a request of an operation that does not store its answers. */
 function checkCallers({ sealer }: RequestWorld, { key, operation, given }: ReadRequest): undefined {
   checkSealed({ sealer, account: key.account }, operation, given.body)
 }
@@ -118,7 +118,7 @@ async function checkTask(world: RequestWorld, request: CheckedRequest, logRow: R
 }
 
 function describe(logRow: RequestLogRow, { operation, model, parsed, session }: CheckedRequest): void {
-  // A form of requests may be for either of two operations, which only the body shows.
+  // A form of request may be for either of two operations, which only the body reveals.
   logRow.operation = operation.name
   logRow.model = model.id
   logRow.upstream = model.upstream.name
@@ -126,7 +126,7 @@ function describe(logRow: RequestLogRow, { operation, model, parsed, session }: 
   logRow.stream = (parsed.body as { stream?: unknown }).stream === true
 }
 
-/** The key by which a repeated request is found; null without one. A token has keys of its own: it sees no answer of another. */
+/** The key that identifies a repeated request; null without one. A token has its own keys: it sees no answer of another token. */
 export function idempotencyKeyFor(
   { key, operation, fingerprint }: CheckedRequest,
   { idempotencyKey: sent }: Pick<Incoming, 'idempotencyKey'>,

@@ -1,5 +1,5 @@
-// Places in errors about a request whose input begins with stored items: a caller counts only the items that the
-// request itself has. It must never change anything else in an error.
+// Places in errors about a request whose input begins with stored items: a caller counts only the items in the request itself. It
+// must never change anything else in an error.
 
 import { GatewayError } from '../lib/errors'
 
@@ -7,8 +7,8 @@ import { GatewayError } from '../lib/errors'
 const ITEM = /^input\[(\d+)\]/
 
 /**
- * The error with places in the caller's own request. `recalledItems` is the number of items before those of the caller,
- * and `field` what named them. A fault among them is one of the conversation that is continued.
+ * The error with places in the caller's own request. `recalledItems` is the number of items before those of the caller, and `field`
+ * is the field that named them. A fault among them is a fault of the continued conversation.
  */
 export function inOwnPlaces(error: unknown, recalledItems: number, field: string): unknown {
   if (recalledItems === 0 || !(error instanceof GatewayError)) return error

@@ -43,30 +43,30 @@ export interface Reservation extends Member {
   idempotencyKey: IdempotencyKey | null
   /** The row of the request log, written at the end. */
   logRow: RequestLogRow
-  /** Cuts the calls to the vendor; the reason is the error that the caller then gets. */
+  /** Cuts off the calls to the vendor; the reason is the error that the caller then gets. */
   cancelToken: CancelToken
-  /** End of the wait for the vendor, on the monotonic clock. */
+  /** Deadline for the vendor, on the monotonic clock. */
   deadlineAt: number
   isEnded: boolean
   /** Models to try if the one of the request cannot answer. */
   next: readonly Model[]
-  /** Why an answer of the model is not taken, while another one is left; undefined if each is. */
+  /** Why an answer of the model is rejected while another model is left; undefined if none is rejected. */
   unwanted: ReadonlySet<Unwanted> | undefined
-  /** The vendors' charges for answers that were not taken, in nano-dollars; null if they are not known, 0 without any. */
+  /** The vendors' charges for rejected answers, in nano-dollars; null if unknown, 0 without any. */
   unwantedCostNano: number | null
-  /** The task of a request whose answer comes later; undefined for other families. */
+  /** The task of a request whose answer arrives later; undefined for other families. */
   task: NewTask | undefined
-  /** The error that the request ends with, for the task that readers see; absent: it follows from the end. */
+  /** The error that the request ends with, for readers of the task; absent: it is derived from the end. */
   failure?: GatewayError | undefined
-  /** Notes what is delivered; absent unless bodies are kept. */
+  /** Records what is delivered; absent unless bodies are stored. */
   record?: BodyRecord | undefined
   /** The caller to notify of the end, if the answer continues after the request was handled. */
   caller: { rest?(): void } | undefined
   /** The end of the charge, once it is known. */
   end: ChargeEnd | undefined
-  /** The charge as it has ended, for its receipt; undefined while it has not, or where only the ledger knows. */
+  /** The ended charge, for its receipt; undefined until then, or if only the ledger knows it. */
   charged: EndedCharge | undefined
-  /** Where the end is on the disk; undefined while the database has not refused it. */
+  /** Where the end is on disk; undefined unless the database has refused it. */
   place: number | undefined
 }
 
@@ -74,43 +74,43 @@ export interface Reservation extends Member {
 interface PendingEnd {
   charge: string
   work(): Promise<unknown>
-  /** Where it is on the disk; absent if it is in memory only. */
+  /** Where it is on disk; absent if it is only in memory. */
   place?: number | undefined
   /** Whether a deferred task ends with it. */
   isOfTask?: boolean
-  /** Present if the hold may as well expire: a process that stops does not wait for this end. */
+  /** Present if the hold may also expire: a stopping process does not wait for this end. */
   canExpire?: true
 }
 
 /** How long `drain` waits for cut requests to be settled, in milliseconds. */
 const SETTLE_MS = 5_000
 const DRAIN_LOOK_MS = 20
-/** Pause between tries to store the ends of charges while the gateway stops, in milliseconds. */
+/** Pause between attempts to store the ends of charges while the gateway stops, in milliseconds. */
 const PENDING_LOOK_MS = 500
-/** Ends that wait at most before a lost hold is left to its expiry: a database that is away refuses every request. */
+/** Maximum of waiting ends before a lost hold is left to expire: an unavailable database refuses every request. */
 const MOST_TAKEN_BACK = 1_000
-/** How long an expired hold of another process is watched before it is released, in milliseconds: some sweeps of that process. */
+/** How long an expired hold of another process is observed before it is released, in milliseconds: several sweeps of that process. */
 const SILENT_MS = 20_000
-/** Expired holds that are watched at a time. */
+/** Number of expired holds that are observed at once. */
 const MOST_WATCHED = 10_000
 
 export class Reservations {
-  /** True when the gateway stops: no request begins any more. */
+  /** True when the gateway stops: no new requests begin. */
   isDraining = false
-  /** How many requests were cut at the end of their grace, by any call of `drain`. */
+  /** How many requests were cut off at the end of their grace period, by any call of `drain`. */
   private cut = 0
   private readonly world: RequestWorld
   private readonly running: RunningRequests
   private readonly open = new IndexedSet<Reservation>()
   private readonly watch: () => void
   private pending: PendingEnd[] = []
-  /** Expired holds of others: their expiry, and since when it has not changed, on the monotonic clock. */
+  /** Expired holds of other processes: their expiry, and since when it has not changed, on the monotonic clock. */
   private readonly expired = new Map<string, { expiresAt: number; since: number }>()
 
   constructor(world: RequestWorld, running: RunningRequests) {
     this.world = world
     this.running = running
-    // One watch for all: a timer for each wait of each request would cost more than the rest of the bookkeeping.
+    // One timer for all: one for each wait of each request would cost more than the rest of the bookkeeping.
     this.watch = watchWhileNeeded(world.ticker, (at) => {
       for (const { deadlineAt, cancelToken, request } of this.open.all()) {
         if (at >= deadlineAt) cancelToken.abort(timedOut(request.model))
@@ -123,7 +123,7 @@ export class Reservations {
     return this.open.size
   }
 
-  /** How many requests were cut, with those that a process which ends now would cut. */
+  /** How many requests were cut off, including those that would be if the process ended now. */
   get cutRequests(): number {
     return this.cut + this.open.all().filter(({ cancelToken }) => !cancelToken.signal.aborted).length
   }
@@ -133,7 +133,7 @@ export class Reservations {
     this.watch()
   }
 
-  /** Settles the charge of an answered request. Returns the nano-dollars that are paid, or surely will be. */
+  /** Settles the charge of an answered request. Returns the nano-dollars that are paid, or certainly will be. */
   async settle(
     reservation: Reservation,
     outcome: Outcome,
@@ -144,7 +144,7 @@ export class Reservations {
     return this.end(reservation, () => this.settlementOf(reservation, outcome, measured, saved))
   }
 
-  /** Releases the charge of a request that has nothing to pay for. The outcome says what the vendor charges nevertheless. */
+  /** Releases the charge of a request without anything to charge. The outcome says what the vendor charges nevertheless. */
   async release(reservation: Reservation, endedBy: EndedBy, outcome?: Outcome): Promise<void> {
     this.close(reservation)
     await this.end(reservation, () => this.releaseOf(reservation, endedBy, outcome))
@@ -182,8 +182,8 @@ export class Reservations {
   }
 
   /**
-   * Runs a change of the database, and repeats it until the database accepts it. False if that is still to come. `also` are
-   * statements by which another process makes the change, should this one end before.
+   * Runs a change of the database, and repeats it until the database accepts it. False if it is still pending. `also` are
+   * statements with which another process makes the change if this one ends before.
    */
   async persist(
     { charge }: Reservation,
@@ -224,14 +224,14 @@ export class Reservations {
   }
 
   /**
-   * Whether nobody seems to work on an expired hold of another process: a process prolongs what it runs. Its clock, or ours,
-   * may be wrong, so the expiry alone proves nothing.
+   * Whether nobody seems to work on an expired hold of another process: a process extends the holds of its running requests. Its
+   * clock, or ours, may be wrong, so the expiry alone proves nothing.
    */
   isSilent({ id, expiresAt }: Charge): boolean {
     const now = this.world.monotonic()
     const known = this.expired.get(id)
     if (known?.expiresAt !== expiresAt) {
-      // A hold that was released elsewhere is not asked about again.
+      // A hold that was released elsewhere is not checked again.
       if (this.expired.size >= MOST_WATCHED) this.expired.clear()
       this.expired.set(id, { expiresAt, since: now })
       return false
@@ -240,8 +240,8 @@ export class Reservations {
   }
 
   /**
-   * Waits for all reservations to end, then cuts the rest; a database that is away has the same time to come back for
-   * charges whose end it could not store. Returns how many were cut, by an earlier call too.
+   * Waits for all reservations to end, then cuts off the rest; an unavailable database has the same time to return for charges
+   * whose end it could not store. Returns how many were cut off, including those of an earlier call.
    */
   async drain(graceMs: number): Promise<number> {
     const { monotonic, after } = this.world
@@ -269,7 +269,7 @@ export class Reservations {
     }
   }
 
-  /** Tries again to end charges that the database could not end. */
+  /** Retries ends of charges that the database did not accept. */
   async endLater(): Promise<void> {
     // Each stays in the list while it is tried; otherwise its hold could be released as abandoned.
     for (const attempt of [...this.pending]) {
@@ -278,8 +278,8 @@ export class Reservations {
         if (attempt.place !== undefined) this.world.pendingEnds.remove(attempt.place)
       } catch (error) {
         if (error instanceof DatabaseUnavailable) continue
-        // An error of our own, which a repeat does not fix. It must not keep the others from being tried; the next process
-        // tries what is on the disk.
+        // An internal error, which a repeat does not fix. It must not prevent the others from being tried; the next process tries
+        // what is on disk.
         this.world.log('charge_not_ended', { request: attempt.charge, error: String(error) })
       }
       this.pending = this.pending.filter((other) => other !== attempt)
@@ -294,8 +294,8 @@ export class Reservations {
   }
 
   /**
-   * Makes the end of a charge, which the last bytes of an answer wait for. Returns what is paid. If the database cannot take
-   * it now, it is on the disk, and is repeated until the database takes it; throws if the disk cannot take it either.
+   * Ends the charge, for which the last bytes of an answer wait. Returns what is paid. If the database cannot accept it now, it is
+   * on disk, and is repeated until the database accepts it; throws if the disk cannot accept it either.
    */
   private async end(reservation: Reservation, make: () => ChargeEnd | Promise<ChargeEnd>): Promise<number> {
     try {
@@ -319,14 +319,14 @@ export class Reservations {
   private async make(reservation: Reservation, end: ChargeEnd, now?: number): Promise<number> {
     const { log } = this.world
     const ended = await endCharge(this.world.db, end, now)
-    // A later attempt ends it at a time that is not known here.
+    // A later attempt ends it at a time that is unknown here.
     if (ended.made && now === undefined) reservation.charged = chargeOfEnd(ended.made, ended)
     if (ended.isLate) log('charge_late', lateFields(end.charge, ended))
     if (reservation.request.background) this.endInBackground(reservation, end, ended)
     return ended.paidNano
   }
 
-  /** Ends a response in the background with its charge. */
+  /** Ends a background response with its charge. */
   private endInBackground(
     { request: { toKeep }, logRow }: Reservation,
     { settlement }: ChargeEnd,
@@ -363,7 +363,7 @@ export class Reservations {
     return end.settlement?.priceNano ?? 0
   }
 
-  /** Keeps an end on the disk. Returns its place; undefined if there is no room. */
+  /** Stores an end on disk. Returns its place; undefined if there is no room. */
   private keep(end: ChargeEnd): number | undefined {
     return this.world.pendingEnds.add(JSON.stringify(end))
   }
@@ -412,7 +412,7 @@ export class Reservations {
       endedAt: now(),
       tokens: tokensOf(quantities),
     }
-    // Only a whole answer may be replayed.
+    // Only a complete answer may be replayed.
     const isWhole = (endedBy === 'done' || endedBy === 'balance') && !failed
     const also =
       idempotencyKey && !task ? [isWhole ? saveAnswer(db, charge.id, saved) : freeKey(charge.id)] : []
@@ -453,7 +453,7 @@ export class Reservations {
     endedBy: EndedBy,
     outcome?: Outcome,
   ): ChargeEnd {
-    // A deferred request has its answer, the task, whatever becomes of that.
+    // A deferred request has its answer, the task, whatever happens to it.
     const also: Statement[] = idempotencyKey && !deferral ? [freeKey(charge.id)] : []
     if (task && !deferral) also.push(deleteTask(task.id))
     const released = {
@@ -461,7 +461,7 @@ export class Reservations {
       endedAt: this.world.now(),
       ...(unwantedCostNano !== 0 && { costNano: unwantedCostNano }),
     }
-    // The caller pays nothing for what did not arrive, but the vendor asks for what it reports.
+    // The caller pays nothing for what did not arrive, but the vendor charges what it reports.
     const usage = outcome?.usage
     if (!model.costList || !outcome || typeof usage !== 'object') return { charge, released, also }
     const { cost, json } = billOf(parsed, model, usage, outcome)
@@ -479,14 +479,14 @@ export class Reservations {
   }
 }
 
-/** The sum of two amounts; null if one of them is not known. */
+/** The sum of two amounts; null if one of them is unknown. */
 function sumOf(one: number | null, other: number | null): number | null {
   return one === null || other === null ? null : one + other
 }
 
 /**
- * A charge by the model that answered: another one of a route may have, and one table of its prices applies. A copy, which no
- * extension that is answered late changes.
+ * A charge at the prices of the model that answered: another model of a route may have done so, and one price table applies. A
+ * copy, which a late extension cannot change.
  */
 function asBilled(charge: Charge, model: Model, pricesJson: string): Charge {
   return { ...charge, model: model.id, pricesJson }

@@ -1,5 +1,5 @@
-// Reserves the most that a request can cost, in one transaction with the limits of its key, its idempotency key and,
-// for a task, its row. Nothing must be sent to a vendor before this has succeeded.
+// Reserves the maximum price of a request, in one transaction with the limits of its key, its idempotency key and, for a task, its
+// row. Nothing may be sent to a vendor before this has succeeded.
 
 import { isToken, type Key } from '../accounts/keys'
 import { balanceOf } from '../billing/ledger/balances'
@@ -45,7 +45,7 @@ import type { Reservation } from './reservation'
 import { extendCharge, firstStep, firstTokens, withOutput } from './stream/hold'
 import type { RequestWorld } from './world'
 
-/** The caller's conditions besides the request itself. */
+/** The caller's conditions apart from the request itself. */
 interface ReserveOptions {
   gatewayUrl(): string
   videoSize?(): string | undefined
@@ -55,8 +55,8 @@ interface ReserveOptions {
 }
 
 /**
- * How much longer a hold lives than the longest request, in milliseconds: the gateway's clock may run a little faster
- * than real time.
+ * How much longer a hold lives than the longest request, in milliseconds: the gateway's clock may run slightly faster than real
+ * time.
  */
 const HOLD_MARGIN_MS = 60_000
 const HOLD_MARGIN_SHARE = 0.25
@@ -118,22 +118,22 @@ export async function reserve(
     const refusal = await refusalOf(db, refusedBy, key, charge, isStep, now)
     throw refusedBy === 'spender budget' ? refusal : await asShown(world, refusal, key, now)
   }
-  // Another request took the key between the check and the hold, and may even have its answer by now.
+  // Another request claimed the key between the check and the hold, and may even have its answer by now.
   const twin = await answerAgain(db, idempotencyKey)
   return twin ?? reserve(line, request, idempotencyKey, logRow, from)
 }
 
-/** The set of metadata that the usage of a request is counted by, with its spender. */
+/** The set of metadata that the usage of a request counts under, with its spender. */
 function countedBy(
   { db, config }: RequestWorld,
   { metadata, key: { spender } }: CheckedRequest,
 ): number | Promise<number> {
   const most = config.usage?.maxMetadata ?? DEFAULT_MAX_METADATA
   const references = referencesOf(db)
-  // Tokens of web pages are as many as their visitors.
+  // There are as many tokens of web pages as visitors.
   if (!spender || spender.kind === 'browser')
     return metadata === undefined ? 0 : references.metadataId(metadata, most)
-  // Others are as many as their key makes, or as people have allowed.
+  // There are as many others as their key makes, or as people have allowed.
   const alone = JSON.stringify({ spender: spender.id })
   const ofSpender = () => references.metadataId(alone, Number.POSITIVE_INFINITY)
   if (metadata === undefined) return ofSpender()
@@ -141,7 +141,7 @@ function countedBy(
   return Promise.resolve(both).then((id) => (id === OTHER_METADATA ? ofSpender() : id))
 }
 
-/** The task of a request whose answer comes later; undefined for others. */
+/** The task of a request whose answer arrives later; undefined for others. */
 function taskOf(
   request: CheckedRequest,
   charge: Charge,
@@ -173,7 +173,7 @@ function tooManyOpen(): GatewayError {
   })
 }
 
-/** The row of a response in the background. Its lease is as long as the vendor may take to begin. */
+/** The row of a background response. Its lease is as long as the vendor may take to begin. */
 function backgroundRows(
   { db, keptResponses }: RequestWorld,
   request: CheckedRequest,
@@ -186,15 +186,15 @@ function backgroundRows(
   return [insertBackground(db, { id: context.id, account, answer }, { now, leaseUntil, expiresAt })]
 }
 
-/** A refusal without figures of the account, for whoever has a token in a browser. */
+/** A refusal without figures of the account, for the owner of a token in a browser. */
 function accountCannotPay({ status, code, headers }: GatewayError): GatewayError {
   const message = 'Neither this token nor its account can pay for this request now.'
   return new GatewayError(status, { code, message, headers })
 }
 
 /**
- * The refusal with the stream of the key that the lack of money has ended just before, if there was one; for a token in a browser,
- * without what the account has.
+ * The refusal with the stream of the key that the lack of money has just ended, if there was one; for a token in a browser, without
+ * figures of the account.
  */
 async function asShown(
   { requestLog }: Line['world'],
@@ -212,7 +212,8 @@ async function asShown(
 }
 
 /**
- * The most that is held for a request before it is sent, with any of its models, in nano-dollars; for a cached answer, its price.
+ * The maximum that is held for a request before it is sent, with any of its models, in nano-dollars; for a cached answer, its
+ * price.
  */
 function stepNano(request: CheckedRequest, parsed: ParsedRequest): number {
   return (
@@ -242,8 +243,8 @@ function chargeOf(request: CheckedRequest, id: string, now: number, process: str
 }
 
 /**
- * Holds the rest of the price of an answer that came whole and costs more than is held. Returns the caller's error if it
- * cannot be held: then nothing of the answer may be delivered.
+ * Holds the rest of the price of an answer that arrived whole and costs more than is held. Returns the caller's error if it cannot
+ * be held: then nothing of the answer may be delivered.
  */
 export async function holdRest(
   { db }: Line['world'],
@@ -260,7 +261,7 @@ export async function holdRest(
     const amountNano = priceNano - charge.heldNano
     if (amountNano <= 0) return undefined
     const answer = await extendCharge(db, key, charge, { amountNano, windowTokens: 0 })
-    // A charge that has ended is for its settlement to judge.
+    // If the charge has ended, its settlement decides.
     if (answer === 'held' || answer === 'charge') return undefined
     if (answer === 'again') continue
     const { availableNano = 0 } = (await balanceOf(db, key.account)) ?? {}
@@ -296,14 +297,14 @@ function reservationOf(
   }
 }
 
-/** The most that a request can cost with any of its models, in nano-dollars. */
+/** The maximum price of a request with any of its models, in nano-dollars. */
 export function maxPriceNano(request: CheckedRequest): number {
   return request.cacheUse?.hit?.priceNano ?? mostNano(request, (each) => quoteNano(request.parsed, each))
 }
 
 /**
- * The output limit of each candidate with which the account and the key's budget can pay for a request that is not
- * streamed. Undefined if no useful answer fits.
+ * The output limit per candidate at which the account and the key's budget can pay for a request that is not streamed. Undefined if
+ * no useful answer fits.
  */
 async function affordableTokens(
   db: Db,
@@ -325,7 +326,7 @@ async function affordableTokens(
   // If the limit is still refused because others were faster, it is lowered.
   const most = parsed.outputTokens === undefined ? Math.max(...limits) : parsed.outputTokens - 1
   if (most < fewest || !isPaid(fewest)) return undefined
-  // The price grows with the output, so each try halves what is left to decide.
+  // The price grows with the output, so each attempt halves the remaining range.
   for (let above = most + 1; above - fewest > 1; ) {
     const middle = Math.floor((fewest + above) / 2)
     if (isPaid(middle)) fewest = middle
@@ -334,7 +335,7 @@ async function affordableTokens(
   return fewest
 }
 
-/** The output tokens of each candidate that a request holds which is not streamed. */
+/** The output tokens per candidate that a non-streaming request holds. */
 function limitOf(output: OutputTokens | undefined, { reserveOutputTokens }: Model): number {
   return output && Number.isFinite(output.most) ? output.most : reserveOutputTokens
 }
@@ -374,7 +375,7 @@ function estimateTokens({ family, parsed, model, cacheUse }: CheckedRequest): nu
   return Math.ceil(inputTokensOf(quote) / 4) + outputTokensOf(quote)
 }
 
-/** The task of a charge, written with the hold, so that no submit is ever without a row. */
+/** The task of a charge, written with the hold, so that no submission is ever without a row. */
 function newTask(
   { parsed, key, model }: CheckedRequest,
   family: TaskFamily,

@@ -1,11 +1,11 @@
-// Counts the running requests of each key in this process, from the moment that the key is known: bodies in transfer
-// use memory and connections too. A request that was counted must leave exactly once.
+// Counts the running requests of each key in this process, as soon as the key is known: bodies in transfer use memory and
+// connections too. A counted request must be uncounted exactly once.
 
 import type { Key } from '../accounts/keys'
 import { tooManyRunning } from '../billing/ledger/limits'
 import type { Config } from '../config/schema'
 
-/** Most requests of one key in this process. The key's own limit is in the database, exact on any number of nodes. */
+/** Maximum of requests per key in this process. The key's own limit is in the database, exact on any number of nodes. */
 const MAX_REQUESTS_PER_KEY = 2_000
 
 export class RunningRequests {

@@ -1,6 +1,6 @@
 // Items that callers store for the gateway: reasoning and summaries, sealed for their account. An altered item must be
-// rejected with its place: a conversation would silently lose its past. Reasoning of another account or of a forgotten
-// key is omitted.
+// rejected with its place: a conversation would silently lose its past. Reasoning of another account or of a removed key is
+// omitted.
 
 import type { Operation } from '../contract/operations'
 import { type GatewayError, invalidRequest } from '../lib/errors'
@@ -31,12 +31,12 @@ export function openFor({ sealer, account }: Owner, sealed: string): string | un
   return owned.slice(0, end) === account ? owned.slice(end + 1) : undefined
 }
 
-/** Whether a text was sealed here, for any account, and is as it was. */
+/** Whether a text was sealed here, for any account, and is unchanged. */
 function isGenuine({ sealer, account }: Owner, sealed: string): boolean {
   return sealer.open(sealed, OWNED) !== undefined || sealer.open(sealed, account) !== undefined
 }
 
-/** Members of an item or a block that have something sealed. */
+/** Sealed members of an item or a block. */
 const SEALED_MEMBERS = ['encrypted_content', 'signature', 'data'] as const
 
 /** Throws 400 for an item that was sealed here and altered since, and for a summary that this account cannot open. */

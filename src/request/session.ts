@@ -1,5 +1,5 @@
 // The session of a request: the conversation whose beginning a vendor has in its prompt cache. The same conversation must get the same
-// hash in every turn and on every node. It is used for the choice of a key, of an equal upstream and of a preferred model, and for nothing else.
+// hash in every turn and on every node. It is used only for the choice of a key, of an equal upstream and of a preferred model.
 
 import { inOrderOfSession } from '../catalogue/models'
 import type { Config } from '../config/schema'
@@ -12,7 +12,7 @@ import type { ReadRequest } from './check'
 
 export interface RequestSession {
   hash: number
-  /** The header or the field that named it; `content` if nothing did. */
+  /** The header or field that named it; `content` if none did. */
   by: string
 }
 
@@ -20,7 +20,7 @@ export interface RequestSession {
 const CACHED: ReadonlySet<OperationName> = new Set(['chat', 'messages', 'responses', 'completions'])
 
 /**
- * Headers that name a session, the first that is present counts: those of gateways, of Claude Code
+ * Headers that name a session, in order of precedence: those of gateways, of Claude Code
  * (https://code.claude.com/docs/en/llm-gateway-protocol), of Codex and of Open WebUI.
  */
 const HEADERS = [
@@ -32,10 +32,10 @@ const HEADERS = [
   'x-openwebui-chat-id',
 ] as const
 
-/** The end of the user that earlier versions of Claude Code name. */
+/** The end of the user id of earlier versions of Claude Code. */
 const SESSION_OF_USER = /_session_([0-9a-f-]{36})$/
 
-/** Characters of a text that are read, and values of a request: more would cost time and distinguish nothing. */
+/** Maximum of characters read from a text, and of values from a request: more would cost time and distinguish nothing. */
 const MOST_CHARACTERS = 4_096
 const MOST_VALUES = 300
 
@@ -92,8 +92,8 @@ function namedByHeader(from: Headed, ownHeaders: readonly string[]): Named | und
 }
 
 /**
- * The field of a body that names its session. `previous_response_id` does not: it is another in each turn, and what it refers to is
- * part of the input by now.
+ * The field of a body that names its session. `previous_response_id` is not one: it differs in each turn, and its content is part
+ * of the input by now.
  */
 function namedByBody(body: Record<string, unknown>, conversationId: string | undefined): Named | undefined {
   const { session_id: session, prompt_cache_key: cacheKey, metadata, user } = body
@@ -124,8 +124,8 @@ function sessionOfUser(userId: unknown): unknown {
 }
 
 /**
- * The hash of the beginning of a conversation: its instructions, its tools, and all up to the first message of the user. Undefined
- * without messages.
+ * The hash of the beginning of a conversation: its instructions, its tools, and everything up to the first message of the user.
+ * Undefined without messages.
  */
 function contentHash(
   { messages, input, ...body }: Record<string, unknown>,
@@ -141,7 +141,7 @@ function firstOfUser(items: readonly unknown[]): number {
   return items.findIndex((item) => isObject(item) && item.role === 'user')
 }
 
-/** Members without a part in the prompt, or that a client changes from turn to turn: it moves the mark of its cache. */
+/** Members outside the prompt, or that a client changes from turn to turn, such as the mark of its cache. */
 const NOT_CONTENT: ReadonlySet<string> = new Set(['type', 'role', 'id', 'status', 'cache_control'])
 
 /** The hash of all texts in a value, however they are wrapped. */
@@ -159,7 +159,7 @@ class TextHash {
   }
 }
 
-/** A session as the request log has it. */
+/** A session in the form of the request log. */
 export function sessionText({ hash, by }: RequestSession): string {
   return `${by} ${hash.toString(16).padStart(8, '0')}`
 }

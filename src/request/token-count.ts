@@ -1,5 +1,5 @@
-// Counts the tokens of a request: by the vendor if it can, else here from the texts. It costs nothing, so it must never
-// crowd out paid requests: it counts towards the key's limit of requests, and only a few texts are counted at a time.
+// Counts the tokens of a request: by the vendor if it can, otherwise here, from the texts. It is free, so it must never crowd out
+// paid requests: it counts toward the key's limit of requests, and only a few texts are counted at once.
 
 import type { Key } from '../accounts/keys'
 import { countFreeRequest } from '../billing/ledger/limits'
@@ -32,9 +32,9 @@ interface CountRequest {
 
 export type CountTokens = (operation: Operation, request: CountRequest) => Promise<number>
 
-/** Texts that are counted at a time; a paid count never waits for more than these. */
+/** Number of texts that are counted at once; a paid count never waits for more than these. */
 const MOST_COUNTS = 2
-/** How long a vendor may take, in milliseconds. */
+/** Maximum time for a vendor, in milliseconds. */
 const TIMEOUT_MS = 30_000
 
 export interface TokenCountWorld extends Pick<System, 'now' | 'after' | 'random'>, ContentWorld {
@@ -99,7 +99,7 @@ async function askUpstreams(
       failure = error
     }
   }
-  // A server that speaks the format may still not have this path.
+  // A server that speaks the protocol may still lack this path.
   if (failure && failure.code !== 'upstream_model_missing') throw failure
   return undefined
 }
@@ -131,7 +131,7 @@ async function askUpstream(
   }
 }
 
-/** The text of a call's body; undefined if the call has none of JSON. */
+/** The text of a call's body; undefined if the call has no JSON. */
 function textOf({ body }: Call, source: CheckedRequest['source']): string | undefined {
   if (body && 'json' in body) return JSON.stringify(body.json)
   return body && 'edit' in body && source ? editObject(source.text, source.scanned, body.edit) : undefined
@@ -141,9 +141,9 @@ function tokenCountOf({ family }: Model): Family['tokenCount'] {
   return family.tokenCount
 }
 
-/** The body with a limit of the answer, which the families of messages require, and a count may leave out. */
+/** The body with a limit of the answer, which the families of messages require, and a token count may omit. */
 function withLimit(content: Uint8Array): Uint8Array {
-  // One character a byte: what is not UTF-8 stays so, and is refused by the check.
+  // One character per byte: invalid UTF-8 stays invalid, and is refused by the check.
   const text = Buffer.from(content).toString('latin1')
   const scanned = scanObject(text, BODY_LIMITS)
   if (!('members' in scanned) || scanned.members.has('max_tokens')) return content

@@ -1,5 +1,5 @@
-// Makes one call to the vendor of a reservation: its body, its time limit, and its cancellation. It must never outlive
-// the reservation's time.
+// Makes one call to the vendor of a reservation: its body, its time limit, and its cancellation. It must never outlive the
+// reservation's deadline.
 
 import { withVendorFields, withVendorNames } from '../catalogue/operator-fields'
 import { callerLeft, garbage, holdExpired, timedOut } from '../contract/failures'
@@ -36,7 +36,7 @@ export async function send(
   const endsAt = logRow.startedAt + upstream.maxDurationMs
   const tooLate = () => (logRow.sentMs === null ? holdExpired() : timedOut(model))
   if (at >= endsAt) throw Object.assign(tooLate(), { notTaken: true })
-  // A process that was suspended may find its hold expired, and others who have released it.
+  // A process that was suspended may find its hold expired, and released by others.
   cancelToken.tooLate = () => (world.monotonic() >= endsAt ? holdExpired() : undefined)
   reservation.deadlineAt = Math.min(at + upstream.timeoutMs, endsAt)
   const adapted = traced(upstream.adapt(call, model.upstreamModel), logRow.trace)
@@ -66,13 +66,13 @@ export async function send(
       logRow.upstreamRequestId = known.upstreamRequestId
       logRow.upstreamKey = known.upstreamKey
     }
-    // A caller leaves a call that the vendor has; anything else of our own comes before it.
+    // A caller disconnects from a call that the vendor has; any internal error of ours comes before it.
     if (failedByOf(error) !== 'vendor' && known?.code !== 'caller_left') noteNotSent(logRow)
     throw error
   }
 }
 
-/** The call as a part of the trace of its request. */
+/** The call as part of the trace of its request. */
 function traced(call: Call, trace: TraceContext | null): Call {
   return trace === null ? call : { ...call, headers: { ...call.headers, ...traceHeaders(trace) } }
 }
@@ -82,7 +82,7 @@ function bodyOf({ newId }: Pick<RequestWorld, 'newId'>, { request }: Reservation
   return body !== null && 'form' in body ? encodeForm(body.form, newId('form')) : textOf(request, body)
 }
 
-/** The body of a call as it is sent, or null for none; undefined for a form. */
+/** The body of a call as it is sent; null if there is none, undefined for a form. */
 export function textBodyOf(request: BodySource, call: Call): string | null | undefined {
   const body = vendorBodyOf(request, call)
   return body !== null && 'form' in body ? undefined : textOf(request, body)
@@ -103,8 +103,7 @@ function textOf({ source }: BodySource, body: Exclude<Call['body'], { form: unkn
 }
 
 /**
- * Cuts the call to the vendor when the caller of a stream leaves before it begins, until the returned function is
- * called.
+ * Cuts off the call to the vendor when the caller of a stream disconnects before it begins, until the returned function is called.
  */
 export function cutWhenCallerLeaves(reservation: Reservation, caller: { signal(): AbortSignal }): () => void {
   if (reservation.request.model.upstream.onAbort === 'drain' || reservation.idempotencyKey) return () => {}
@@ -115,12 +114,12 @@ export function cutWhenCallerLeaves(reservation: Reservation, caller: { signal()
   return () => signal.removeEventListener('abort', leave)
 }
 
-/** Reads with a family. Vendors send anything: what a family cannot read is the vendor's fault, not ours. */
+/** Reads with a family. Vendors send anything: if a family cannot read it, that is the vendor's fault, not ours. */
 export function readUpstream<Result>(model: Model, read: () => Result): Result {
   try {
     return read()
   } catch (error) {
-    // The family's own error for the caller, such as that the vendor held everything back.
+    // The family's own error for the caller, for example that the vendor withheld everything.
     if (error instanceof GatewayError) {
       error.vendorStatus ??= 200
       throw error

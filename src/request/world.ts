@@ -1,5 +1,5 @@
-// The outside world of the request line, named part by part: the composition root has more, and tests may have less.
-// Types only; nothing here must hold code.
+// The outside world of the request line, listed part by part: the composition root has more, and tests may have less. Types only;
+// nothing here must hold code.
 
 import type { Authenticator } from '../accounts/authenticator'
 import type { Artifacts } from '../artifacts/artifacts'
@@ -30,27 +30,27 @@ export interface RequestWorld
   /** The name of this process among those that serve from its data directory; null if it is the only one. */
   process: string | null
   requestLog: Pick<RequestLog, 'write' | 'bodies' | 'list'>
-  /** Begins the trace of a request; null while nobody traces. */
+  /** Begins the trace of a request; null without tracing. */
   tracer: { begin(caller: CallerTrace): TraceContext } | null
   catalogue: Catalogue
   authenticator: Authenticator
   tokenCounter: TokenCounter
   mp3Encoder: Mp3Encoder
   ticker: Ticker
-  /** Bounds the bytes that wait for slow callers. */
+  /** Limits the bytes that wait for slow callers. */
   backlog: Backlog
-  /** Null if results are not kept. */
+  /** Null if results are not stored. */
   artifacts: Artifacts | null
   /** Seals what a caller keeps and sends back, such as reasoning. Its `associated` text is the caller's account. */
   sealer: Sealer
-  /** How answers of responses are kept. */
+  /** How answers of responses are stored. */
   keptResponses: ResponseLimits
   receiptKeys: ReceiptKeys
   /** Faults of drills in front of upstreams. */
   drills: Pick<RunningDrills, 'faultFor'>
   backgroundResponses: BackgroundResponses
-  /** Random bytes that nobody can guess. */
+  /** Random bytes that cannot be guessed. */
   randomBytes(count: number): Uint8Array
-  /** The addresses that webhooks may go to. */
+  /** The addresses that webhooks may use. */
   addressRules: AddressRules
 }

@@ -1,6 +1,6 @@
-// The result of a vendor's answer, and the table of answerers, one for each kind of family. An answerer calls the
-// vendor and returns what happened; it must never settle, release or log. Streams are the one exception: their answerer
-// calls the common end before the last byte.
+// The result of a vendor's answer, and the table of answerers, one for each kind of family. An answerer calls the vendor and
+// returns the result; it must never settle, release or log. Streams are the one exception: their answerer calls the common end
+// before the last byte.
 
 import type { SavedAnswer } from '../../billing/ledger/idempotency'
 import type { Measure, Outcome } from '../../billing/ledger/metering'
@@ -20,24 +20,24 @@ export interface WholeAnswer {
   kind: 'whole'
   contentType: string
   outcome: Outcome
-  /** The usage, if it has been measured already. */
+  /** The usage, if already measured. */
   measured: Measure | undefined
   body: string
-  /** The vendor's replies behind the answer. */
+  /** The vendor's replies from which the answer was made. */
   replies: readonly object[]
 }
 
-/** A complete answer, as a file with headers of its own. */
+/** A complete answer, as a file with its own headers. */
 export interface FileAnswer {
   kind: 'file'
   outcome: Outcome
-  /** The usage, if it has been measured already. */
+  /** The usage, if already measured. */
   measured?: Measure
   saved: SavedAnswer
   headers: Record<string, string>
 }
 
-/** An answer that has begun, and ends by itself. */
+/** An answer that has begun, and will end by itself. */
 export interface StreamAnswer {
   kind: 'stream'
   body: ReadableStream<Uint8Array>
@@ -53,14 +53,14 @@ export interface TaskBegun {
 
 /** The facts about the caller that an answerer needs. */
 export interface Requester {
-  /** Fires when the caller leaves. */
+  /** Fires when the caller disconnects. */
   signal(): AbortSignal
 }
 
 /**
- * Calls the vendor and reads its answer. Throws a GatewayError if there is none; nothing is paid then. A caller who has
- * left already gets no call: Bun closes a connection whose caller ends its half, or sends bytes that Bun refuses behind
- * the request, and then nothing can be answered.
+ * Calls the vendor and reads its answer. Throws a GatewayError if there is none; then nothing is charged. If the caller has already
+ * disconnected, nothing is sent: Bun closes a connection whose caller ends its half, or sends invalid bytes after the request, and
+ * then no answer is possible.
  */
 export async function answer(line: Line, reservation: Reservation, caller: Requester): Promise<Answered> {
   const { family, cacheUse } = reservation.request

@@ -1,5 +1,5 @@
 // Answers a request in the background: its events are read while no caller waits, and the caller gets the response in
-// its current state, or follows its events. Nothing that callers do, except a cancel, may stop the vendor's work.
+// its current state, or follows its events. Nothing that callers do, except a cancellation, may stop the vendor's work.
 
 import type { ChargeEnd } from '../../billing/ledger/charge-ends'
 import type { ParsedRequest } from '../../contract/family'
@@ -13,7 +13,7 @@ import { pacedStream } from '../stream/paced-body'
 import type { RequestWorld } from '../world'
 import type { Requester, StreamAnswer } from './answer'
 
-/** A caller who never leaves. */
+/** A caller that never disconnects. */
 export const DETACHED_CALLER: Requester = { signal: () => new AbortController().signal }
 
 /** The body of the caller's answer, and its type. */
@@ -22,12 +22,12 @@ interface BackgroundAnswer {
   body: string | ReadableStream<Uint8Array>
 }
 
-/** The response before anything of it has come, as its row has it from the hold on. */
+/** The response before any output, as stored from the hold on. */
 export function initialResponse({ parsed, model }: Pick<CheckedRequest, 'parsed' | 'model'>) {
   return responseObject(parsed as ParsedRequest<ResponsesBody>, model)
 }
 
-/** Reads the stream on in the background. */
+/** Continues to read the stream in the background. */
 export function answerInBackground(
   { backgroundResponses: responses, backlog }: Pick<RequestWorld, 'backgroundResponses' | 'backlog'>,
   { id, account }: ResponseToKeep,
@@ -45,9 +45,8 @@ export function answerInBackground(
 type EndingWorld = Pick<RequestWorld, 'backgroundResponses'>
 
 /**
- * Settles the charge of a response in one batch with its end. A response that was deleted is paid, and not kept. Nothing is
- * paid if another process has ended the response, because this one was silent for longer than its lease: then the release
- * is made.
+ * Settles the charge of a response in one batch with its end. A deleted response is charged, and not stored. Nothing is charged if
+ * another process has ended the response, because this one was silent for longer than its lease: then the hold is released.
  */
 export async function settlementInBackground(
   { backgroundResponses }: EndingWorld,
@@ -61,7 +60,7 @@ export async function settlementInBackground(
   return { ...end, also: [...statements, ...also], orElse: ofDeleted }
 }
 
-/** Releases the charge of a response in one batch with its end, if it has not ended. */
+/** Releases the charge of a response in one batch with its end, unless that has ended already. */
 export async function releaseInBackground(
   { backgroundResponses }: EndingWorld,
   { id, answer }: ResponseToKeep,
@@ -71,7 +70,7 @@ export async function releaseInBackground(
   return { ...end, also: [...statements.map((statement) => ({ ...statement, guard: false })), ...end.also] }
 }
 
-/** Texts as a stream of bytes. A reader who leaves ends the search for more. */
+/** Texts as a stream of bytes. A reader that disconnects ends the polling. */
 export function streamOfEvents(backlog: Backlog, events: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   const source = new ReadableStream<Uint8Array>(

@@ -1,4 +1,4 @@
-// Answers with what the cache has: the bytes of the earlier answer, a stream's as a stream. Nothing is asked of a vendor.
+// Answers from the cache: the bytes of the earlier answer, a stream as a stream. Nothing is sent to a vendor.
 
 import { rateHeadersOf } from '../../billing/ledger/limits'
 import { formatUsd } from '../../lib/money'
@@ -22,7 +22,7 @@ export async function answerCached(
   return { kind: 'file', outcome, measured, saved: { status: 200, contentType, body }, headers }
 }
 
-/** Headers by which an answer says whether it comes from the cache, and its age in seconds. */
+/** Headers that say whether an answer comes from the cache, and its age in seconds. */
 export function cacheHeaders({ cacheUse }: CheckedRequest): Record<string, string> {
   if (!cacheUse) return {}
   const { state, hit } = cacheUse

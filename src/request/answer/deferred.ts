@@ -1,5 +1,5 @@
-// Answers a request that is made later: the caller gets a task at once, and this process makes the answer while nobody waits.
-// The task must end in the batch that ends its charge, so that what is delivered is paid and what is paid is delivered.
+// Answers a request later: the caller gets a task at once, and this process makes the answer while nobody waits. The task must end
+// in the batch that ends its charge, so that everything delivered is paid and everything paid is delivered.
 
 import type { Artifacts } from '../../artifacts/artifacts'
 import type { ChargeEnd } from '../../billing/ledger/charge-ends'
@@ -18,11 +18,11 @@ import type { RequestWorld } from '../world'
 
 type EndingWorld = Pick<RequestWorld, 'db' | 'now' | 'newId' | 'keptResponses' | 'artifacts' | 'log'>
 
-/** Length of an answer that is in the task's webhook itself, in characters; others are read at their address. */
+/** Maximum length of an answer inside the task's webhook, in characters; others are read at their URL. */
 const MOST_INLINE_LENGTH = 64 * 1024
-/** Longest time that an answer waits for the copy of its file, in milliseconds. */
+/** Maximum time that an answer waits for the copy of its file, in milliseconds. */
 const COPY_TIMEOUT_MS = 60_000
-/** Seconds after which a caller should look at a task that runs. */
+/** Seconds after which a caller should poll a running task. */
 const LOOK_SECONDS = 3
 
 /** The task of a deferred request. This process makes it, so the lease begins with the row. */
@@ -55,7 +55,7 @@ export function deferredTask(
   }
 }
 
-/** The caller's answer: the task as it begins. */
+/** The caller's answer: the new task. */
 export function acceptedAnswer(task: NewTask): SavedAnswer & { body: string } {
   return { status: 202, contentType: 'application/json', body: documentOf(task, {}, 'submitted') }
 }
@@ -72,8 +72,8 @@ export function acceptedHeaders({ id }: NewTask, { mode }: Deferral): Record<str
 }
 
 /**
- * Settles the charge of a deferred request in one batch with the end of its task and its result. Nothing is paid if another
- * process has ended the task, because this one was silent for longer than its lease: then the release is made.
+ * Settles the charge of a deferred request in one batch with the end of its task and its result. Nothing is charged if another
+ * process has ended the task, because this one was silent for longer than its lease: then the hold is released.
  */
 export async function settlementOfDeferred(
   world: EndingWorld,
@@ -118,7 +118,7 @@ function sizeAndResult({ contentType, body }: SavedAnswer): { bytes: number; res
   return { bytes, result: JSON.parse(body) }
 }
 
-/** The answer as it is kept: a file among the artifacts, if there are any, and everything else as it is. */
+/** The answer as it is stored: a file among the artifacts, if enabled, and everything else unchanged. */
 async function keptForm(
   { artifacts, log }: EndingWorld,
   task: NewTask,

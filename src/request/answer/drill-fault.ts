@@ -1,5 +1,5 @@
-// The fault of a drill, in front of a call or in its answer: the caller meets what a failing vendor would make. It must never count as a
-// failure of the vendor: its breaker and its keys know nothing of it.
+// The fault of a drill, before a call or in its answer: the caller sees what a failing vendor would cause. It must never count as a
+// failure of the vendor: its circuit breaker and its keys ignore it.
 
 import { garbage } from '../../contract/failures'
 import type { Model } from '../../contract/family'
@@ -10,10 +10,10 @@ import type { Reservation } from '../reservation'
 import type { RequestWorld } from '../world'
 import type { DrillFault } from './drills'
 
-/** Bytes of an answer that arrive before a drill cuts it: some events of a stream. */
+/** Bytes of an answer that arrive before a drill cuts it off: some events of a stream. */
 const CUT_AFTER_BYTES = 1_000
 
-/** Lets a call go on, later if the drill wants so. Throws the error of the fault. */
+/** Lets a call proceed, after a delay if the drill requires it. Throws the error of the fault. */
 export async function meetFault(
   { after }: Pick<RequestWorld, 'after'>,
   { request: { model }, cancelToken: { signal } }: Reservation,
@@ -33,7 +33,7 @@ export async function meetFault(
   }
 }
 
-/** The answer to a call, broken off as where the connection to the vendor ends. */
+/** The answer to a call, cut off as if the connection to the vendor had ended. */
 export function cutShort(response: HttpResponse, model: Model): HttpResponse {
   const { status, body } = response
   let left = CUT_AFTER_BYTES
@@ -58,7 +58,7 @@ export function cutShort(response: HttpResponse, model: Model): HttpResponse {
   return new HttpResponse({ status, get: (name) => response.header(name) }, short)
 }
 
-/** Waits until `begin` calls back. Throws if the request is cut before, as at its time limit. */
+/** Waits until `begin` calls back. Throws if the request is cut off before, such as at its time limit. */
 function untilCut(
   signal: Reservation['cancelToken']['signal'],
   begin: (go: () => void) => () => void,

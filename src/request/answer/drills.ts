@@ -1,5 +1,5 @@
-// Drills: for a time, an upstream fails for named keys as its vendor could. A drill must never touch a request of another key, and
-// ends by itself. The rows are in the database, so that every node follows them and a restart does not end them.
+// Drills: for a time, an upstream fails for named keys in the ways its vendor could. A drill must never touch a request of another
+// key, and ends by itself. The rows are in the database, so that every node follows them and they survive a restart.
 
 import { apply, type Db, type Row } from '../../db/db'
 import { jsonOfColumn, listOfColumn } from '../../db/json-column'
@@ -7,26 +7,26 @@ import type { System } from '../../lib/system'
 
 export type DrillFault =
   | { kind: 'status'; status: number }
-  /** The call is sent so much later. */
+  /** The call is delayed by this much. */
   | { kind: 'delay'; delayMs: number }
-  /** No answer comes, until the time limit of the upstream. */
+  /** No answer arrives until the time limit of the upstream. */
   | { kind: 'hang' }
-  /** The vendor answers, and its answer breaks off. */
+  /** The vendor answers, and the answer is cut off. */
   | { kind: 'cut' }
 
 export interface Drill {
   id: string
   upstream: string
   fault: DrillFault
-  /** Ids of the keys that it is for. */
+  /** Ids of the affected keys. */
   keyIds: readonly string[]
-  /** The part of their requests that it touches, in millionths. */
+  /** The share of their requests that it affects, in millionths. */
   shareMillionths: number
   begunAt: number
   endsAt: number
 }
 
-/** How long a process uses the drills that it knows before it reads them again, in milliseconds. */
+/** How long a process uses its cached drills before it reads them again, in milliseconds. */
 export const DRILLS_FRESH_MS = 1_000
 /** A drill ends after this many requests, because its report looks up each of them. */
 export const MOST_DRILLED = 1_000
@@ -36,20 +36,20 @@ interface DrillWorld extends Pick<System, 'now' | 'random'> {
   db: Db
 }
 
-/** The drills that run, as this process knows them. */
+/** The running drills, as this process knows them. */
 export class RunningDrills {
   private running: readonly Drill[] = []
 
   constructor(private readonly world: DrillWorld) {}
 
-  /** Reads the drills that run. */
+  /** Reads the running drills. */
   async follow(): Promise<void> {
     const { db, now } = this.world
     const rows = await db.query({ sql: 'select * from drills where ends_at > $1', parameters: [now()] })
     this.running = rows.map(drillOfRow)
   }
 
-  /** The fault that a call meets; undefined for nearly all. The request is then among those of the drill. */
+  /** The fault for a call; undefined for nearly all calls. The request then counts toward those of the drill. */
   faultFor(upstream: string, keyId: string, request: string): undefined | Promise<DrillFault | undefined> {
     if (this.running.length === 0) return undefined
     const { now, random } = this.world
@@ -75,7 +75,7 @@ export class RunningDrills {
   }
 }
 
-/** Begins a drill. `db` is that of the change. */
+/** Begins a drill. `db` is the transaction of the change. */
 export async function beginDrill(db: Db, drill: Drill): Promise<void> {
   const { id, upstream, fault, keyIds, shareMillionths, begunAt, endsAt } = drill
   await apply(db, [
@@ -94,7 +94,7 @@ export async function beginDrill(db: Db, drill: Drill): Promise<void> {
   ])
 }
 
-/** Ends a drill now. It stays as it is if it has ended. */
+/** Ends a drill now. It has no effect if the drill has ended. */
 export async function endDrill(db: Db, id: string, now: number): Promise<void> {
   await apply(db, [
     { sql: 'update drills set ends_at = $1 where id = $2 and ends_at > $1', parameters: [now, id] },
@@ -115,7 +115,7 @@ export async function findDrill(db: Db, id: string): Promise<Drill | undefined> 
   return row && drillOfRow(row)
 }
 
-/** The ids of the requests that a drill has touched. */
+/** The ids of the requests that a drill has affected. */
 export async function drilledRequests(db: Db, id: string): Promise<string[]> {
   const rows = await db.query({
     sql: 'select request from drilled_requests where drill = $1 order by request',

@@ -1,5 +1,5 @@
-// Answers with the vendor's own JSON or text, or with the stream that a vendor sends instead. The bytes must never be
-// changed, except for the model's name, and figures of usage that differ from what is paid.
+// Answers with the vendor's own JSON or text, or with the stream that a vendor sends instead. The bytes must never be changed,
+// except for the model's name, and usage that differs from what is charged.
 
 import { type Measure, measure, outcomeOfReply } from '../../billing/ledger/metering'
 import type { JsonFamily } from '../../contract/family'
@@ -63,7 +63,7 @@ export async function answerJson(
   }
 }
 
-/** The usage for the caller, who is shown what is paid; undefined if the dialect has none. */
+/** The usage for the caller, which shows what is charged; undefined if the dialect has none. */
 function shownUsage(
   { usage: write }: JsonFamily,
   json: object,
@@ -71,7 +71,7 @@ function shownUsage(
   { quantities, source }: Measure,
 ): object | undefined {
   const { usage: reported } = json as { usage?: unknown }
-  // Figures outside of the usage are shown where they are.
+  // Figures outside the usage are shown unchanged.
   if (source === 'upstream' && usage && usage.figures !== 'invalid')
     return isObject(reported) ? write?.(usage.figures, reported) : undefined
   return write?.(quantities)

@@ -1,5 +1,5 @@
-// Replaces the vendor's addresses of results with the gateway's own, before the answer is settled and saved: a repeat
-// must get what was sent. No failure here may reach the caller.
+// Replaces the vendor's URLs of results with the gateway's own, before the answer is settled and saved: a repeated request must get
+// the same answer. A failure here must never reach the caller.
 
 import type { Source } from '../../artifacts/artifacts'
 import type { HttpResponse } from '../../http-client/response'
@@ -10,7 +10,7 @@ import { fileOf } from '../../upstreams/result-file'
 import type { Reservation } from '../reservation'
 import type { RequestWorld } from '../world'
 
-/** Longest time that an answer waits for copies, in milliseconds. */
+/** Maximum time that an answer waits for copies, in milliseconds. */
 const COPY_TIMEOUT_MS = 60_000
 
 /** Copies the results of an answer. `replies` are the vendor's, `body` is the answer made from them. */
@@ -28,7 +28,7 @@ export async function keepResults(
   } = reservation
   const links = family.kind === 'json' || family.kind === 'made' ? family.links : undefined
   if (!world.artifacts || !links) return body
-  // The vendor has answered: copies have a time limit of their own.
+  // The vendor has answered: copies have their own time limit.
   noteUpstreamEnd(reservation.logRow, world.monotonic())
   reservation.deadlineAt = Number.POSITIVE_INFINITY
   try {
@@ -49,7 +49,7 @@ export async function keepResults(
   }
 }
 
-/** Waits for work that continues by itself; rejects when the request is cut. */
+/** Waits for work that continues by itself; rejects when the request is cut off. */
 async function unlessCut<Result>(signal: CancelSignal, work: Promise<Result>): Promise<Result> {
   const cut = Promise.withResolvers<never>()
   const abort = () => cut.reject(signal.reason)
@@ -62,7 +62,7 @@ async function unlessCut<Result>(signal: CancelSignal, work: Promise<Result>): P
   }
 }
 
-/** The file of a data URL: some vendors answer with the bytes where the caller wants an address. */
+/** The file in a data URL: some vendors return the bytes if the caller wants a URL. */
 function inlineFile(url: string): Promise<HttpResponse> | undefined {
   const [, type, base64] = /^data:([a-z]+\/[a-z0-9.+-]+);base64,(.*)$/s.exec(url) ?? []
   if (type === undefined || base64 === undefined) return undefined

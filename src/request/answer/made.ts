@@ -19,7 +19,7 @@ import { cutWhenCallerLeaves, readUpstream, send } from '../upstream-call'
 import type { Requester, StreamAnswer, WholeAnswer } from './answer'
 import { answerStream } from './stream'
 
-/** Parts of a batch that are sent to a vendor at a time. */
+/** Number of parts of a batch that are sent to a vendor at once. */
 const PARALLEL_CALLS = 4
 
 export async function answerMade(
@@ -36,7 +36,7 @@ export async function answerMade(
   return made(line, reservation, family, await callAll(line, reservation, family, calls), calls.length)
 }
 
-/** The replies to the parts of a batch, in their order. Throws the first failure, unless other replies are enough. */
+/** The replies in order. Throws the first failure, unless the other replies suffice. */
 async function callAll(
   line: Line,
   reservation: Reservation,
@@ -66,7 +66,7 @@ async function callAll(
   }
   try {
     await Promise.all(Array.from({ length: PARALLEL_CALLS }, work))
-    // Without the places of calls that failed.
+    // Without the entries of failed calls.
     const made = replies.flat()
     if (made.length === 0) throw failures[0]
     return made
@@ -77,7 +77,7 @@ async function callAll(
   }
 }
 
-/** Sends a call, or once the one that the family has instead of it when the vendor refuses it. */
+/** Sends a call and, if the vendor refuses it, once the family's replacement. */
 async function sendOrInstead(
   { world }: Line,
   reservation: Reservation,
@@ -113,7 +113,7 @@ async function answerStreams(
   try {
     const answers = await Promise.all(sent).finally(cutWhenCallerLeaves(reservation, caller))
     const responses = answers.map(({ response }) => response)
-    // Some servers leave the type of a stream out.
+    // Some servers omit the type of a stream.
     if (responses.every((each) => isEventStream(each) || each.header('content-type') === null)) {
       const [first, ...others] = responses.map(({ body }) => body)
       const source = first && others.length === 0 ? first : mergeStreams(responses.map(({ body }) => body))

@@ -1,5 +1,5 @@
 // Gives callers the receipts of their answers: in a header, or with the last event of a stream. A receipt that cannot be made must
-// never keep an answer back: it is paid, and its receipt can be asked for later.
+// never hold back an answer: it is paid, and its receipt can be requested later.
 
 import { findReceipt, receiptText, signReceipt } from '../../billing/receipts/receipts'
 import { isObject } from '../../lib/objects'
@@ -33,7 +33,7 @@ export async function receiptHeaders(
   return receipt === undefined ? {} : { [RECEIPT_HEADER]: receipt }
 }
 
-/** Headers of an error: its receipt, and its route, where it has them. */
+/** Headers of an error: its receipt and its route, if there are any. */
 export async function errorHeaders(
   world: ReceiptWorld,
   at: { request: CheckedRequest | undefined; reservation: Reservation | undefined; logRow: RequestLogRow },
@@ -70,7 +70,7 @@ async function signed(
 }
 
 /**
- * The closing events of a stream with a receipt: as a member of the last one that is an object, else as a comment behind them,
+ * The closing events of a stream with a receipt: as a member of the last one that is an object, otherwise as a comment after them,
  * which clients ignore.
  */
 export function withReceipt(closing: Uint8Array | undefined, receipt: string): Uint8Array {

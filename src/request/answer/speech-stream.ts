@@ -13,26 +13,26 @@ import type { Reservation } from '../reservation'
 import { receiptOf, withReceipt } from './receipt'
 import type { AudioNotes } from './upstream-audio'
 
-/** The bytes of a file: yields them as they come, and returns the last ones, which may be all. */
+/** The bytes of a file: yields them as they arrive, and returns the last ones, which may be all of them. */
 export type AudioFile = AsyncGenerator<Uint8Array, Uint8Array, void>
 
-/** A file whose first bytes are there. */
+/** A file whose first bytes have arrived. */
 interface GrowingFile {
   first: Uint8Array
   rest: AudioFile
   contentType: string
   notes: AudioNotes
-  /** The events that the file is sent in; undefined if its bytes are sent. */
+  /** The events that carry the file; undefined if its bytes are sent. */
   events: AudioEvents | undefined
 }
 
-/** A caller that takes no byte for this long is gone, in milliseconds. */
+/** After a caller has taken no byte for this long it counts as gone, in milliseconds. */
 const STALL_MS = 300_000
-/** How long the connection may flush before it is broken, in milliseconds: the caller has paid for what was sent. */
+/** How long the connection may flush before it is closed, in milliseconds: the caller has paid for what was sent. */
 const FLUSH_MS = 50
-/** How long audio is read on after its caller left, in milliseconds. */
+/** How long the vendor's audio is still read after its caller disconnected, in milliseconds. */
 const DRAIN_MS = 120_000
-/** Largest file that is kept as the result of a task. */
+/** Maximum size of a file that is stored as the result of a task. */
 const MAX_RESULT_BYTES = 64 * 1024 * 1024
 const NOTHING = new Uint8Array()
 
@@ -41,12 +41,12 @@ export class SpeechStream {
   private readonly line: Line
   private readonly reservation: Reservation
   private readonly file: GrowingFile
-  /** Sent bytes, for a caller who repeats the request and for the cache; no more than can be kept. */
+  /** Sent bytes, for a caller that repeats the request and for the cache; no more than can be stored. */
   private readonly kept: Uint8Array[] = []
   private keptBytes = 0
   /** The first bytes, until they are sent. */
   private early: IteratorResult<Uint8Array, Uint8Array> | undefined
-  /** The end of all waits, on the monotonic clock. */
+  /** The deadline of all waits, on the monotonic clock. */
   private lastAt: number
   private waitsForUpstream = false
   private isGone = false
@@ -67,7 +67,7 @@ export class SpeechStream {
       cancelToken,
     } = reservation
     this.lastAt = logRow.startedAt + model.upstream.maxDurationMs
-    // From here on the audio watches its own time.
+    // From here on, the audio checks its own deadlines.
     this.waitAtMost(STALL_MS)
     cancelToken.signal.addEventListener('abort', this.interrupt)
     this.body = new ReadableStream<Uint8Array>(
@@ -132,7 +132,7 @@ export class SpeechStream {
     this.keptBytes += bytes.length
   }
 
-  /** Throws for a file that is too large to be kept as the result of a task: it must not be cut. */
+  /** Throws for a file that is too large to be stored as the result of a task: it must not be truncated. */
   private checkLength(more: number): void {
     if (this.keptBytes + more <= MAX_RESULT_BYTES) return
     throw new GatewayError(502, {
@@ -163,7 +163,7 @@ export class SpeechStream {
     if (receipt !== undefined) this.closing = withReceipt(this.closing, receipt)
   }
 
-  /** Breaks the audio off before its end. */
+  /** Cuts the audio off before its end. */
   private breakOff(error: unknown, endedBy: EndedBy): Promise<void> {
     if (this.ending) return this.ending
     const { logRow, cancelToken } = this.reservation
@@ -174,21 +174,21 @@ export class SpeechStream {
     return ended
   }
 
-  /** Called when the wait is over, or the gateway shuts down. */
+  /** Called when the deadline has passed, or the gateway shuts down. */
   private readonly interrupt = (): void => {
     const { reason } = this.reservation.cancelToken.signal
     const endedBy = endedByOf(reason)
-    // While the vendor's audio waits to be taken, it is the caller who is slow.
+    // While the vendor's audio waits, it is the caller who is slow.
     const ended = this.breakOff(reason, endedBy === 'timeout' && !this.waitsForUpstream ? 'client' : endedBy)
     void ended.catch(() => {}).then(() => this.fail(reason))
   }
 
-  /** Fails the stream: of events by one that says why, of bytes by breaking the connection. */
+  /** Fails the stream: a stream of events by one that says why, a stream of bytes by breaking the connection. */
   private async fail(error: unknown): Promise<void> {
     if (this.delivered) await new Promise<void>((resolve) => this.line.world.after(FLUSH_MS, resolve))
     const { output } = this
     if (this.isGone || !output) return
-    // A wait that is over and the read that it cuts fail both.
+    // A passed deadline and the read that it aborts both fail.
     this.output = undefined
     if (!this.file.events) {
       output.error(error)
@@ -204,7 +204,7 @@ export class SpeechStream {
   private leave(): void {
     this.isGone = true
     if (this.ending) return
-    // Only a caller with an idempotency key can come back for the rest. Draining brings the vendor's figures, if it has any.
+    // Only a caller with an idempotency key can return for the rest. Draining brings the vendor's figures, if it has any.
     const { idempotencyKey, request } = this.reservation
     if (!idempotencyKey && request.model.upstream.onAbort !== 'drain') {
       this.breakOff(callerLeft(), 'client').catch(() => {})
@@ -216,14 +216,14 @@ export class SpeechStream {
 
   private async drain(): Promise<void> {
     while (!(await this.step())) {
-      // Kept, not sent.
+      // Stored, not sent.
     }
   }
 }
 
 /**
- * The outcome of speech. What is paid by the character is paid in full once audio has been sent; tokens as the vendor counts
- * them, else by an estimate of what has arrived.
+ * The outcome of speech. A price per character is charged in full once audio has been sent; tokens as the vendor counts them,
+ * otherwise by an estimate of what has arrived.
  */
 export function outcomeOfSpeech(
   { request: { parsed, model, family } }: Reservation,

@@ -21,10 +21,10 @@ import { type AudioNotes, type AudioPiece, readAudio, readAudioFile } from './up
 const contentTypes: Record<AudioFormat, string> = { mp3: 'audio/mpeg', wav: 'audio/wav' }
 const EVENTS_TYPE = 'text/event-stream; charset=utf-8'
 
-/** Bytes for the encoder at a time: a second of speech or so, so that other requests get their turn. */
+/** Bytes per call of the encoder: about a second of speech, so that other requests get their turn. */
 const ENCODED_BYTES = 64 * 1024
 /**
- * Largest WAV, in bytes: ten minutes of speech. Its sizes precede its samples, so it waits in memory until it is
+ * Maximum size of a WAV file, in bytes: ten minutes of speech. Its sizes precede its samples, so it waits in memory until it is
  * complete.
  */
 const MAX_WAV_BYTES = 32 * 1024 * 1024
@@ -87,7 +87,7 @@ async function* makeFile(
   const { audio } = family
   const source = { parsed, model, cancelToken }
   const isEncoded = audio.kind === 'samples' && audio.format(parsed.body, model) === 'mp3'
-  // Opened before the vendor is called: its audio must not be lost for want of an encoder.
+  // Opened before the vendor is called: its audio must not be lost because there is no encoder.
   const mp3 = isEncoded ? world.mp3Encoder.open() : undefined
   try {
     const { response, done } = await send(world, reservation, family.call(parsed, model))
@@ -106,7 +106,7 @@ async function* makeFile(
   }
 }
 
-/** Passes bytes on as they come, all but the last one, which is returned: it is sent when the answer has been paid. */
+/** Passes bytes on as they arrive, all but the last one, which is returned: it is sent when the answer has been paid. */
 async function* passOn(pieces: AsyncIterable<Uint8Array>): AudioFile {
   let last: Uint8Array = new Uint8Array()
   for await (const piece of pieces) {
@@ -118,7 +118,7 @@ async function* passOn(pieces: AsyncIterable<Uint8Array>): AudioFile {
   return last
 }
 
-/** Makes an event of each piece. The last event says what is paid, and is written when that is known. */
+/** Makes an event of each piece. The last event says what was charged, and is written when that is known. */
 async function* writeEvents(pieces: AsyncIterable<Uint8Array>, { piece }: AudioEvents): AudioFile {
   for await (const bytes of pieces) yield Buffer.from(piece(bytes))
   return new Uint8Array()

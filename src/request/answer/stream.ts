@@ -21,7 +21,7 @@ import { createTranslatingMeter } from '../stream/translation'
 import type { StreamAnswer } from './answer'
 import { receiptOf, withReceipt } from './receipt'
 
-/** Sent during silence where clients know an event for it. */
+/** Sent during silence if clients know an event for it. */
 const PING = 'event: ping\ndata: {"type":"ping"}\n\n'
 
 /**
@@ -40,7 +40,7 @@ export async function answerStream(
     request: { family, model },
     logRow,
   } = reservation
-  // From here on the stream checks its own times.
+  // From here on, the stream checks its own deadlines.
   reservation.deadlineAt = Number.POSITIVE_INFINITY
   const rates = await rateHeadersOf(world.db, reservation.request.key, world.now())
   const { capture, captured } = captureOf(line, reservation)
@@ -114,7 +114,7 @@ async function settled(
   return receipt === undefined || background ? closing : withReceipt(closing, receipt)
 }
 
-/** Takes what is sent: for a repeat with the same key, for the cache, or for those who look at a response in the background. */
+/** Receives what is sent: for a repeat with the same key, for the cache, or for readers of a background response. */
 function captureOf({ world }: Line, reservation: Reservation) {
   const { background, toKeep } = reservation.request
   let text = ''
@@ -126,7 +126,7 @@ function captureOf({ world }: Line, reservation: Reservation) {
   return { capture: isSaved(reservation) ? keep : note, captured: () => text }
 }
 
-/** Whether a response in the background ends with an event that says why. The one of a stream is sent after its settlement. */
+/** Whether a background response ends with an event that says why. That of a stream is sent after its settlement. */
 function isExplained(endedBy: EndedBy, failure: object | undefined): boolean {
   return !failure && (endedBy === 'upstream' || endedBy === 'timeout' || endedBy === 'shutdown')
 }
@@ -135,7 +135,10 @@ function translatorOf({ request: { family, parsed, model } }: Reservation): Tran
   return family.kind === 'made' ? family.stream?.translate(parsed, model) : undefined
 }
 
-/** The code of an error that a vendor reports in a stream. It had taken the request: what has no code is its own failure. */
+/**
+ * The code of an error that a vendor reports in a stream. The vendor had accepted the request: an error without a code is its own
+ * failure.
+ */
 function codeOfFailure({ code }: GatewayError): string {
   return code === 'upstream_refused' || code === 'upstream_empty' ? 'upstream_error' : code
 }
@@ -144,7 +147,7 @@ interface MeterParts {
   /** Streams of the vendor in the source. */
   candidates: number
   hold: StreamHold | undefined
-  /** The caller's error of an event with which the vendor reports one. */
+  /** The caller's error for an event in which the vendor reports one. */
   errorOf(event: object): GatewayError
 }
 

@@ -1,5 +1,5 @@
-// Submits a task to a vendor, once. The task's row and its hold exist before, and the row is marked as sent before the
-// first byte goes out. Nothing here must send it again, whatever happens to the answer.
+// Submits a task to a vendor, once. The task's row and its hold exist before, and the row is marked as sent before the first byte
+// is sent. Nothing here must send it again, whatever happens to the answer.
 
 import { saveAnswer } from '../../billing/ledger/idempotency'
 import { garbage } from '../../contract/failures'
@@ -22,15 +22,15 @@ interface SubmitWorld extends Pick<System, 'now' | 'log'> {
   db: Db
 }
 
-/** Time from the submit to the first poll, in milliseconds. */
+/** Time from the submission to the first poll, in milliseconds. */
 const FIRST_POLL_MS = 2_000
-/** Most earlier tasks in a request: each is a query before anything is paid. */
+/** Maximum of earlier tasks in a request: each is a query before anything is charged. */
 const MAX_EARLIER_TASKS = 8
 
 /**
- * Looks up the earlier tasks that a request names, because the vendor knows them by its own ids, and those of all
- * accounts. Throws the same 400 for a task of another account and for an unknown one. The earliest decides which of
- * equal connections is used: the vendor's account that has it.
+ * Looks up the earlier tasks that a request names, because the vendor knows them by its own ids, and knows those of all accounts.
+ * Throws the same 400 for a task of another account and for an unknown one. The earliest one decides which of several equal
+ * connections is used: the vendor's account that has it.
  */
 export async function findEarlierTasks(
   { db }: Pick<SubmitWorld, 'db'>,
@@ -72,7 +72,7 @@ function noEarlierTask(field: string, model: string): GatewayError {
   )
 }
 
-/** Submits a task. Returns the answer for the caller; throws if the vendor refuses, and then nothing was begun. */
+/** Submits a task. Returns the answer for the caller; throws if the vendor refuses, in which case nothing was begun. */
 export async function submitTask(
   { world, reservations }: Line,
   reservation: Reservation,
@@ -93,7 +93,7 @@ export async function submitTask(
   })
   const status = family.task.submittedStatus
   const own = upstreamId === undefined ? undefined : family.task.ownForm?.submitted(upstreamId)
-  // An id that is another task's must not reach the caller.
+  // The id of another task must not reach the caller.
   const unknownBody = documentOf(task, {}, 'submitted')
   const knownBody = own ? documentOf(task, own, 'submitted') : unknownBody
   const saved = (body: string) =>
@@ -107,14 +107,13 @@ export async function submitTask(
     upstreamId === undefined ? markUnknown(task.id) : acceptance(task.id, upstreamId, world.now()),
     ...saved(upstreamId === undefined ? unknownBody : knownBody),
   ])
-  // Should the disk be lost too, the log has what an operator needs to find the task again.
+  // If the disk fails too, the log contains what an operator needs to find the task again.
   if (!stored) world.log('task_not_stored_yet', { task: task.id, upstream_id: upstreamId ?? null })
   return { status, body: isKnown ? knownBody : unknownBody }
 }
 
 /**
- * Stores the vendor's id. False if it cannot be the task's id, or belongs to another: the vendor has begun something
- * unknown.
+ * Stores the vendor's id. False if it cannot be the task's id, or belongs to another task: the vendor has begun something unknown.
  */
 async function storeId(
   world: SubmitWorld,
@@ -126,21 +125,21 @@ async function storeId(
   const about = { task: task.id, upstream: task.upstream, upstream_id: upstreamId }
   try {
     if (await acceptTask(db, task.id, upstreamId, now() + FIRST_POLL_MS, also)) return true
-    // A commit whose confirmation was lost is tried again, and then finds its own work.
+    // A commit whose confirmation was lost is repeated, and then finds its own result.
     const found = await findTask(db, task.account, task.id)
     if (found?.upstreamId === upstreamId) return true
     log('task_id_refused', about)
   } catch (error) {
     if (error instanceof DatabaseUnavailable) throw error
-    // Two nodes that store the same id at the same moment: only the index sees it.
+    // Two nodes that store the same id at the same time: only the index detects it.
     log('task_id_refused', { ...about, error: String(error) })
   }
   return false
 }
 
 /**
- * Sends the submit once and returns the vendor's id. After any error except a plain refusal it is open whether the
- * vendor has begun.
+ * Sends the submission once and returns the vendor's id. After any error except a plain refusal it is unknown whether the vendor
+ * has begun.
  */
 async function sendOnce(
   world: Line['world'],

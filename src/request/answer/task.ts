@@ -20,8 +20,8 @@ export async function answerTask(
 }
 
 /**
- * The task when the caller's wait for it is over; undefined if it has not ended, or nobody waits. Never throws: the
- * vendor has begun, and after an error clients would send the request again.
+ * The task when the caller's wait ends; undefined if it has not ended, or nobody waits. Never throws: the vendor has begun, and
+ * after an error clients would send the request again.
  */
 export async function endOfTask(
   { world, reservations }: Line,

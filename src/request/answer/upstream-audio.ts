@@ -1,5 +1,5 @@
-// Reads the audio in a vendor's answer in any form: pieces in a stream of events, one piece in a reply, a file at an
-// address, or the bytes of the answer themselves. It must never treat audio that broke off as complete.
+// Reads the audio in a vendor's answer in any form: pieces in a stream of events, one piece in a reply, a file at a URL, or the
+// bytes of the answer themselves. It must never treat audio that broke off as complete.
 
 import type { AudioFileContract, SamplesContract } from '../../contract/audio'
 import { garbage } from '../../contract/failures'
@@ -20,13 +20,13 @@ export interface AudioPiece {
   samples: Uint8Array
 }
 
-/** Facts that are reported besides the audio. */
+/** Facts that are reported in addition to the audio. */
 export interface AudioNotes {
   /** The vendor's figures as written. */
   usageJson: string | null
   /** The figures as read; absent if the vendor reported none. */
   usage?: UsageReading
-  /** Bytes of a file that have come. */
+  /** Bytes of a file that have arrived. */
   bytes: number
   /** The media type of a file, if the vendor names it. */
   type?: string
@@ -43,12 +43,12 @@ type Source = Pick<CheckedRequest, 'model' | 'parsed'> & Pick<Reservation, 'canc
 
 /** How long a vendor may leave its stream open after the audio is complete, in milliseconds. */
 const CLOSE_MS = 1_000
-/** Media types of answers that are files. Nothing else is taken for one: a page of HTML is not sound. */
+/** Media types of answers that are files. Nothing else is accepted: a page of HTML is not audio. */
 const FILE = /^(?:audio\/|video\/|application\/(?:octet-stream|ogg)|binary\/octet-stream)/i
-/** A media type of audio with parameters such as a rate, as it may be sent to the caller. */
+/** A media type of audio with parameters such as a rate, in the form sent to the caller. */
 const AUDIO_TYPE = /^audio\/[\w.+-]+(?: *; *[\w-]+=[\w-]+)*$/i
 
-/** Reads samples. Throws the vendor's error, or what is wrong with its answer. */
+/** Reads samples. Throws the vendor's error, or the fault in its answer. */
 export async function* readAudio(
   response: HttpResponse,
   audio: SamplesContract,
@@ -130,7 +130,7 @@ async function* readJson(
   if (!isComplete) throw garbage(model, 'cut off')
 }
 
-/** Reads the file at an address in an answer. */
+/** Reads the file at a URL in an answer. */
 async function* readFile(url: string, source: Source): AsyncGenerator<AudioPiece, void, void> {
   const { model, cancelToken } = source
   const response = await model.upstream.fetchFile(url, cancelToken.signal)
@@ -161,7 +161,7 @@ async function* readWhole(response: HttpResponse, audio: Contract, source: Sourc
   yield { json, status: statusOf(audio, json, '') }
 }
 
-/** The status of an error. Without a stated one, the caller's request is the most likely cause. */
+/** The status of an error. If none is stated, the caller's request is the most likely cause. */
 function statusOf(audio: Contract, json: object, event: string): number {
   return audio.status?.(json, event) ?? 400
 }
@@ -181,10 +181,10 @@ async function* readEvents({ body }: HttpResponse, audio: Contract, source: Sour
     }
   }
 
-  /** The message of an event; none if it is only a comment. */
+  /** The message of an event; undefined if it is only a comment. */
   function* messageIn(event: string): Generator<Message> {
     const data = dataOfEvent(event)
-    // Some servers close every stream as that of chat completions.
+    // Some servers close every stream like one of chat completions.
     if (data === undefined || data.trim() === '[DONE]') return
     const json = objectIn(data)
     if (!json) throw garbage(source.model, 'not JSON')
@@ -192,7 +192,7 @@ async function* readEvents({ body }: HttpResponse, audio: Contract, source: Sour
   }
 }
 
-/** The bytes of an answer, which end with the call that they answer. */
+/** The bytes of an answer, which end together with their call. */
 async function* readBytes(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   { model, cancelToken: { signal } }: Source,

@@ -1,5 +1,5 @@
-// What the response cache may hold, and under which name: the request as the vendor gets it, of one account. A difference that could
-// change the answer must be in the name, so all of it is. Pure.
+// What the response cache may store, and under which name: the request as the vendor gets it, for one account. A difference that
+// could change the answer must be in the name, so everything is. Pure.
 
 import type { SavedAnswer } from '../../billing/ledger/idempotency'
 import type { Measure, Outcome } from '../../billing/ledger/metering'
@@ -10,11 +10,11 @@ import type { CheckedRequest } from '../check'
 import type { Reservation } from '../reservation'
 import { textBodyOf } from '../upstream-call'
 
-/** Why a request goes past the cache. */
+/** Why a request bypasses the cache. */
 export type Bypass =
   /** The caller asks for it: `cache-control: no-store`. */
   | 'no-store'
-  /** The answer is kept under an id of its own. */
+  /** The answer is stored under its own id. */
   | 'kept'
   /** The vendor does more than answer: it searches, or runs code. */
   | 'tools'
@@ -23,11 +23,11 @@ export type Bypass =
   /** The request is answered later, as a task. */
   | 'deferred'
 
-/** The options of a caller in `cache-control` (RFC 9111, 5.2.1). */
+/** The caller's options in `cache-control` (RFC 9111, 5.2.1). */
 export interface CacheControl {
-  /** The answer is neither read from the cache nor kept. */
+  /** The answer is neither read from the cache nor stored. */
   isNotStored: boolean
-  /** How old an answer may be in milliseconds; 0: it must be new. */
+  /** Maximum age of an answer in milliseconds; 0: it must be new. */
   maxAgeMs: number
 }
 
@@ -44,17 +44,17 @@ export function cacheControlOf(header: string | null | undefined): CacheControl 
   return control
 }
 
-/** Whether what is sent to the caller is noted: for a repeat with the same Idempotency-Key, or for the cache. */
+/** Whether what is sent to the caller is recorded: for a repeat with the same Idempotency-Key, or for the cache. */
 export function isSaved({ request: { cacheUse }, idempotencyKey }: Reservation): boolean {
   return idempotencyKey !== null || cacheUse?.id !== undefined
 }
 
-/** Changes with what is stored, so that no answer of an earlier form is read. */
+/** Changes with the stored form, so that answers in an earlier form are never read. */
 const VERSION = 1
 
 /**
- * The name of a request in the cache, or why it has none. Each call as it is sent, and the caller's own text, by which an answer is
- * made of the vendor's.
+ * The name of a request in the cache, or why it has none. Each call as it is sent, and the caller's own text, from which an answer
+ * is built out of the vendor's.
  */
 export function cacheIdOf(request: CheckedRequest): { id: string } | { bypass: Bypass } {
   const { key, model, family, operation, parsed, source, fingerprint, toKeep, background } = request
@@ -78,7 +78,7 @@ export function cacheIdOf(request: CheckedRequest): { id: string } | { bypass: B
   return { id: hash.digest('hex') }
 }
 
-/** Fields by which some vendors search, or run something, without a tool. */
+/** Fields that make some vendors search, or run something, without a tool. */
 const WORK_FIELDS = [
   'web_search_options',
   'search_parameters',
@@ -88,7 +88,7 @@ const WORK_FIELDS = [
   'container',
 ]
 
-/** Whether the vendor itself does something for the answer: what it finds or does may be another thing the next time. */
+/** Whether the vendor itself does something for the answer: its result may differ the next time. */
 function isWork({ parsed, model, family }: CheckedRequest): boolean {
   const body = asObject(parsed.body)
   if (WORK_FIELDS.some((field) => body[field] !== undefined && body[field] !== null && body[field] !== false))
@@ -100,7 +100,7 @@ function isWork({ parsed, model, family }: CheckedRequest): boolean {
 
 const CALLERS_TYPES: ReadonlySet<unknown> = new Set([undefined, null, 'function', 'custom'])
 
-/** Whether a tool is a function of the caller, in any dialect: the tools of vendors have a type or a member of their own. */
+/** Whether a tool is a function of the caller, in any dialect: the tools of vendors have their own type or member. */
 function isRunByCaller(tool: unknown): boolean {
   const fields = asObject(tool)
   if (!CALLERS_TYPES.has(fields.type)) return false
@@ -110,22 +110,22 @@ function isRunByCaller(tool: unknown): boolean {
     : Object.keys(others).length === 0
 }
 
-/** Longest answer that is cached, in bytes. */
+/** Maximum size of a cached answer, in bytes. */
 const MOST_BYTES = 4 * 1024 * 1024
 
 /**
- * Words with which answers of all dialects say that the vendor held something back. They are members of JSON: the text of a model has
- * backslashes before its quotes.
+ * Words with which answers of all dialects say that the vendor withheld something. They are members of JSON: the text of a model
+ * has backslashes before its quotes.
  */
 const WITHHELD =
   /"(finish_reason|stop_reason|reason)"\s*:\s*"(content_filter|refusal)"|"(finishReason|blockReason)"\s*:\s*"(?!STOP|MAX_TOKENS|FINISH_REASON_UNSPECIFIED)|"refusal"\s*:\s*"[^"]|"type"\s*:\s*"refusal"|"filtered"\s*:\s*true/
 
-/** Whether an answer of results has an address at which they can be read for a while only. */
+/** Whether an answer with results contains a URL at which they can be read only for a while. */
 export function holdsAddress(body: string): boolean {
   return /"https?:\/\//.test(body)
 }
 
-/** Whether an answer may be given again: it is whole, has something, nothing was held back, and it fits. */
+/** Whether an answer may be repeated: it is complete, not empty, nothing was withheld, and it fits. */
 export function isCacheable(
   { endedBy, failed, output, calls, isPart, usage }: Outcome,
   { status, body }: SavedAnswer,

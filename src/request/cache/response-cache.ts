@@ -1,6 +1,6 @@
-// The step between the check and the hold of a request whose key, plan or model has a response cache: it finds the answer to the same request, or
-// waits for the one that is being made, and keeps new answers after they are paid. A cache that cannot be read or written must never
-// be an error, nor hold up an answer.
+// The step between the check and the hold of a request whose key, plan or model has a response cache: it finds the answer to the
+// same request, or waits for the one in progress, and stores new answers after they are paid. An unavailable cache must never cause
+// an error or delay an answer.
 
 import type { Key } from '../../accounts/keys'
 import type { SavedAnswer } from '../../billing/ledger/idempotency'
@@ -19,19 +19,19 @@ import { type Bypass, cacheControlOf, cacheIdOf, isCacheable } from './cache-rul
 export interface CacheUse {
   state: 'hit' | 'miss' | 'bypass'
   bypass?: Bypass
-  /** The name of the answer; absent if it is not kept. */
+  /** The name of the answer; absent if it is not stored. */
   id?: string
-  /** The model whose answer is kept: one that takes its place makes another. */
+  /** The model whose answer is stored: a fallback model makes a different one. */
   model?: Model
-  /** How long the answer is kept. */
+  /** How long the answer is stored. */
   caching?: ResponseCaching
-  /** The answer that is given again; present for a hit. */
+  /** The repeated answer; present for a hit. */
   hit?: CacheHit
-  /** Ends the wait of the same requests; present for the first of them. */
+  /** Ends the wait of identical requests; present for the first of them. */
   finish?: () => void
 }
 
-/** An answer that is given again. */
+/** A repeated answer. */
 export interface CacheHit {
   answer: CachedAnswer
   /** Usage of the answer when it was made. */
@@ -42,31 +42,31 @@ export interface CacheHit {
   ageMs: number
 }
 
-/** Usage that an answer was charged for, as it is stored. */
+/** The usage charged for an answer, as stored. */
 type Measured = Measure & Pick<Outcome, 'usageJson' | 'serviceTier' | 'longestPrompt'>
 
-/** A kept answer that can be used: that of one model, under one name. */
+/** A stored answer that can be used: that of one model, under one name. */
 interface Place {
   model: Model
   caching: ResponseCaching
   id: string
 }
 
-/** How long a request waits at most for the same one that runs, in milliseconds: nothing is sent to its caller meanwhile. */
+/** Maximum time that a request waits for an identical running one, in milliseconds: nothing is sent to its caller meanwhile. */
 const MOST_WAIT_MS = 60_000
 
 type CacheWorld = Pick<RequestWorld, 'db' | 'now' | 'after' | 'log' | 'keptResponses'>
 
 export class ResponseCache {
-  /** Requests that run here, by their names in the cache: each resolves when its answer is kept, or there is none. */
+  /** Requests that run here, by their names in the cache: each resolves when its answer is stored, or there is none. */
   private readonly running = new Map<string, Promise<void>>()
   private readonly writes = new Set<Promise<void>>()
 
   constructor(private readonly world: CacheWorld) {}
 
   /**
-   * Gives a request its answer from the cache, or the task of making it. Waits for the same request, where one runs in this process;
-   * one whose answer cannot be kept makes the others continue by themselves. Rejects only if the caller leaves meanwhile.
+   * Gives a request its answer from the cache, or the task of making it. Waits for an identical request that runs in this process;
+   * if its answer cannot be stored, the others continue by themselves. Rejects only if the caller disconnects meanwhile.
    */
   async begin(
     request: CheckedRequest,
@@ -104,7 +104,7 @@ export class ResponseCache {
       if (maxAgeMs > 0 && (await this.waitFor(same, signal()))) await this.find(request, places, maxAgeMs)
       return
     }
-    // Before the first wait, so that of two at once one makes the answer.
+    // Before the first wait, so that of two simultaneous requests one makes the answer.
     if (use.id !== undefined) this.announce(use, use.id)
     if (maxAgeMs > 0 && (await this.find(request, places, maxAgeMs))) use.finish?.()
   }
@@ -120,7 +120,7 @@ export class ResponseCache {
     }
   }
 
-  /** Waits for an answer that is being made. False if that takes too long. */
+  /** Waits for an answer in progress. False if that takes too long. */
   private waitFor(made: Promise<void>, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.reject(callerLeft())
     const waiting = Promise.withResolvers<boolean>()
@@ -134,14 +134,14 @@ export class ResponseCache {
     })
   }
 
-  /** Gives a request the first answer that is kept in one of its places, if there is one. */
+  /** Gives a request the first answer that is stored under one of its names, if there is one. */
   private async find(request: CheckedRequest, places: readonly Place[], maxAgeMs: number): Promise<boolean> {
     const { db, now, log } = this.world
     const { account } = request.key
     try {
       for (const { id, model, caching } of places) {
         const at = now()
-        // The time to live of today counts for what was kept before, too.
+        // The current time to live also applies to answers that were stored before.
         const madeAfter = at - Math.min(caching.ttlMs, maxAgeMs)
         const answer = await findCachedAnswer(db, { id, account }, { madeAfter, now: at })
         if (!answer) continue
@@ -157,7 +157,7 @@ export class ResponseCache {
     return false
   }
 
-  /** Keeps the answer of a request that has been paid, if it may be given again. Returns at once. */
+  /** Stores the answer of a paid request, if it may be repeated. Returns at once. */
   offer(
     { request, logRow }: { request: CheckedRequest; logRow: RequestLogRow },
     saved: SavedAnswer,
@@ -195,7 +195,7 @@ export class ResponseCache {
     }
     const written = Promise.withResolvers<void>()
     this.writes.add(written.promise)
-    // Behind the last bytes of the answer.
+    // After the last bytes of the answer.
     this.world.after(0, () => {
       void this.keep(answer).then(() => {
         this.leave(request)
@@ -215,7 +215,7 @@ export class ResponseCache {
     }
   }
 
-  /** Gives up keeping the answer of a request. */
+  /** Gives up storing the answer of a request. */
   forgo(request: CheckedRequest): void {
     delete request.cacheUse?.id
     this.leave(request)
@@ -226,7 +226,7 @@ export class ResponseCache {
     cacheUse?.finish?.()
   }
 
-  /** Resolves when the answers that are being written are kept. */
+  /** Resolves when the answers that are being written are stored. */
   async drain(): Promise<void> {
     await Promise.all(this.writes)
   }
@@ -253,8 +253,8 @@ function hitOf({ parsed, model }: CheckedRequest, answer: CachedAnswer, now: num
 }
 
 /**
- * The models whose kept answers would do, with the rule of each. A preference may send the same request to another model the next
- * time, so all of its route are asked; any other route begins with its first model.
+ * The models whose stored answers are acceptable, with the rule of each. A preference may send the same request to another model
+ * the next time, so all models of its route are looked up; any other route begins with its first model.
  */
 function modelsToAsk(request: CheckedRequest): [model: Model, caching: ResponseCaching][] {
   const models = request.route?.prefer ? [request.model, ...request.others] : [request.model]
@@ -264,7 +264,7 @@ function modelsToAsk(request: CheckedRequest): [model: Model, caching: ResponseC
   })
 }
 
-/** How answers are cached: the rule of the key before that of its plan, and that before the model's. */
+/** How answers are cached: the rule of the key takes precedence over that of its plan, and that over the model's. */
 function ruleFor({ cache, plan }: Key, model: Model): ResponseCaching | false | undefined {
   if (cache !== null) return cache && cachingOf(cache)
   return plan?.cache ?? model.cache
@@ -273,7 +273,7 @@ function ruleFor({ cache, plan }: Key, model: Model): ResponseCaching | false | 
 /** Models at the prices of their cached answers, by the share of the price. */
 const cachePriced = new WeakMap<Model, Map<number, Model>>()
 
-/** The model at the price of its cached answers, which cost nothing at its vendor. The same object each time. */
+/** The model at the price of its cached answers, which are free at its vendor. The same object each time. */
 function atCachePrice(model: Model, { share }: ResponseCaching): Model {
   const known = cachePriced.get(model) ?? new Map<number, Model>()
   cachePriced.set(model, known)
@@ -286,12 +286,12 @@ function atCachePrice(model: Model, { share }: ResponseCaching): Model {
   return priced
 }
 
-/** Notes the use in the row of a request: `hit req_…`, `miss`, `bypass tools`. */
+/** Records the use in the row of a request: `hit req_…`, `miss`, `bypass tools`. */
 function noteUse(logRow: RequestLogRow, { state, bypass, hit }: CacheUse): void {
   const detail = hit?.answer.request ?? bypass
   logRow.cache = detail === undefined ? state : `${state} ${detail}`
   if (!hit) return
-  // A cached answer asks no upstream.
+  // A cached answer calls no upstream.
   logRow.upstream = null
   logRow.model = hit.answer.model
 }

@@ -1,14 +1,14 @@
-// Metadata of a request, by which its usage is counted: from a header, or from the body. Only names of the
-// configuration are read, and a value is cut at a maximum length. It must never be sent to a vendor from here.
+// Metadata of a request, by which its usage is counted: from a header, or from the body. Only names of the configuration are read,
+// and a value is truncated at a maximum length. It must never be sent to a vendor from here.
 
 import { asObject } from '../../lib/objects'
 
-/** Longest value that is kept, in characters. */
+/** Maximum length of a stored value, in characters. */
 const LONGEST_VALUE = 64
-/** Longest header that is read, in characters. */
+/** Maximum length of a header that is read, in characters. */
 const LONGEST_HEADER = 4_096
 
-/** The wanted metadata as JSON with its names in order; undefined if the request has none of it. */
+/** The configured metadata as JSON with its names in order; undefined if the request has none of it. */
 export function metadataOf(
   names: readonly string[],
   body: unknown,
@@ -45,7 +45,7 @@ export function valuesOfHeader(header: string): Record<string, unknown> {
   )
 }
 
-/** A value as it is kept: one line of bounded length; undefined for what is not a plain value, or empty. */
+/** A value as it is stored: one line of limited length; undefined if it is not a plain value, or empty. */
 export function metadataValue(value: unknown): string | undefined {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined
   const text = String(value)

@@ -1,5 +1,5 @@
-// Finds the spender of a request: whom a key's rule says that it names, in a header or in the body. A key without a rule must
-// cost nothing here, and a name must never make more spenders than the rule allows.
+// Finds the spender of a request: the user that it names, in a header or in the body, according to a rule of its key. A key without
+// a rule must cost nothing here, and names must never create more spenders than the rule allows.
 
 import { withSpender } from '../../accounts/authenticator'
 import type { Key } from '../../accounts/keys'
@@ -10,7 +10,7 @@ import { GatewayError } from '../../lib/errors'
 import { asObject } from '../../lib/objects'
 import { metadataValue, valuesOfHeader } from './metadata'
 
-/** A request as far as it names a spender. */
+/** The parts of a request that may name a spender. */
 interface Named {
   header?(name: string): string | null
   metadata?(): string | null
@@ -24,10 +24,10 @@ interface SpenderWorld {
 
 type Name = Pick<Spender, 'kind' | 'name'> & { name: string }
 
-/** The session at the end of the user that Claude Code names, which is another in each conversation. */
+/** The session at the end of Claude Code's user id, which differs in each conversation. */
 const SESSION_OF_USER = /_session_[0-9a-f-]{36}$/
 
-/** The key with the spender that a request of it names; the key itself without one. Throws 403 and 429. */
+/** The key with the spender that a request names; the key itself if it names none. Throws 403 and 429. */
 export async function spendingKey(
   world: SpenderWorld,
   key: Key,
@@ -54,7 +54,7 @@ function ruleUnreadable({ name }: Key): GatewayError {
   })
 }
 
-/** The first name that a request has. */
+/** The first name in a request. */
 function nameIn(rule: SpenderRule, body: Readonly<Record<string, unknown>>, from: Named): Name | undefined {
   for (const source of rule.from) {
     const isTag = source.startsWith('tag.')
@@ -77,8 +77,8 @@ function userIn(source: string, body: Readonly<Record<string, unknown>>, from: N
 }
 
 /**
- * The user of a client of messages without the session: Claude Code puts one into a text, or into JSON with its account and its device
- * (https://github.com/can1357/oh-my-pi/pull/971).
+ * The user of a client of messages without the session: Claude Code puts a session into a text, or into JSON with its account and
+ * its device (https://github.com/can1357/oh-my-pi/pull/971).
  */
 function personOf(user: string): unknown {
   if (!user.startsWith('{')) return user.replace(SESSION_OF_USER, '')

@@ -1,6 +1,6 @@
-// Chooses the models of a route that a request may go to: those whose condition is true and whose context its prompt fits, in the order of
-// the route's preference. Each model that is passed over is noted with its reason. A prompt must only be counted where its size in bytes
-// does not decide.
+// Chooses the models of a route that a request may use: those whose condition is met and whose context the prompt fits, in the
+// order of the route's preference. Each skipped model is recorded with its reason. A prompt must be counted only if its size in
+// bytes does not decide.
 
 import type { Model } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
@@ -25,12 +25,12 @@ export interface RoutingParts extends Pick<Line, 'world' | 'textCounts' | 'warmS
 
 type Pass = (model: Model, reason: PassedOverReason, detail: string) => void
 
-/** Most models that are noted, and the longest reason, in characters. */
+/** Maximum of recorded models, and maximum length of a reason, in characters. */
 const MOST_NOTED = 32
 const LONGEST_DETAIL = 200
 const NO_LIMIT = Number.POSITIVE_INFINITY
 
-/** The checked request of a route, for the models that remain. Throws 400 if no condition is true. */
+/** The checked request of a route, for the remaining models. Throws 400 if no condition is met. */
 export async function checkRoute(
   line: RoutingParts,
   read: ReadRequest,
@@ -72,7 +72,7 @@ export async function checkRoute(
   return request
 }
 
-/** The candidates that remain. Throws 400 if there are none. */
+/** The remaining candidates. Throws 400 if there are none. */
 function someOf([first, ...others]: readonly Model[], passed: readonly PassedOver[]): [Model, ...Model[]] {
   if (first) return [first, ...others]
   const reasons = passed.map(({ model, detail }) => `${model}: ${detail}`).join('; ')
@@ -83,7 +83,7 @@ function someOf([first, ...others]: readonly Model[], passed: readonly PassedOve
   )
 }
 
-/** The part of a model's condition that is not true, besides its size. */
+/** The unmet part of a model's condition, apart from its size. */
 function unmetOf({ route, given }: ReadRequest, asking: Asking, { id }: Model): string | undefined {
   const condition = route?.when?.[id]
   if (!condition) return undefined
@@ -96,7 +96,7 @@ function unmetOf({ route, given }: ReadRequest, asking: Asking, { id }: Model): 
   })
 }
 
-/** The candidates whose conditions of size are true and that the prompt fits. If it fits none, the one that lacks least stays. */
+/** The candidates whose size conditions are met and that the prompt fits. If it fits none, the one that lacks least stays. */
 async function fittingOf(
   line: Pick<Line, 'world' | 'textCounts'>,
   { route, candidates }: ReadRequest,
@@ -133,7 +133,7 @@ async function fittingOf(
 /** Models without their own limit of output. */
 const unbounded = new WeakMap<Model, Model>()
 
-/** The output tokens that the caller asks for at most; 0 without a limit. */
+/** The output limit of the caller, in tokens; 0 without a limit. */
 function outputLimitOf({ parsed, family }: CheckedRequest, model: Model): number {
   const free = unbounded.get(model) ?? { ...model, maxOutputTokens: undefined }
   unbounded.set(model, free)

@@ -1,17 +1,17 @@
-// Whether the condition of a route's model is true for a request, by its headers, its metadata and its size. Pure. It must never return
-// a text that a caller has written: only names and values of the configuration.
+// Whether the condition of a route's model is met by a request, by its headers, its metadata and its size. Pure. It must never
+// return the caller's own text: only names and values of the configuration.
 
 import type { ConditionConfig } from '../../config/models/route-entry'
 
 type Values = string | readonly string[]
 
-/** The parts of a request that conditions may name. */
+/** The parts of a request that conditions may use. */
 interface RequestFacts {
   header(name: string): string | null | undefined
   tag(name: string): string | undefined
 }
 
-/** The part of a condition that is not true, besides its size; undefined if all are. */
+/** The unmet part of a condition, apart from its size; undefined if all are met. */
 export function unmetPart(
   { header = {}, tag = {} }: ConditionConfig,
   request: RequestFacts,
@@ -25,7 +25,7 @@ export function unmetPart(
   return undefined
 }
 
-/** The reason why a size is out of its bounds; undefined if it is within. */
+/** The reason why a size is out of range; undefined if it is within. */
 export function unmetSize({ promptTokens }: ConditionConfig, tokens: number): string | undefined {
   const { min = 0, max = Number.POSITIVE_INFINITY } = promptTokens ?? {}
   if (tokens < min) return `${tokens} prompt tokens, below ${min}`

@@ -1,15 +1,15 @@
-// Reports, in a header on request, which models of a route were passed over or failed, which answered, and which came later by its
-// preference. It must never name an upstream or a price.
+// Reports, in a header on request, which models of a route were skipped or failed, which answered, and which came later because of
+// its preference. It must never name an upstream or a price.
 
 import type { RequestLogRow } from '../../request-log/row'
 
-/** The header by which a caller asks, and that of the answer. */
+/** The request header, and the response header. */
 const ASKED = 'x-gateway-explain'
 const ANSWERED = 'x-gateway-route'
 const LONGEST = 1_000
 
 /**
- * The header of the answer: `small;passed=context, large;failed=503, big;answered, dear;later=cheapest`. None unless the caller asks
+ * The response header: `small;passed=context, large;failed=503, big;answered, dear;later=cheapest`. Absent unless the caller asks
  * for it.
  */
 export function routeHeaders(

@@ -1,5 +1,5 @@
-// When a route continues to another model, and to which: never after the first byte, never for a task, whose row names the vendor that it
-// was sent to, and never to a model that would be refused for the same.
+// When a route continues with another model, and with which: never after the first byte, never for a task, whose row names its
+// vendor, and never with a model that would be refused for the same reason.
 
 import type { FallbackReason } from '../../config/models/route-entry'
 import { endedByOf } from '../../contract/failures'
@@ -11,7 +11,7 @@ import { UnwantedAnswer } from './unwanted'
 /** `failed`: the vendor could not answer in time. */
 type Reason = FallbackReason | 'failed'
 
-/** Why another model may be tried after an error; undefined if none may: nothing was sent to the caller yet. */
+/** Why another model may be tried after an error; undefined if none may, because the error is final. */
 function reasonOf(
   { request: { family, route }, isEnded, cancelToken }: Reservation,
   error: unknown,
@@ -24,7 +24,7 @@ function reasonOf(
   return error.code !== 'hold_expired' && (error.status === 429 || error.status >= 500) ? 'failed' : undefined
 }
 
-/** The models that may be tried after an error, of those that are left. None if the error is final. */
+/** The remaining models that may be tried after an error. Empty if the error is final. */
 export function leftAfter(error: unknown, reservation: Reservation): readonly Model[] {
   const { next } = reservation
   const { model } = reservation.request
@@ -41,7 +41,7 @@ export function leftAfter(error: unknown, reservation: Reservation): readonly Mo
   }
 }
 
-/** Whether another model is known to read no more than one that has refused a prompt. */
+/** Whether another model is known to have no larger context than one that has refused a prompt. */
 function isShorter({ contextTokens: other }: Model, { contextTokens: refusing }: Model): boolean {
   return other !== undefined && refusing !== undefined && other <= refusing
 }

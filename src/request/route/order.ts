@@ -1,5 +1,5 @@
-// The order in which a route with a preference tries its models for a request: finds the figure of each, and notes the order for the
-// row of the request. A price here must be the caller's, by the quote that makes the hold.
+// The order in which a route with a preference tries its models for a request: finds the figure of each, and records the order in
+// the row of the request. A price here must be the caller's, from the quote that determines the hold.
 
 import { askedTier, quoteOf, tariffOf } from '../../billing/ledger/metering'
 import type { Preference } from '../../config/models/route-entry'
@@ -16,7 +16,7 @@ import { firstStep } from '../stream/hold'
 import type { RoutingParts } from './choice'
 import { type Candidate, inOrderOfPreference } from './preference'
 
-/** A model at one upstream, with its forms: one for each family that serves the operation. */
+/** A model at one upstream, with its variants: one for each family that serves the operation. */
 interface RouteMember extends Candidate {
   name: string
   forms: readonly [Model, ...Model[]]
@@ -30,7 +30,7 @@ interface Figure {
 
 type Warm = ReturnType<Line['warmSessions']['find']>
 
-/** The candidates of a route in the order of its preference, and the places of their models. */
+/** The candidates of a route in the order of its preference, and the positions of their models. */
 export function inRouteOrder(
   { world, paces, warmSessions }: Omit<RoutingParts, 'textCounts'>,
   read: ReadRequest,
@@ -104,7 +104,7 @@ function placeOf({ forms: [{ id, upstream }], detail }: RouteMember, reason: Pla
   return { model: id, upstream: upstream.name, reason, detail }
 }
 
-/** The most that a request can cost its caller with a model before it is sent. What a cache has is counted at the price of cached input. */
+/** The maximum that a request can cost its caller with a model before it is sent. Cached input counts at the price of cached input. */
 function priceFigure(read: ReadRequest, asking: RequestSource, now: number, warm: Warm): Figure {
   try {
     const { parsed, model } = checkRequest(read, asking, now)
@@ -118,10 +118,10 @@ function priceFigure(read: ReadRequest, asking: RequestSource, now: number, warm
   }
 }
 
-/** Units of input that a cache may have instead. */
+/** Units of input that a cache may replace. */
 const CACHEABLE: readonly Unit[] = ['input_token', 'cache_write_token', 'cache_write_1h_token']
 
-/** The quote of a request of whose input a vendor has a share in its cache, in nano-dollars. */
+/** The quote of a request, a share of whose input is in a vendor's cache, in nano-dollars. */
 function warmNano(parsed: ParsedRequest, model: Model, cachedShare: number): number {
   const quote: Quantities = { ...quoteOf(parsed, model) }
   const { prices, heldPrices, minimumPico, share } = heldTable(
@@ -149,7 +149,7 @@ function paceFigure(meanMs: number | undefined): Figure {
   return { figure: meanMs, detail }
 }
 
-/** Calls that run, for an upstream with an average share. */
+/** Running calls, for an upstream with an average share. */
 function loadFigure(running: number, weight: number): Figure {
   const calls = running === 1 ? '1 call runs' : `${running} calls run`
   return { figure: running / weight, detail: weight === 1 ? calls : `${calls}, share ${weight.toFixed(2)}` }

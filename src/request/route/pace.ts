@@ -1,29 +1,29 @@
-// How soon the models of routes begin to answer: a moving mean of the times to the first output of streams, in this process. Conversations
-// of routes that prefer the fastest are also sent to models without a recent figure, so that every figure stays true. It must never
-// have more than a few conversations measured in this way.
+// How soon the models of routes begin to answer: a moving average of the times to the first output of streams, in this process.
+// Conversations of routes that prefer the fastest are also sent to models without a recent figure, so that every figure stays
+// accurate. It must never send more than a few conversations elsewhere just to measure.
 
 /** A model of a route at one upstream, by its name. */
 type Name = string
 
 interface Pace {
   meanMs: number
-  /** Times that are in the mean. */
+  /** Number of times in the average. */
   samples: number
   /** How often it was chosen only to be measured. */
   tries: number
-  /** The count of the route's conversations at the last time or try. */
+  /** The route's count of conversations at the last time or attempt. */
   seenAt: number
 }
 
 interface RoutePaces {
   paces: Map<Name, Pace>
-  /** Requests that were free to go to any model. */
+  /** Requests that could go to any model. */
   conversations: number
 }
 
-/** Times before a mean is believed. */
+/** Number of times before an average is used. */
 const LEAST_SAMPLES = 3
-/** Weight of the newest time in the mean. */
+/** Weight of the newest time in the average. */
 const NEWEST_SHARE = 1 / 5
 /** One in this many conversations goes to the model whose figure is the oldest. */
 const MEASURE_EVERY = 20
@@ -33,7 +33,7 @@ export const FAILED_MS = 5_000
 export class Paces {
   private readonly routes = new Map<string, RoutePaces>()
 
-  /** The mean time to the first output of a model, in milliseconds; undefined if it was measured too seldom. */
+  /** The average time to the first output of a model, in milliseconds; undefined if it was measured too rarely. */
   meanMs(route: string, name: Name): number | undefined {
     const pace = this.routes.get(route)?.paces.get(name)
     return pace && pace.samples >= LEAST_SAMPLES ? pace.meanMs : undefined
@@ -48,12 +48,12 @@ export class Paces {
     pace.seenAt = paces.conversations
   }
 
-  /** Counts a conversation that may go to any of these models. Returns the model that it is to measure; undefined for none. */
+  /** Counts a conversation that may go to any of these models. Returns the model that it should measure; undefined for none. */
   toMeasure(route: string, names: readonly Name[]): Name | undefined {
     const paces = this.pacesOf(route)
     paces.conversations++
     const known = names.map((name) => ({ name, pace: paceIn(paces, name) }))
-    // A model that fails has no times: tries are counted too, so that it is not tried forever.
+    // A failing model has no times: attempts are counted too, so that it is not tried forever.
     const effort = ({ samples, tries }: Pace) => Math.max(samples, tries)
     let next = known.reduce((one, other) => (effort(other.pace) < effort(one.pace) ? other : one))
     if (effort(next.pace) >= LEAST_SAMPLES) {

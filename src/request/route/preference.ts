@@ -1,37 +1,37 @@
-// Puts the models of a route in an order by a figure of each: the lowest is the best. Pure. A conversation must not move for a
-// small difference: its prompt cache at one vendor is worth more than that.
+// Orders the models of a route by a figure of each: the lowest is the best. Pure. A conversation must not move for a small
+// difference: its prompt cache at one vendor is worth more than that.
 
 import type { Preference } from '../../config/models/route-entry'
 import { drawOf, scoreOf } from '../../lib/rendezvous'
 import type { PlaceReason } from '../../request-log/row'
 
-/** A model at one upstream, as far as its place depends on it. */
+/** The properties of a model at one upstream that determine its position. */
 export interface Candidate {
-  /** By its names, the same on every node. */
+  /** By name, the same on every node. */
   hash: number
   /** Share among the upstreams of the same model: 1 on average. */
   weight: number
-  /** Lower is better; undefined if it is not known. */
+  /** Lower is better; undefined if unknown. */
   figure: number | undefined
 }
 
-/** A bound above the best figure: a share of it, and a fixed part. */
+/** A limit above the best figure: a share of it, and a fixed part. */
 interface Margin {
   share: number
   more: number
 }
 
 /**
- * `equal`: up to here a figure is as good as the best, and the session chooses. `stays`: up to here a conversation stays with the model
- * that it has begun with. It is the wider one, so that a figure that goes up and down does not move conversations to and fro. What the
- * cache of a conversation saves is in its figure of `cheapest` already.
+ * `equal`: up to this limit a figure is as good as the best, and the session chooses. `stays`: up to this limit a conversation
+ * stays with the model that it began with. It is the wider one, so that a fluctuating figure does not move conversations back and
+ * forth. The figure of `cheapest` already includes what the cache of a conversation saves.
  */
 const MARGINS: Readonly<Record<Preference, { equal: Margin; stays: Margin }>> = {
   // Nano-dollars.
   cheapest: { equal: { share: 0.05, more: 0 }, stays: { share: 0.05, more: 0 } },
   // Milliseconds.
   fastest: { equal: { share: 0.25, more: 50 }, stays: { share: 1, more: 200 } },
-  // Calls that run.
+  // Running calls.
   least_busy: { equal: { share: 0.1, more: 2 }, stays: { share: 0.5, more: 8 } },
 }
 
@@ -41,12 +41,12 @@ export interface Choice<Each> {
   session: number | undefined
   /** The member that has answered the conversation last; undefined for none. */
   stays: Each | undefined
-  /** The member that is to be measured; undefined for none. */
+  /** The member that should be measured; undefined for none. */
   measured: Each | undefined
   random: () => number
 }
 
-/** The members in the order in which they are tried, and why the first one is. Those without a figure are last. */
+/** The members in the order in which they are tried, and why the first one is first. Those without a figure are last. */
 export function inOrderOfPreference<Each extends Candidate>(
   members: readonly Each[],
   { prefer, session, stays, measured, random }: Choice<Each>,
@@ -77,7 +77,7 @@ export function inOrderOfPreference<Each extends Candidate>(
   return { order, reason: equal.length > 1 ? 'equal' : 'best' }
 }
 
-/** A difference that is 0 for two numbers without an end. */
+/** A difference that is 0 for two infinite numbers. */
 function difference(one: number, other: number): number {
   return one === other ? 0 : one - other
 }

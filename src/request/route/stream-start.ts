@@ -1,5 +1,5 @@
-// Watches the beginning of a vendor's stream while a route has another model: an answer that is empty, held back or broken off is not
-// begun. It passes the stream on with the first output, and must never keep a caller waiting for longer than its limit.
+// Watches the beginning of a vendor's stream while a route has another model: an answer that is empty, withheld or broken off is
+// not started. It passes the stream on with the first output, and must never make a caller wait longer than its limit.
 
 import { measure, plausible, type ReportedUsage } from '../../billing/ledger/metering'
 import { garbage } from '../../contract/failures'
@@ -15,11 +15,11 @@ import { costOf, UnwantedAnswer } from './unwanted'
 
 /** How long a stream without output is watched, in milliseconds: the caller must get something before proxies give up. */
 const WATCH_MS = 10_000
-/** Most bytes of a beginning without output. */
+/** Maximum size of a beginning without output, in bytes. */
 const MOST_BYTES = 64 * 1024
 
 /**
- * The whole stream, once its first output has come or it was watched for long enough. Throws instead of one that is not taken: an
+ * The whole stream, once its first output has arrived or it was watched for long enough. Throws instead of a rejected one: an
  * UnwantedAnswer, or the failure that the vendor reports.
  */
 export async function startOfStream(
@@ -63,7 +63,7 @@ class BrokenOff extends Error {}
 /** `begun` with the first output, `ended` with an end or a failure before any. */
 type Verdict = 'begun' | 'ended'
 
-/** Reads the events of a beginning, and keeps all bytes for the reader of the stream after it. */
+/** Reads the events of a beginning, and keeps all bytes for the next reader of the stream. */
 class StreamStart implements BodySink {
   readonly whole: HttpBody
   readonly decision: Promise<Verdict>

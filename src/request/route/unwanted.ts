@@ -1,5 +1,5 @@
-// Answers that a route does not take while it has another model: empty ones, and those that a filter of the vendor held back. The caller
-// neither gets nor pays for them. The vendor's charge for them is kept, because it is a cost of the request.
+// Answers that a route rejects while it has another model: empty ones, and those that a filter of the vendor withheld. The caller
+// neither gets nor pays for them. The vendor's charge for them is recorded, because it is a cost of the request.
 
 import { billOf, type Measure, type Outcome } from '../../billing/ledger/metering'
 import type { FallbackReason } from '../../config/models/route-entry'
@@ -9,7 +9,7 @@ import { tableNano } from '../../contract/prices'
 import { GatewayError } from '../../lib/errors'
 import type { Reservation } from '../reservation'
 
-/** Operations whose answers are words: elsewhere an empty answer may be the right one, as that of silence. */
+/** Operations whose answers are text: elsewhere an empty answer may be correct, such as the transcript of silence. */
 const OF_WORDS: ReadonlySet<OperationName> = new Set([
   'chat',
   'messages',
@@ -18,14 +18,14 @@ const OF_WORDS: ReadonlySet<OperationName> = new Set([
   'completions',
 ])
 
-/** Why an answer is not taken. */
+/** Why an answer is rejected. */
 export type Unwanted = Exclude<FallbackReason, 'too_long'>
 
-/** Thrown instead of an answer that is not taken. It never reaches a caller: another model is tried. */
+/** Thrown instead of a rejected answer. It never reaches a caller: another model is tried. */
 export class UnwantedAnswer extends GatewayError {
   constructor(
     readonly reason: Unwanted,
-    /** The vendor's charge for it in nano-dollars, by the costs of the model; null if they are not known. */
+    /** The vendor's charge for it in nano-dollars, by the costs of the model; null if unknown. */
     readonly costNano: number | null,
   ) {
     super(200, reason === 'empty' ? EMPTY : FILTERED)
@@ -39,7 +39,7 @@ const FILTERED = {
   message: 'A filter of the vendor held the answer back.',
 } as const
 
-/** The answers that are not taken of the model of a reservation, because another one is left. Undefined if all are taken. */
+/** The kinds of answers of a reservation's model that are rejected because another model is left. Undefined if none is rejected. */
 export function unwantedOf({
   request: { route, model, operation },
   next,
@@ -52,7 +52,7 @@ export function unwantedOf({
   return reasons.size > 0 ? reasons : undefined
 }
 
-/** Throws for a whole answer that is not taken. `measured` is what its caller would pay for; undefined for nothing. */
+/** Throws for a rejected whole answer. `measured` is what its caller would pay for; undefined for nothing. */
 export function assertWanted(
   { unwanted, request: { parsed, model } }: Reservation,
   outcome: Outcome,
@@ -65,7 +65,7 @@ export function assertWanted(
   throw new UnwantedAnswer(reason, costOf(outcome, measured, parsed, model))
 }
 
-/** The vendor's charge for an answer that is not taken, by its own figures or, without any, by a count. */
+/** The vendor's charge for a rejected answer, by its own figures or, without any, by a count. */
 export function costOf(
   outcome: Outcome,
   measured: Measure | undefined,

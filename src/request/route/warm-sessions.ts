@@ -1,5 +1,6 @@
-// The conversations that a model of a preferred route has answered a moment ago: its vendor still has their beginning in a prompt cache.
-// In the memory of this process only: a conversation that is not found here goes by its figures alone. It must stay small, whoever calls.
+// The conversations that a model of a preferred route has answered recently: its vendor still has their beginning in a prompt
+// cache. In the memory of this process only: a conversation that is not found here is decided by figures alone. It must stay small,
+// whoever calls.
 
 /** The model that has answered a conversation. */
 interface Warm {
@@ -7,21 +8,21 @@ interface Warm {
   upstream: string
   /** Size of the last request, in bytes: the beginning of the next one. */
   byteLength: number
-  /** Whether its vendor has it in a cache, as far as its figures say. */
+  /** Whether its vendor has cached it, as far as its figures show. */
   isCached: boolean
   /** On the monotonic clock, in milliseconds. */
   until: number
 }
 
 /**
- * How long a cache is relied on after its last use, in milliseconds. Anthropic keeps one for 5 minutes
+ * How long a cache is expected to last after its last use, in milliseconds. Anthropic keeps one for 5 minutes
  * (https://docs.claude.com/en/docs/build-with-claude/prompt-caching), OpenAI for 5 to 10
  * (https://platform.openai.com/docs/guides/prompt-caching).
  */
 const WARM_MS = 5 * 60_000
-/** Fewest tokens that both of them cache. */
+/** Minimum of tokens that both of them cache. */
 const LEAST_CACHED_TOKENS = 1_024
-/** Conversations that are remembered; the one that was seen last is forgotten last. */
+/** Number of remembered conversations; the least recently used one is removed first. */
 const MOST_SESSIONS = 10_000
 
 /** An answered turn of a conversation. */
@@ -41,7 +42,7 @@ export class WarmSessions {
     return warm && warm.until > now ? warm : undefined
   }
 
-  /** Notes who has answered a turn. The first turn at a vendor fills its cache, and only the next one shows whether it did. */
+  /** Records who has answered a turn. The first turn at a vendor fills its cache, and only the next one shows whether it did. */
   note(route: string, session: number, { model, byteLength, inputTokens, cacheTokens }: Turn, now: number) {
     const before = this.find(route, session, now)
     const { name: upstream } = model.upstream

@@ -1,20 +1,20 @@
-// The bytes of all answers of this process, streams and whole ones, that wait for callers who do not read. It limits the memory that slow
-// callers use together, and must never cut one that reads in time while there is room.
+// The bytes of all answers of this process, streams and whole ones, that wait for callers who do not read. It limits the total
+// memory of slow callers, and must never cut off one that reads in time while there is room.
 
 import type { Log } from '../../lib/system'
 
-/** Most bytes that wait for all callers together: twice the largest whole answer, so that one alone is never cut. */
+/** Maximum of bytes that wait for all callers together: twice the largest whole answer, so that one alone is never cut off. */
 const MOST_BYTES = 512 * 1024 * 1024
 /** A caller with fewer bytes is not counted: nearly all have less, and a process has at most 20,000 of them. */
 const SMALL_BYTES = 16 * 1024
 
-/** A caller who can be given up. */
+/** A caller that can be given up. */
 export interface WaitingCaller {
   giveUp(): void
 }
 
 export class Backlog {
-  /** Bytes by caller. The caller that has waited longest without taking anything is first. */
+  /** Bytes by caller. The caller that has gone longest without taking anything is first. */
   private readonly waiting = new Map<WaitingCaller, number>()
   private bytes = 0
 
@@ -27,7 +27,7 @@ export class Backlog {
     return this.bytes
   }
 
-  /** Notes how many bytes wait for a caller, and gives up the slowest callers while there are too many bytes. */
+  /** Records how many bytes wait for a caller, and gives up the slowest callers while there are too many bytes. */
   note(caller: WaitingCaller, bytes: number): void {
     if (bytes <= SMALL_BYTES) {
       this.forget(caller)
@@ -38,9 +38,9 @@ export class Backlog {
     while (this.bytes > this.mostBytes) this.giveUpSlowest()
   }
 
-  /** Notes that a caller has taken its bytes, or is gone. */
+  /** Records that a caller has taken its bytes, or is gone. */
   forget(caller: WaitingCaller): void {
-    // Nearly always: looking a caller up takes longer.
+    // Nearly always: looking up a caller takes longer.
     if (this.waiting.size === 0) return
     this.bytes -= this.waiting.get(caller) ?? 0
     this.waiting.delete(caller)

@@ -1,9 +1,9 @@
-// Finds in the bytes of a stream the few events that must be read as text: nearly all pass as they are. It must never
-// miss one that may matter; it may find some that do not.
+// Finds the few events in the bytes of a stream that must be read as text: nearly all pass unchanged. It must never miss one that
+// may matter; false positives are allowed.
 
 /**
- * Every error has one of these words, whatever its form: `{error}`, `{code, message}`, `{detail}`, a state, or a reason for the
- * end. Quotes within texts are escaped, so that what a model writes has none of them, except a text that ends in such a state.
+ * Every error contains one of these words, whatever its form: `{error}`, `{code, message}`, `{detail}`, a state, or a reason for
+ * the end. Quotes within texts are escaped, so that what a model writes has none of them, except a text that ends in such a state.
  */
 const ERROR_WORDS = [
   '"error"',
@@ -15,7 +15,7 @@ const ERROR_WORDS = [
   'finish_reason":"',
 ]
 const ERRORS = ERROR_WORDS.map((word) => Buffer.from(word))
-/** Content that is a list, which callers of chat are shown as a text: Mistral writes JSON without blanks. */
+/** Content that is a list, which callers of chat see as text: Mistral writes JSON without spaces. */
 const LIST_WORD = '"content":['
 const USAGE_WORD = '"usage"'
 const USAGE = Buffer.from(USAGE_WORD)
@@ -77,7 +77,7 @@ function firstOf(one: number, other: number): number {
   return Math.min(one, other)
 }
 
-/** Whether a text has figures of usage, even if it is not JSON. */
+/** Whether a text contains usage, even if it is not JSON. */
 export function reportsUsage(text: string): boolean {
   return /"usage"\s*:\s*(?!null)/.test(text)
 }

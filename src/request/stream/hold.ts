@@ -1,6 +1,5 @@
-// Holds the price of a stream in steps: the input and the first output before it begins, more before that is used up.
-// Delivered output must never exceed what is held, whatever limit the vendor keeps. Per event it costs only a
-// comparison.
+// Holds the price of a stream in steps: the input and the first output before it begins, and more before that is used up. Delivered
+// output must never exceed what is held, whatever limit the vendor keeps. Per event it costs only a comparison.
 
 import { type Charge, type Extension, extendHold, refreshHold } from '../../billing/ledger/ledger'
 import { conditionsToExtend, type KeyLimits } from '../../billing/ledger/limits'
@@ -21,22 +20,22 @@ import type { Reservation } from '../reservation'
 import type { RequestWorld } from '../world'
 import type { StreamMeter } from './meter'
 
-/** How long a step waits for a database that does not take it, and between two tries, in milliseconds. */
+/** How long a step waits for an unavailable database, and between two attempts, in milliseconds. */
 const DATABASE_MS = 5_000
 const RETRY_MS = 250
-/** How long the end of a stream waits for an extension that runs, in milliseconds. */
+/** How long the end of a stream waits for a running extension, in milliseconds. */
 const NOTED_MS = 1_000
-/** Smallest step, in tokens: where the account cannot pay for a whole one, half of it is tried. */
+/** Minimum step, in tokens: if the account cannot pay for a whole one, half of it is tried. */
 const LEAST_STEP_TOKENS = 64
 /**
- * Bytes for each token of a request's own limit that pass without a count. Few answers have more, so nearly no honest stream is
- * counted: a count takes longer than relaying it.
+ * Bytes per token of a request's own limit that pass without a count. Few answers have more, so almost no honest stream is counted:
+ * a count takes longer than relaying it.
  */
 const UNCOUNTED_BYTES = 4
 /** The share of a hold that may stay unused when the money ends, so that the last tokens are not counted one by one. */
 const UNUSED_SHARE = 1 / 64
 
-/** The output of a stream that can be cut, and how many tokens of each candidate are held at a time. */
+/** The output of a stream that can be cut, and how many tokens per candidate are held at once. */
 interface Steps {
   output: OutputTokens
   first: number
@@ -60,8 +59,8 @@ function stepsOf(parsed: ParsedRequest, model: Model): Steps | undefined {
 }
 
 /**
- * Output tokens of each candidate that are held before a request is sent; undefined if its whole quote is. Only a stream
- * can be cut where nothing more can be held.
+ * Output tokens per candidate that are held before a request is sent; undefined if its whole quote is held. Only a stream can be
+ * cut when no more can be held.
  */
 export function firstTokens(parsed: ParsedRequest, model: Model): number | undefined {
   const steps = stepsOf(parsed, model)
@@ -83,8 +82,8 @@ export function firstStep(parsed: ParsedRequest, model: Model): ParsedRequest {
 }
 
 /**
- * Holds more for a charge, and notes it there. `again` if the charge holds another amount than was known, which is noted:
- * an extension may have been made whose answer was lost.
+ * Extends the hold of a charge, and records it there. `again` if the charge holds another amount than was known, which is recorded:
+ * an extension may have succeeded although its result was lost.
  */
 export async function extendCharge(
   db: Db,
@@ -109,29 +108,29 @@ export function createStreamHold(world: HoldWorld, reservation: Reservation): St
   return steps && new StreamHold(world, reservation, steps)
 }
 
-/** `failed` if the database did not take the change within the time of a step: a smaller step would not help. */
+/** `failed` if the database did not accept the change within the time of a step: a smaller step would not help. */
 type Answer = 'held' | 'refused' | 'failed'
 
 export class StreamHold {
   /**
-   * Most output tokens that may be delivered of what is held, compared with the meter's bound of them. That bound is the bytes of
-   * the text, which no tokenizer makes more tokens of, until a count takes their place (`recount`). Where the whole limit of
-   * the request is held, `UNCOUNTED_BYTES` for each of its tokens pass first, then `TOKENS_FOR_ONE` times the limit by count.
+   * Maximum of output tokens that may be delivered with the current hold, compared with the meter's upper bound of them. That bound
+   * is the number of bytes of the text, which is never below its number of tokens, until a count replaces it (`recount`). If the
+   * whole limit of the request is held, `UNCOUNTED_BYTES` per token pass first, then `TOKENS_FOR_ONE` times the limit by count.
    */
   heldTokens = 0
-  /** Delivered tokens from which on the next step is to be held. */
+  /** Number of delivered tokens at which the next step should be held. */
   renewAt = 0
-  /** Why no more could be held, once `demand` has answered false. */
+  /** Why no more could be held, once `demand` has returned false. */
   shortOf: 'balance' | 'database' = 'balance'
-  /** Output tokens of each candidate that are held. */
+  /** Output tokens per candidate that are held. */
   private each = 0
-  /** The extension that runs. There is one at a time, because each adds to what the one before has held. */
+  /** The running extension. There is only one at a time, because each adds to the previous one. */
   private running: Promise<Answer> | undefined
-  /** Output tokens of each candidate that the next extension holds: fewer where the account has little left. */
+  /** Output tokens per candidate that the next extension holds: fewer if the account has little left. */
   private step: number
-  /** True once a step was refused: from then on what is held is compared with the price of what was delivered. */
+  /** True once a step was refused: from then on the hold is compared with the price of what was delivered. */
   private isPoor = false
-  /** The input as it was counted; undefined before it was. */
+  /** The counted input; undefined before it is counted. */
   private input: Quantities | undefined
 
   constructor(
@@ -143,7 +142,7 @@ export class StreamHold {
     this.note(steps.first)
   }
 
-  /** Holds the next step ahead of need, next to the stream. */
+  /** Holds the next step in advance, while the stream continues. */
   renew(meter: StreamMeter): void {
     if (this.running || meter.countTokens() <= this.renewAt || meter.isComplete()) return
     // If refused, the extension is retried when the stream has to wait.
@@ -152,8 +151,8 @@ export class StreamHold {
   }
 
   /**
-   * Holds what the next events need. False if the account cannot pay for it, or the database is away. Never rejects. True
-   * means progress: otherwise the relay would ask again at once, without end, and no timer of the process would run.
+   * Holds what the next events need. False if the account cannot pay for it, or the database is unavailable. Never rejects. True
+   * means progress: otherwise the relay would ask again at once, endlessly, and no timer of the process would run.
    */
   async demand(meter: StreamMeter): Promise<boolean> {
     this.shortOf = 'balance'
@@ -171,8 +170,8 @@ export class StreamHold {
   }
 
   /**
-   * Resolves when no extension runs: the charge holds what is noted in it. A database that does not answer is not waited for:
-   * an end finds what is held by itself.
+   * Resolves when no extension runs: then the charge holds what it records. There is no waiting for an unresponsive database: an
+   * end finds out by itself what is held.
    */
   async whenNoted(): Promise<void> {
     if (!this.running) return
@@ -184,7 +183,7 @@ export class StreamHold {
 
   private async holdOrCount(meter: StreamMeter): Promise<boolean> {
     if ((await this.running) === 'failed') return false
-    // An answer that keeps to its limit needs no more than that. From the count on, bytes pass no more in its place.
+    // An answer within its limit never needs more than that. From then on, the count applies instead of bytes.
     if (this.isAtLimit()) {
       if (await this.recount(meter, this.limitTokens())) return true
       this.heldTokens = Math.min(this.heldTokens, this.ownTokens())
@@ -200,7 +199,7 @@ export class StreamHold {
     return this.goOn(meter)
   }
 
-  /** Whether all that the request may use by its own limit is held, and no more. */
+  /** Whether exactly the request's own limit is held. */
   private isAtLimit(): boolean {
     return this.each === this.steps.output.most
   }
@@ -209,7 +208,7 @@ export class StreamHold {
     return this.steps.output.most * this.steps.output.candidates
   }
 
-  /** Most tokens by our count of an answer that keeps to the limit that is held; 0 while less is held than that limit, or more. */
+  /** Maximum of tokens, by our count, of an answer within the held limit; 0 while less than that limit is held, or more. */
   private ownTokens(): number {
     return this.isAtLimit() ? this.limitTokens() * TOKENS_FOR_ONE : 0
   }
@@ -236,7 +235,7 @@ export class StreamHold {
     return this.running
   }
 
-  /** Holds a step more than the tokens that are needed, or than are held. */
+  /** Extends the hold one step beyond the tokens that are needed, or that are held. */
   private async hold(neededTokens: number, step: number): Promise<Answer> {
     const { db } = this.world
     const {
@@ -245,18 +244,18 @@ export class StreamHold {
     } = this.reservation
     const { most, candidates } = this.steps.output
     const from = this.isPoor ? this.each : Math.max(this.each, Math.ceil(neededTokens / candidates))
-    // Only a vendor that does not keep the request's limit gets beyond it.
+    // Only a vendor that ignores the request's limit gets beyond it.
     const each = from < most ? Math.min(most, from + step) : from + step
     const moreNano = this.isPoor ? this.quoteNano(each) - this.quoteNano(from) : undefined
     const needNano = moreNano === undefined ? this.quoteNano(each) : charge.heldNano + moreNano
     const answer = await this.patiently(async (isLate) => {
       const amountNano = needNano - charge.heldNano
-      // The dearest model of a route may have held it already.
+      // The most expensive model of a route may already have held it.
       if (amountNano <= 0) return 'held'
       const windowTokens = charge.windowMinute === null ? 0 : (each - this.each) * candidates
       const known = { ...charge }
       const answer = await extendCharge(db, key, known, { amountNano, windowTokens })
-      // What is made after the step was given up is found by the end of the charge.
+      // If an abandoned step succeeds later, the end of the charge finds out.
       if (isLate()) return 'failed'
       charge.heldNano = known.heldNano
       charge.windowTokens = known.windowTokens
@@ -266,7 +265,7 @@ export class StreamHold {
     return answer
   }
 
-  /** Tries again while the database cannot take the change, until the time of the step is over, whatever runs then. */
+  /** Retries while the database cannot accept the change, until the time of the step is over, whatever is running then. */
   private async patiently(work: (isLate: () => boolean) => Promise<Answer | 'again'>): Promise<Answer> {
     const { monotonic, after } = this.world
     const endsAt = monotonic() + DATABASE_MS
@@ -289,7 +288,7 @@ export class StreamHold {
     }
   }
 
-  /** The most that the request can cost with this many output tokens per candidate, even above its limit. */
+  /** The maximum price of the request with this many output tokens per candidate, even above its limit. */
   private quoteNano(each: number): number {
     const { parsed, model } = this.reservation.request
     const { most, candidates } = this.steps.output
@@ -299,7 +298,7 @@ export class StreamHold {
     return heldNano(tariffOf(parsed, model), quantities, askedTier(parsed))
   }
 
-  /** Whether more can be delivered of what is held, where the account has no more. */
+  /** Whether more can be delivered with the current hold when the account has no more. */
   private async goOn(meter: StreamMeter): Promise<boolean> {
     const paidTokens = await this.paidTokens(meter)
     const isWithin = await this.recount(meter, Math.max(this.ownTokens(), paidTokens * (1 - UNUSED_SHARE)))
@@ -308,16 +307,16 @@ export class StreamHold {
   }
 
   /**
-   * Counts the tokens of what was delivered, which are fewer than its bytes. True if the next event is within so many
-   * tokens: then it is delivered, and others until their bytes may be more.
+   * Counts the tokens of what was delivered, of which there are fewer than bytes. True if the next event fits in that many tokens:
+   * then it is delivered, and so are others until their bytes may exceed it.
    */
   private async recount(meter: StreamMeter, mostTokens: number): Promise<boolean> {
     const { text, textOmitted } = meter.outcome('balance')
     const { tokenCounter } = this.world
     const [said, next] = await Promise.all([tokenCounter.count(text), tokenCounter.count(meter.nextText())])
-    // An estimate is enough for an answer within its own limit, and not where the money ends.
+    // An estimate is enough for an answer within its own limit, but not when the money ends.
     if (!(said.exact && next.exact) && !this.isAtLimit()) return false
-    // The part that was not kept is as dense as the kept part.
+    // The part that was not kept is assumed to be as dense as the kept part.
     meter.recount(Math.ceil(said.tokens * (1 + textOmitted / Math.max(1, text.length))))
     if (meter.countTokens() + next.tokens > mostTokens) return false
     this.heldTokens = Math.max(mostTokens, this.ownTokens(), meter.neededTokens())
@@ -325,7 +324,7 @@ export class StreamHold {
     return true
   }
 
-  /** Output tokens that the hold pays for, at the prices of what the stream has reported so far. */
+  /** Output tokens that the hold pays for, at the prices that the stream has reported so far. */
   private async paidTokens(meter: StreamMeter): Promise<number> {
     const {
       request: { parsed, model },
@@ -343,7 +342,7 @@ export class StreamHold {
     return Math.max(0, Math.floor((leftNano * 1_000) / Math.max(outputPico, soundPico)))
   }
 
-  /** The input: as the vendor has reported it, or by a count of its texts, if it has nothing else. */
+  /** The input: as the vendor has reported it, or by a count of its texts, if it contains nothing else. */
   private async inputUsed({ usage }: Outcome): Promise<Quantities> {
     if (typeof usage === 'object' && inputTokensOf(usage) > 0) return inputOf(usage)
     this.input ??= await this.countInput()
@@ -360,7 +359,7 @@ export class StreamHold {
     const tokens =
       lean?.textTokens ?? (await countTexts(this.world.tokenCounter, this.reservation.request))?.tokens
     const most = quoted[unit] ?? 0
-    // Candidates that are calls of their own read the prompt again.
+    // Candidates that are separate calls read the prompt again.
     const times = Math.max(1, Math.round(most / (lean ?? parsed).byteLength))
     return tokens === undefined ? quoted : { [unit]: Math.min(tokens * times, most) }
   }

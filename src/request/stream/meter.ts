@@ -1,6 +1,5 @@
-// Reads along with a vendor's event stream: usage, errors and the end at once, text only when it is needed for
-// counting. It works on bytes, because nearly all of them pass as they are, and must never turn more than the events
-// that matter into text.
+// Reads a vendor's event stream as it passes: usage, errors and the end at once, text only when it is needed for counting. It works
+// on bytes, because nearly all of them pass unchanged, and must never decode more than the events that matter.
 
 import type { Outcome } from '../../billing/ledger/metering'
 import type { EndedBy } from '../../contract/failures'
@@ -20,11 +19,11 @@ const NOTHING = Buffer.alloc(0)
 const SILENT: Reading = {}
 
 export interface StreamMeterOptions extends TallyOptions {
-  /** True if the caller did not ask for the event that only carries usage. */
+  /** True if the caller did not request the event that only carries usage. */
   hideUsage: boolean
   /** The event for an error of the vendor that clients would not recognise. */
   translateError(json: object): string
-  /** Ends a stream whose events pass unchanged, where not all of its output is held, or its usage is asked for. */
+  /** Ends a stream whose events pass unchanged, if not all of its output is held, or its usage is requested. */
   follower?: StreamFollower | undefined
 }
 
@@ -34,9 +33,9 @@ export interface Metered {
   bytes: Uint8Array
   /** True if the closing event is among them. */
   end: boolean
-  /** True if further events have arrived, with more output than is held. The next piece, even an empty one, brings them. */
+  /** True if further events have arrived, with more output than is held. The next piece, even an empty one, returns them. */
   short: boolean
-  /** True if bytes came after the closing event. */
+  /** True if bytes arrived after the closing event. */
   excess: boolean
 }
 
@@ -44,24 +43,24 @@ export interface StreamMeter {
   push(piece: Uint8Array): Metered
   /** The rest when the vendor closes: a last event without its blank line, or unreadable bytes. */
   close(): Buffer
-  /** Whether the answer is whole, even if the stream lacked its closing event. */
+  /** Whether the answer is complete, even if the stream lacked its closing event. */
   isComplete(): boolean
-  /** The event with which the vendor has reported an error to the caller; undefined if it has not. */
+  /** The event in which the vendor has reported an error to the caller; undefined if it has not. */
   failure(): object | undefined
   outcome(endedBy: EndedBy): Outcome
-  /** Most output tokens that were passed on, without reading anything. */
+  /** Maximum of output tokens that were passed on, without reading anything. */
   mostTokens(): number
-  /** Most output tokens that were passed on, as all events say. */
+  /** Maximum of output tokens that were passed on, according to all events. */
   countTokens(): number
-  /** Most output tokens that were passed on and are in the next event. */
+  /** Maximum of output tokens that were passed on, plus those in the next event. */
   neededTokens(): number
-  /** The output in the next event, if it was not passed on because more is needed than is held; empty otherwise. */
+  /** The output in the next event, if it was not passed on because it exceeds the hold; empty otherwise. */
   nextText(): string
-  /** Takes a count of all text that was passed on in the place of its bytes. */
+  /** Uses a count of all text that was passed on instead of its bytes. */
   recount(tokens: number): void
-  /** The closing events of a complete answer, except for those of a vendor whose events pass. `usage` is what is paid. */
+  /** The closing events of a complete answer, except those of a vendor whose events pass. `usage` is what is charged. */
   finish(usage: Quantities): Buffer
-  /** The closing events of a stream that is cut. */
+  /** The closing events of a stream that is cut off. */
   cut(usage: Quantities): Buffer
 }
 
@@ -76,8 +75,8 @@ interface ShownPart {
 const UNSEEN: ShownPart = { end: 0, shown: '', isSame: true }
 
 /**
- * Creates a meter. Events pass unchanged, except for the model's name, figures that are only for our accounting, and figures
- * that are not what is paid.
+ * Creates a meter. Events pass unchanged, except for the model's name, figures that are only for our accounting, and figures that
+ * differ from what is charged.
  */
 export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
   return new PassingMeter(options)
@@ -94,7 +93,7 @@ class PassingMeter implements StreamMeter {
   /** True if the caller wants an event with the usage. */
   private readonly asksUsage: boolean
   private readonly plainAnswer: JsonFamily['plainAnswer']
-  /** True if the content of the stream is lists, which its caller is shown as texts. */
+  /** True if the content of the stream consists of lists, which its caller sees as text. */
   private hasLists = false
   /** Whole events with more output than is held. */
   private kept: Buffer = NOTHING
@@ -166,7 +165,7 @@ class PassingMeter implements StreamMeter {
     return Buffer.from(this.options.follower?.cut(usage) ?? '')
   }
 
-  /** Whether the caller has seen the figures that are paid. */
+  /** Whether the caller has seen the charged figures. */
   private isUsageShown(): boolean {
     const { tally } = this
     if (!tally.believed()) return tally.hasFigures() && !tally.hasOutput()
@@ -195,7 +194,7 @@ class PassingMeter implements StreamMeter {
       bound.unreadTokens += most
       const known = bound.knownKinds
       const passed = this.pass(whole, NOTHING)
-      // The first output was read on its way, and shows what in these events is none.
+      // The first output was read on its way, and shows what is not output in these events.
       if (bound.knownKinds > known && bound.unreadTokens >= most)
         bound.unreadTokens += bound.most(whole) - most
       return passed
@@ -266,7 +265,7 @@ class PassingMeter implements StreamMeter {
     if (last) this.learn(last.event, last.reading)
   }
 
-  /** Learns the kind of an event with output: the next events are most likely of it, and need not be read. */
+  /** Learns the kind of an event with output: the next events most likely have the same kind, and need not be read. */
   private learn(event: string, reading: Reading): void {
     const text = textOf(reading)
     if (text) this.bound?.learn(event, text)
@@ -280,7 +279,7 @@ class PassingMeter implements StreamMeter {
     return this.tally.read(data, json)
   }
 
-  /** The events up to the closing one, and it. */
+  /** The events up to and including the closing one. */
   private upToEnd(whole: Buffer): Buffer {
     const found = this.endBytes ? whole.indexOf(this.endBytes) : -1
     if (found === -1) return whole
@@ -304,7 +303,7 @@ class PassingMeter implements StreamMeter {
 
   /** The events to show, after reading those up to the first output, and those with usage or an error. */
   private inspect(whole: Buffer): Buffer {
-    // A search of every piece would cost more than it finds: where content is lists, it begins with one.
+    // Searching every piece would cost too much: if content consists of lists, the first piece shows it.
     if (this.plainAnswer && !this.hasLists && !this.tally.hasOutput()) this.hasLists = hasList(whole)
     // Any event may be the first output. Large ones are read at once anyway, when they are kept.
     const isBeginning = !this.tally.hasOutput() && whole.length <= UNREAD_BYTES
@@ -342,10 +341,10 @@ class PassingMeter implements StreamMeter {
     const { usage } = reading
     const { hideUsage, follower } = this.options
     const figures = usage && this.tally.believed()
-    // Before any output a figure of zero is right.
+    // Before any output, zero is a correct figure.
     const isDoubtful = usage !== undefined && !figures && this.tally.hasOutput()
     const isCorrected = follower?.withUsage !== undefined && (figures !== undefined || isDoubtful)
-    // An error is shown whatever figures it has.
+    // An error is shown whatever figures it contains.
     if (usage?.kind === 'separate' && (hideUsage || (isDoubtful && isCorrected)) && !isError) return ''
     if (reading.end !== 'failed-disguised') {
       const plainOf = isCorrected || hasList(event) ? this.plainAnswer : undefined

@@ -1,9 +1,9 @@
-// Bodies that are sent a piece at a time, each when the caller has taken the one before, and counted in the backlog. A caller
-// who is given up must never look as one who has got everything: its connection breaks.
+// Bodies that are sent piece by piece, each when the caller has taken the previous one, and counted in the backlog. A caller that
+// is given up must never seem to have received everything: its connection breaks.
 
 import type { Backlog, WaitingCaller } from './backlog'
 
-/** Largest whole answer that is sent at once, in bytes, or in characters of a text. */
+/** Maximum size of a whole answer that is sent at once, in bytes, or in characters of a text. */
 const MOST_AT_ONCE = 1024 * 1024
 const PIECE_BYTES = 256 * 1024
 
@@ -11,16 +11,16 @@ const PIECE_BYTES = 256 * 1024
 interface Rest {
   /** The next piece; undefined at the end. */
   next(): Uint8Array | undefined | Promise<Uint8Array | undefined>
-  /** Bytes that it has in memory. */
+  /** Number of its bytes in memory. */
   readonly bytes: number
   /** Frees it. */
   cancel(reason?: unknown): void | Promise<void>
-  /** Rejects as soon as the body breaks off, also while nobody reads. */
+  /** Rejects as soon as the body breaks off, even while nobody reads. */
   readonly broken?: Promise<unknown>
 }
 
 /**
- * A complete answer. A large one is sent in pieces, without `content-length`: Bun has none for a stream that is not a file's.
+ * A complete answer. A large one is sent in pieces, without `content-length`: Bun sets none for a stream that is not a file's.
  */
 export function wholeAnswer(backlog: Backlog, body: string | Uint8Array, init: ResponseInit): Response {
   if (body.length <= MOST_AT_ONCE) return new Response(body as string | Uint8Array<ArrayBuffer>, init)
@@ -39,7 +39,7 @@ export function jsonAnswer(
   return wholeAnswer(backlog, JSON.stringify(value), { headers })
 }
 
-/** A stream that gives what its reader asks for. */
+/** A stream that produces what its reader asks for. */
 export function pacedStream(
   backlog: Backlog,
   source: ReadableStream<Uint8Array>,
@@ -54,7 +54,7 @@ function paced(backlog: Backlog, rest: Rest): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(new PacedBody(backlog, rest), { highWaterMark: 0 })
 }
 
-/** All of it is in memory until its last piece is sent. */
+/** All of it stays in memory until its last piece is sent. */
 class WholeRest implements Rest {
   private sent = 0
 

@@ -3,19 +3,19 @@
 
 /** The state of a stream. */
 export type RelayState =
-  /** Nobody has asked for the first bytes: the vendor's body is not read yet. */
+  /** Nobody has requested the first bytes: the vendor's body is not read yet. */
   | 'unread'
-  /** The caller has taken all that came and has not asked for more. */
+  /** The caller has taken everything that arrived and has not requested more. */
   | 'idle'
   /** The caller waits for the vendor. */
   | 'waiting'
-  /** The caller waits: the next output is not sent before more is held for it. */
+  /** The caller waits: the next output is not sent before the hold is extended. */
   | 'short'
-  /** The caller has left; the rest is read for the vendor's figures only. */
+  /** The caller has disconnected; the rest is read only for the vendor's figures. */
   | 'draining'
-  /** The caller has left, and the rest is not read before more is held for it. */
+  /** The caller has disconnected, and the rest is not read before the hold is extended. */
   | 'draining-short'
-  /** The closing event has come and is held back until the answer is settled. */
+  /** The closing event has arrived and is held back until the answer is settled. */
   | 'closing'
   /** The closing events are held back or still to be written, and the vendor sends nothing more. */
   | 'closing-ended'
@@ -23,7 +23,7 @@ export type RelayState =
   | 'closed'
   /** The vendor closed without a closing event: what it sent is being settled. */
   | 'completing'
-  /** The stream was broken off, by whichever side: what passed is being settled. */
+  /** The stream was broken off, by either side: what passed is being settled. */
   | 'failing'
   /** Nothing more happens. */
   | 'over'
@@ -32,35 +32,35 @@ export type RelayState =
 export type RelayEvent =
   /** The caller wants more. */
   | 'pulled'
-  /** The caller has left, and nothing more is wanted of the vendor. */
+  /** The caller has disconnected, and nothing more is needed from the vendor. */
   | 'left'
-  /** The caller has left, and the rest is to be read for the vendor's figures. */
+  /** The caller has disconnected, and the rest should be read for the vendor's figures. */
   | 'left-to-drain'
-  /** Bytes of the vendor. */
+  /** Bytes from the vendor. */
   | 'piece'
-  /** Whole events that the caller is to see were read from them. */
+  /** Whole events for the caller were read from them. */
   | 'events'
-  /** Whole events, with the closing event among them. */
+  /** Whole events, including the closing event. */
   | 'last-events'
   /** The next events have more output than is held. */
   | 'short'
-  /** More is held. */
+  /** The hold was extended. */
   | 'extended'
   /** The account cannot pay for more. */
   | 'refused'
-  /** The vendor has closed the stream, and all that it sent was read. */
+  /** The vendor has closed the stream, and everything that it sent was read. */
   | 'ended'
-  /** The vendor broke off, or sent what cannot be read. */
+  /** The vendor broke off, or sent something unreadable. */
   | 'broke'
-  /** The answer has taken longer than the longest may. */
+  /** The answer has exceeded the maximum duration. */
   | 'overdue'
-  /** The vendor has said nothing for too long. */
+  /** The vendor has been silent for too long. */
   | 'silent'
   /** The caller has taken nothing for too long. */
   | 'stalled'
-  /** Nothing was sent for a time after which proxies may cut the stream. */
+  /** Nothing was sent for so long that proxies may cut the stream. */
   | 'quiet'
-  /** The time for reading on without a caller is over. */
+  /** The time for reading without a caller is over. */
   | 'drained'
   /** The charge was settled. */
   | 'settled'
@@ -71,7 +71,7 @@ export type RelayEvent =
 export type RelayAction =
   /** Begin to read the vendor's body. */
   | 'begin'
-  /** Read what was kept, then what comes. */
+  /** Read the kept bytes, then new ones. */
   | 'resume'
   /** Keep the bytes of the event until the caller wants them, and let the vendor wait. */
   | 'keep'
@@ -83,37 +83,37 @@ export type RelayAction =
   | 'hold'
   /** Send the bytes that were held. */
   | 'sendHeld'
-  /** Send what keeps a silent connection open. */
+  /** Send a keep-alive on a silent connection. */
   | 'keepAlive'
   /** Send why the answer ends here, unless it is complete or the vendor has reported it. */
   | 'explain'
   /** End the answer. */
   | 'close'
-  /** Break the answer off, so that nobody takes it for a whole one. */
+  /** Break the answer off, so that nobody mistakes it for a complete one. */
   | 'breakOff'
   /** Send nothing more: nobody is there. */
   | 'forgetCaller'
-  /** Report a caller who takes nothing as given up: it counts as having left. */
+  /** Report a caller that takes nothing as given up: it counts as disconnected. */
   | 'giveUpCaller'
-  /** Hold more of the price. */
+  /** Extend the hold. */
   | 'extend'
   /** End the call to the vendor. */
   | 'abort'
   /** End the call to a vendor that does not close its stream soon. */
   | 'closeSoon'
-  /** Limit the time of reading on without a caller. */
+  /** Limit the time for reading without a caller. */
   | 'limitDrain'
-  /** Settle an answer whose closing event has come. */
+  /** Settle an answer whose closing event has arrived. */
   | 'settleDone'
   /** Read what is left, and settle an answer without a closing event. */
   | 'settleRest'
-  /** Settle an answer that the vendor or a shutdown has cut. */
+  /** Settle an answer that the vendor or a shutdown has cut off. */
   | 'settleCut'
   /** Settle an answer that ends as at its limit, because the account cannot pay for more. */
   | 'settleShort'
   /** Settle an answer that took too long. */
   | 'settleTimeout'
-  /** Settle an answer whose caller has left. */
+  /** Settle an answer whose caller has disconnected. */
   | 'settleLeft'
 
 export interface RelayStep {

@@ -5,7 +5,7 @@ import type { Model } from '../../contract/family'
 import { KEEP_ALIVE_MS } from '../../lib/sse'
 import type { RelayEvent } from './relay-table'
 
-/** A caller that takes no byte for this long is gone, in milliseconds. */
+/** After a caller has taken no byte for this long it counts as gone, in milliseconds. */
 const STALL_MS = 300_000
 
 /** Times of a stream, all on the monotonic clock. */
@@ -26,22 +26,22 @@ export class RelayTimes {
     this.lastSentAt = this.lastPieceAt
   }
 
-  /** Notes that the vendor has sent something. */
+  /** Records that the vendor has sent something. */
   came(): void {
     this.lastPieceAt = this.monotonic()
   }
 
-  /** Notes that the caller has asked for more. */
+  /** Records that the caller has asked for more. */
   pulled(): void {
     this.lastPullAt = this.monotonic()
   }
 
-  /** Notes that something was sent to the caller. */
+  /** Records that something was sent to the caller. */
   sent(): void {
     this.lastSentAt = Math.max(this.lastPieceAt, this.lastPullAt)
   }
 
-  /** Notes that a keep-alive was sent. */
+  /** Records that a keep-alive was sent. */
   keptAlive(): void {
     this.lastSentAt = this.monotonic()
   }

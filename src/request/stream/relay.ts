@@ -1,6 +1,6 @@
-// Carries a vendor's event stream to the caller and reads its usage on the side. Whole events pass as bytes, at the
-// caller's pace, with constant memory. `finish` is called once, whatever ends the stream, and the last byte must never
-// be sent before it: no answer is complete before it is paid. Output that is not held is not sent.
+// Carries a vendor's event stream to the caller and reads its usage as it passes. Whole events pass as bytes, at the caller's pace,
+// with constant memory. `finish` is called once, whatever ends the stream, and the last byte must never be sent before it: no
+// answer is complete before it is paid. Output that is not held is not sent.
 
 import type { Outcome } from '../../billing/ledger/metering'
 import type { EndedBy } from '../../contract/failures'
@@ -16,12 +16,12 @@ import { RelayTimes } from './relay-times'
 
 export interface RelayOptions {
   meter: StreamMeter
-  /** Absent if output is not paid for. */
+  /** Absent if output is not charged. */
   hold?: StreamHold | undefined
   model: Model
-  /** True if the stream is read on when the caller leaves, for the vendor's true usage. */
+  /** True if reading continues when the caller disconnects, to get the vendor's true usage. */
   drain: boolean
-  /** Counts what waits for callers. */
+  /** Counts bytes that wait for callers. */
   backlog: Backlog
   /** Start, on the monotonic clock like all times here. */
   startedAt: number
@@ -30,12 +30,12 @@ export interface RelayOptions {
   after: After
   /**
    * Settles. Called once; the stream does not end before it resolves. It logs its own failure: the caller may be gone.
-   * Returns the closing events that depend on what is paid.
+   * Returns the closing events that depend on what is charged.
    */
   finish(outcome: Outcome): Promise<Uint8Array | undefined>
-  /** Cuts the call to the vendor. */
+  /** Cuts off the call to the vendor. */
   abort(): void
-  /** Why the call to the vendor broke, if this stream did not stop it. */
+  /** Why the call to the vendor broke, unless this stream stopped it. */
   whyCut(): EndedBy
   /** The event that says why the stream ends early. */
   errorEvent(endedBy: EndedBy): string
@@ -47,7 +47,7 @@ export interface RelayOptions {
 
 /** How long a vendor may leave a stream open after its closing event, in milliseconds. */
 const CLOSE_MS = 1_000
-/** How long a stream is read on after its caller left, in milliseconds. */
+/** How long a stream is still read after its caller disconnected, in milliseconds. */
 const DRAIN_MS = 120_000
 const NOTHING = Buffer.alloc(0)
 /** Marks the end of a vendor's stream that closed before the caller wanted the last bytes. */
@@ -60,7 +60,7 @@ const endings = {
 /** States in which nothing is read: bytes are kept. */
 const pauses: ReadonlySet<RelayState> = new Set(['idle', 'short', 'draining-short'])
 
-/** States in which what waits for the caller is counted: an answer that has ended is never forgotten again. */
+/** States in which bytes that wait for the caller are counted: an ended answer would never be uncounted. */
 const counted: ReadonlySet<RelayState> = new Set(['idle', 'waiting', 'short'])
 
 export function relayEvents(source: HttpBody, options: RelayOptions): ReadableStream<Uint8Array> {
@@ -77,9 +77,9 @@ class Relay implements BodySink, WaitingCaller {
   private state: RelayState = 'unread'
   /** The caller's side; undefined when the caller is gone. */
   private output: ReadableStreamDefaultController<Uint8Array> | undefined
-  /** Bytes that came before the caller wanted them; nearly always empty. */
+  /** Bytes that arrived before the caller wanted them; nearly always empty. */
   private readonly kept: Uint8Array[] = []
-  /** Bytes that wait for the caller: those that were kept, and those that were sent since it last asked for more. */
+  /** Bytes that wait for the caller: those that were kept, and those sent since it last asked for more. */
   private waitingBytes = 0
   private held: Uint8Array = NOTHING
   private endedBy: EndedBy = 'done'
@@ -169,7 +169,7 @@ class Relay implements BodySink, WaitingCaller {
     }
   }
 
-  // What the caller does.
+  // The caller's events.
 
   start(output: ReadableStreamDefaultController<Uint8Array>): void {
     this.output = output
@@ -190,7 +190,7 @@ class Relay implements BodySink, WaitingCaller {
     this.on(this.options.drain ? 'left-to-drain' : 'left')
   }
 
-  // What the vendor does.
+  // The vendor's events.
 
   data(bytes: Uint8Array): void {
     this.times.came()
@@ -232,7 +232,7 @@ class Relay implements BodySink, WaitingCaller {
     try {
       const { bytes, end, short, excess } = meter.push(piece)
       capture?.(bytes)
-      // The meter has the rest, and continues with it when something comes.
+      // The meter has the rest, and continues with it when something arrives.
       if (short) this.kept.unshift(NOTHING)
       if (end) this.on('last-events', bytes)
       else if (bytes.length > 0) this.on('events', bytes)
@@ -273,7 +273,7 @@ class Relay implements BodySink, WaitingCaller {
     this.cancel()
   }
 
-  /** Waits for more to be held. It is asked for before it is needed, so this is rare. */
+  /** Waits for the hold to be extended. The extension is requested before it is needed, so this is rare. */
   private extend(): void {
     this.source.pause()
     const { meter, hold } = this.options

@@ -1,5 +1,5 @@
-// The result of a stream, as its events are read: figures, text, and how it ended. It must not depend on how the
-// network cut the stream, nor believe figures that a request cannot have used.
+// The result of a stream, as its events are read: figures, text, and how it ended. It must not depend on how the network split the
+// stream, or believe figures that a request cannot have used.
 
 import type { Outcome, ReportedUsage } from '../../billing/ledger/metering'
 import type { EndedBy } from '../../contract/failures'
@@ -22,20 +22,20 @@ import {
 import { isObject } from '../../lib/objects'
 import { reportsUsage } from './event-search'
 
-/** Text that is kept for counting, in characters. */
+/** Maximum of text that is kept for counting, in characters. */
 const TEXT_LENGTH = 256 * 1024
 const SILENT: Reading = {}
 /**
- * The reading of figures such as NaN. Such an event is unreadable, so it is hidden from callers who did not ask for it.
+ * The reading of invalid figures such as NaN. Such an event is unreadable, so it is hidden from callers who did not request it.
  */
 const UNREADABLE: Reading = { usage: { kind: 'separate', figures: 'invalid' } }
 
-/** Fewest tokens that a vendor reports for the bytes of a text; a lower figure is not one of all output so far. */
+/** Minimum of tokens that a vendor reports for the bytes of a text; a lower figure cannot be for the whole output so far. */
 const BYTES_FOR_TOKEN = 8
 
 export interface TallyOptions {
   model: Model
-  /** Output tokens that are held. Absent if output is not paid for: then none are counted on their way. */
+  /** Output tokens that are held. Absent if output is not charged: then it is not counted as it passes. */
   hold?: { readonly heldTokens: number } | undefined
   /** The vendor's figures, or `invalid` if this request cannot have used them. */
   judge(usage: ReportedUsage): ReportedUsage
@@ -49,16 +49,16 @@ export class StreamTally {
   private output: Made['kind'] | undefined
   private made: Quantities | undefined
   private readonly calls: Quantities = {}
-  /** The first event with which the vendor reported an error. */
+  /** The first event in which the vendor reported an error. */
   private errorEvent: object | undefined
   private isFinished = false
   private readonly isHeld: boolean
-  /** Length of the text of all output, and of that in items that have ended, in characters. */
+  /** Length of the text of all output, and of that in ended items, in characters. */
   private textLength = 0
   private endedLength = 0
   /** Bytes of all output. */
   private bytes = 0
-  /** Most tokens of all output: as the vendor reported them, and the bytes of what came since. */
+  /** Maximum of tokens of all output: as reported by the vendor, plus the bytes since then. */
   private tokens = 0
   private reportedTokens = 0
 
@@ -89,7 +89,7 @@ export class StreamTally {
     return reading
   }
 
-  /** Adds the output of an event. Called once for each. */
+  /** Adds the output of an event. Called once per event. */
   add(reading: Reading): void {
     const { output, calls, whole } = reading
     if (calls) addQuantities(this.calls, calls)
@@ -110,24 +110,24 @@ export class StreamTally {
     this.tokens += bytes
   }
 
-  /** The text that an event adds. Some vendors send no pieces of an item, or not all, but the whole of it. */
+  /** The text that an event adds. Some vendors send no pieces of an item, or only some, and then the whole item. */
   private newText({ output, whole }: Reading): string | undefined {
     if ((output?.kind === 'shown' || output?.kind === 'words') && output.text) return output.text
     const missing = whole ? this.endedLength + whole.length - this.textLength : 0
     return missing > 0 ? whole?.slice(-missing) : undefined
   }
 
-  /** The output in an event, which is not added. No tokenizer makes more tokens of it than it has bytes. */
+  /** The output in an event, which is not added. No tokenizer makes more tokens than it has bytes. */
   textIn(json: object): string {
     return this.newText(this.readSafely(json)) ?? ''
   }
 
-  /** Most output tokens in the events that were added, hidden ones among them as far as the vendor has reported them. */
+  /** Maximum of output tokens in the events that were added, including hidden ones that the vendor has reported. */
   mostTokens(): number {
     return this.tokens
   }
 
-  /** Takes a count of the text in the place of its bytes, unless the vendor has counted. */
+  /** Uses a count of the text instead of its bytes, unless the vendor has counted. */
   recount(tokens: number): void {
     if (this.reportedTokens === 0) this.tokens = Math.min(this.tokens, tokens)
   }
@@ -142,12 +142,12 @@ export class StreamTally {
     return this.usage.hasFigures()
   }
 
-  /** The vendor's figures as far as they are believed; undefined if the output is to be counted. */
+  /** The vendor's accepted figures; undefined if the output must be counted. */
   believed(): Quantities | undefined {
     return this.usage.believed()
   }
 
-  /** Whether the figures that came last are lower than those that are believed. */
+  /** Whether the last figures are lower than the accepted ones. */
   hasShrunk(): boolean {
     return this.usage.hasShrunk()
   }
@@ -204,12 +204,12 @@ export class StreamTally {
 /** The vendor's figures, collected from one event after another. */
 class UsageTally {
   private readonly judge: TallyOptions['judge']
-  /** The largest figures so far that were believed, of all units. */
+  /** The largest accepted figures so far, for all units. */
   private figures: Quantities | undefined
   /** True if the last figures were lower than earlier ones. */
   private isLower = false
   private usage: ReportedUsage
-  /** True if the figures are from before the output. */
+  /** True if the figures were reported before the output. */
   private early = false
   private reported: unknown = null
 
@@ -221,13 +221,13 @@ class UsageTally {
     const isPart = kind === 'start' || kind === 'update'
     const most = this.believe(isPart ? joined(this.figures, figures) : figures)
     this.early = kind === 'start'
-    // What is there for the output is not counted yet.
+    // Their output tokens are then not a count yet.
     if (most) this.figures = this.early ? withoutSide('output', most) : most
     const written = reported ?? event.usage ?? null
     this.reported = isPart ? { ...(this.reported as object | null), ...withoutNulls(written) } : written
   }
 
-  /** The figures that are believed with these; undefined if these cannot be. */
+  /** The accepted figures, including these; undefined if these are impossible. */
   private believe(figures: Quantities | 'invalid'): Quantities | undefined {
     this.usage = this.judge(figures)
     this.isLower = false
@@ -251,7 +251,7 @@ class UsageTally {
     return this.usage !== undefined
   }
 
-  /** The figures of an answer with output; undefined if its output has to be counted. A side without tokens was not counted. */
+  /** The figures of an answer with output; undefined if its output must be counted. A side without tokens was not counted. */
   believed(): Quantities | undefined {
     const { figures, usage, early } = this
     if (!figures || usage === undefined || usage === 'invalid' || early) return undefined
@@ -268,13 +268,13 @@ class UsageTally {
     const { early, reported } = this
     const isSilent = isObject(this.usage) && Object.keys(calls).some((unit) => !(unit in Object(this.usage)))
     const joint = isSilent ? this.judge({ ...calls, ...(this.usage as Quantities) }) : this.usage
-    // Calls that this request cannot have made do not make the figures wrong.
+    // Calls that this request cannot have made do not invalidate the figures.
     const usage = isSilent && joint === 'invalid' ? this.usage : joint
     return { usage, early, usageJson: reported === null ? null : JSON.stringify(reported) }
   }
 }
 
-/** The text that a model made, as far as it is kept, and the length of the rest. */
+/** The text that a model wrote, as far as it is kept, and the length of the rest. */
 class CountedText {
   private text = ''
   private textOmitted = 0
@@ -295,13 +295,13 @@ export function streamContract(model: Model) {
   return stream
 }
 
-/** Joins figures: later ones replace earlier ones, and partial ones leave the rest as it was. */
+/** Merges figures: later ones replace earlier ones, and partial ones leave the rest unchanged. */
 function joined(before: Quantities | undefined, usage: Quantities | 'invalid'): Quantities | 'invalid' {
   if (usage === 'invalid') return usage
   const sum = { ...before, ...usage }
   const { cache_write_token: written, cache_write_1h_token: long = 0 } = sum
   if (long > 0 && written !== undefined && usage.cache_write_1h_token === undefined) {
-    // A total of all that was written to caches has the part with the longer lifetime in it, even where it does not say so.
+    // A total of all cache writes includes the part with the longer lifetime, even if it does not say so.
     sum.cache_write_token = usage.cache_write_token === undefined ? written : Math.max(0, written - long)
   }
   return sum

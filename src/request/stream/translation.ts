@@ -1,5 +1,5 @@
-// Reads along with a vendor's event stream and translates its events to the caller's dialect. Each is read once.
-// Nothing of the vendor's own form must reach the caller.
+// Reads a vendor's event stream as it passes and translates its events to the caller's dialect. Each is read once. Nothing in the
+// vendor's own form must reach the caller.
 
 import type { Outcome } from '../../billing/ledger/metering'
 import type { EndedBy } from '../../contract/failures'
@@ -13,10 +13,10 @@ import type { Metered, StreamMeter, StreamMeterOptions } from './meter'
 import { StreamTally, streamContract } from './tally'
 
 const NOTHING = Buffer.alloc(0)
-/** Takes half the time of Buffer.from for a text that was joined of many. */
+/** Takes half the time of Buffer.from for a text that was joined from many. */
 const encoder = new TextEncoder()
 
-/** An event, read once: whether it is held, and its translation, depend on what is in it. */
+/** An event, read once: its content determines whether it is held, and its translation. */
 interface ParsedEvent {
   text: string
   /** Undefined for a comment. */
@@ -25,7 +25,7 @@ interface ParsedEvent {
   json: object | undefined
 }
 
-/** Candidates that come mixed in one stream, each to its own end. */
+/** Candidates that arrive mixed in one stream, each to its own end. */
 export interface Candidates {
   count: number
   /** The outcome of all candidates together. */
@@ -45,7 +45,7 @@ class TranslatingMeter implements StreamMeter {
   private readonly end: string | null
   private readonly splitter = createEventSplitter()
   private readonly tallies: readonly StreamTally[]
-  /** The candidates whose closing events have come. */
+  /** The candidates whose closing events have arrived. */
   private readonly complete = new Set<number>()
   /** Whole events with more output than is held. */
   private kept = ''
@@ -84,7 +84,7 @@ class TranslatingMeter implements StreamMeter {
   close(): Buffer {
     const rest = this.splitter.rest().toString('utf8').trimEnd()
     const last = rest === '' ? '' : this.translate(this.parse(`${rest}\n\n`))
-    // A vendor may just close after its last event.
+    // A vendor may close the connection after its last event.
     const isWhole = this.tallies.every((tally, candidate) => this.complete.has(candidate) || tally.finished())
     this.ended ||= isWhole
     return Buffer.from(last)
@@ -119,7 +119,7 @@ class TranslatingMeter implements StreamMeter {
 
   recount(tokens: number): void {
     const most = Math.max(1, this.mostTokens())
-    // In the same shares, because the text of all was counted together.
+    // In the same shares, because all texts were counted together.
     for (const tally of this.tallies) tally.recount(Math.ceil((tokens * tally.mostTokens()) / most))
   }
 
@@ -174,7 +174,7 @@ class TranslatingMeter implements StreamMeter {
     if (!json || this.sentError) return ''
     this.sentError = reading.end === 'failed-disguised'
     if (this.sentError) return this.options.translateError(json)
-    // The translator may pass members on that it does not know.
+    // The translator may pass on members that it does not know.
     const shown = mayContainCost(data) ? callerView(json) : json
     const events = this.translator.push(
       hasFailed(reading) ? callerComplaint(shown) : shown,

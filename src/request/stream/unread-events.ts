@@ -1,26 +1,26 @@
-// The bytes of events whose text has not been read yet: most never are. It must not retain the memory of the pieces in
-// which they arrived, and never give a block away: blocks serve one stream after another.
+// The bytes of events whose text has not been read yet: most never are. It must not retain the memory of the pieces in which they
+// arrived, and never release a block: blocks serve one stream after another.
 
 const BLOCK_BYTES = 8 * 1024
 const LARGE_BYTES = BLOCK_BYTES / 4
-/** Most blocks that wait for the next stream: those of a thousand streams that have just ended. */
+/** Maximum of blocks that wait for the next stream: those of a thousand streams that have just ended. */
 const MOST_FREE = 4 * 1024
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Blocks of streams that have ended. Left to the garbage collector, those of a thousand streams a second took hundreds
- * of megabytes until it collected them.
+ * Blocks of ended streams. If they were left to the garbage collector, a thousand streams a second would occupy hundreds of
+ * megabytes before it collected them.
  */
 const free: Buffer[] = []
 
-/** Copies small pieces together: as they came, each would stay in the heap, a hundred for each stream. */
+/** Copies small pieces together: otherwise each would stay in the heap, a hundred per stream. */
 export class UnreadEvents {
   byteLength = 0
   /** Whole pieces and the used parts of blocks, in order. */
   private parts: Buffer[] = []
   private blocks: Buffer[] = []
   private block: Buffer = NOTHING
-  /** The bytes of the block that are written, and those of them that are in no part yet. */
+  /** The written bytes of the block, and those of them that are in no part yet. */
   private used = 0
   private from = 0
 
@@ -37,7 +37,7 @@ export class UnreadEvents {
     this.used += length
   }
 
-  /** Takes all of it as Latin-1. */
+  /** Returns all of it as Latin-1, and clears it. */
   take(): string {
     this.endPart()
     const text = Buffer.concat(this.parts).toString('latin1')
@@ -45,7 +45,7 @@ export class UnreadEvents {
     return text
   }
 
-  /** Forgets all of it. Its memory serves the next streams. */
+  /** Clears all of it. Its memory serves the next streams. */
   forget(): void {
     if (free.length < MOST_FREE) free.push(...this.blocks)
     this.parts = []

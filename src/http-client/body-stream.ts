@@ -1,8 +1,8 @@
-// A body as the stream of an answer, at the reader's pace. It must never hold a piece that nobody has asked for.
+// A body as the stream of an answer, at the reader's pace. It must never buffer a piece that nobody has requested.
 
 import type { HttpBody } from './response'
 
-/** A body as a stream. If the body breaks off, the stream fails with the error that `broken` makes of the reason. */
+/** A body as a stream. If the body breaks off, the stream fails with the error that `broken` derives from the reason. */
 export function readableOf(
   source: HttpBody,
   broken: (reason: unknown) => unknown,

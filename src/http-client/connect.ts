@@ -1,5 +1,5 @@
-// Opens a connection for one request, within a deadline. It must never send a byte before the server has proved its
-// identity, nor leave a connection open that nobody waits for any more.
+// Opens a connection for one request, within a deadline. It must never send a byte before the server has proved its identity, or
+// leave a connection open that nobody waits for any more.
 
 import { closeSync, openSync } from 'node:fs'
 import type { Socket, SocketHandler } from 'bun'
@@ -15,19 +15,19 @@ export interface ServerAddress {
   port: number
   /** Undefined for a server without TLS. */
   tls: ({ serverName: string } & TlsOptions) | undefined
-  /** The IP address that a certificate must be of, where the server has no name. */
+  /** The IP address that a certificate must be for, if the server has no name. */
   certifiedAddress?: string | undefined
   /** The proxy that the connection goes through; undefined for none. */
   proxy?: HttpProxy | undefined
-  /** The longest time until the connection is ready, in milliseconds. */
+  /** Maximum time until the connection is ready, in milliseconds. */
   timeoutMs: number
 }
 
-/** Silence after which the system asks whether the other side is still there. */
+/** Silence after which the system checks whether the other side is still there. */
 const KEEP_ALIVE_MS = 60_000
 /**
- * Pause before another try if all descriptors of the process are in use, in milliseconds. Silent callers are closed meanwhile to
- * make room.
+ * Pause before another attempt if all descriptors of the process are in use, in milliseconds. Silent callers are disconnected
+ * meanwhile to make room.
  */
 const FULL_PAUSE_MS = 20
 
@@ -56,7 +56,7 @@ export async function connect(
         try {
           raw.upgradeTLS<Connection>({ data: undefined as never, tls, socket })
         } catch (error) {
-          // A certificate of the configuration that cannot be used.
+          // A configured certificate that cannot be used.
           attempt.fail(new NotConnected(`TLS cannot begin: ${error}`, 'TLS'))
         }
       },
@@ -72,7 +72,7 @@ export async function connect(
   }
 }
 
-/** Opens a connection, or answers false if no descriptor is left for it, which the runtime reports as a refusal. */
+/** Opens a connection, or returns false if no descriptor is left for it, which the runtime reports as a refusal. */
 async function opensOrIsFull(open: () => Promise<unknown>): Promise<boolean> {
   try {
     await open()
@@ -97,7 +97,7 @@ function handlersOf(attempt: Attempt, { certifiedAddress, proxy }: ServerAddress
     open: (socket) => attempt.opened(socket),
     handshake(socket, isAuthorized, error) {
       if (!isAuthorized) attempt.fail(notTrusted(error))
-      // In a tunnel nobody else knows the address of a server without a name.
+      // In a tunnel, nobody else knows the address of a server without a name.
       else if (proxy && certifiedAddress && !socket.getPeerX509Certificate().checkIP(certifiedAddress))
         attempt.fail(new NotConnected(`the server's certificate is not of ${certifiedAddress}`, 'CERT'))
       else attempt.ready(socket.data)
@@ -115,7 +115,7 @@ function handlersOf(attempt: Attempt, { certifiedAddress, proxy }: ServerAddress
   }
 }
 
-/** One attempt: from the call to the ready connection, or to the failure, whichever comes first. */
+/** One attempt: from the call to the ready connection, or to the failure, whichever happens first. */
 class Attempt {
   private readonly exchange: Exchange
   private readonly address: ServerAddress
@@ -124,7 +124,7 @@ class Attempt {
   private connection: Connection | undefined
   /** The connection to the proxy, while there is no tunnel through it. */
   private passage: Socket<undefined> | undefined
-  /** True once the connection is ready or has failed. Nothing outside may change it. */
+  /** True once the connection is ready or has failed. No other code may change it. */
   isOver = false
   private readonly cut = () => this.fail(this.exchange.signal.reason)
 
@@ -178,7 +178,7 @@ class Attempt {
 
 function notTrusted(error: (Error & { code?: string }) | null): NotConnected {
   const reason = error?.message ?? 'no reason given'
-  // OpenSSL's own text is about a handshake that did not reach a certificate.
+  // OpenSSL's own text is about a handshake that never reached a certificate.
   const message = reason.startsWith('error:')
     ? `the TLS handshake failed: ${reason}`
     : `the server's certificate is not trusted: ${reason}`

@@ -1,6 +1,6 @@
-// One connection to a server, which serves one request after another (RFC 9112, section 9.3). It must never send a byte
-// before a server has proved its identity, send a request twice, be used again after anything was left unread on it, or
-// give a request what came before the request was sent.
+// One connection to a server, which serves one request after another (RFC 9112, section 9.3). It must never send a byte before a
+// server has proved its identity, send a request twice, be reused after anything was left unread on it, or give a request bytes
+// that arrived before it was sent.
 
 import type { Socket } from 'bun'
 import type { CancelSignal } from '../lib/cancel-token'
@@ -21,7 +21,7 @@ export interface Exchange {
   reject(error: unknown): void
 }
 
-/** The owner of a connection, which learns of its state. */
+/** The owner of a connection, which is notified of its state. */
 export interface ConnectionOwner {
   /** Reports that the connection is ready for another request. */
   free(connection: Connection): void
@@ -90,7 +90,7 @@ export class Connection implements ResponseSink, Flow {
 
   received(bytes: Buffer): void {
     try {
-      // Bytes that no request has asked for.
+      // Unsolicited bytes.
       if (!this.exchange) this.close()
       else if (this.hasServed && (this.isSending || this.unsent)) throw new ConnectionBroken(TOO_EARLY)
       else this.parser.push(bytes)
@@ -107,8 +107,8 @@ export class Connection implements ResponseSink, Flow {
   }
 
   /**
-   * Handles the end. With an error the connection was cut: then an answer that only the end of the connection ends is
-   * not whole.
+   * Handles the end. With an error the connection was cut: then an answer that is delimited only by the end of the connection is
+   * incomplete.
    */
   ended(error?: unknown): void {
     this.whenSent?.()
@@ -139,7 +139,7 @@ export class Connection implements ResponseSink, Flow {
     if (!this.exchange) return
     this.release()
     this.hasServed = true
-    // The answer came before the whole request was sent: the rest of it is not wanted.
+    // The answer arrived before the whole request was sent: the rest of the request is not needed.
     if (reusable && !this.isSending && !this.unsent) this.owner.free(this)
     else this.close()
     body?.end()
@@ -172,7 +172,7 @@ export class Connection implements ResponseSink, Flow {
     else exchange.reject(error)
   }
 
-  /** Ends the exchange: nothing may reach it any more. */
+  /** Ends the exchange: it receives nothing more. */
   private release(): void {
     this.exchange?.signal.removeEventListener('abort', this.cut)
     this.exchange = undefined
@@ -183,7 +183,7 @@ export class Connection implements ResponseSink, Flow {
   private write(text: string): void {
     const written = this.socket.write(text)
     if (written < 0) return
-    // Nearly always all of it; the bytes are only made where a part is left.
+    // Nearly always all of it; the bytes are copied only if a part is left.
     const byteLength = Buffer.byteLength(text)
     if (written < byteLength) this.unsent = Buffer.from(text).subarray(written)
   }

@@ -1,11 +1,11 @@
-// Unpacks a body that a server has compressed although it was asked not to. It must never unpack faster than the result
-// is taken, nor without a limit: a small body can hold a very large one.
+// Unpacks a body that a server has compressed although it was asked not to. It must never unpack faster than the result is read, or
+// without a limit: a small body can expand to a very large one.
 
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { BodyTooLarge, HttpBody } from './response'
 
-/** Most unpacked bytes: as many as the largest reply may have. */
+/** Maximum of unpacked bytes: as many as the largest reply may have. */
 const MAX_UNPACKED_BYTES = 256 * 1024 * 1024
 
 const decoders = new Map<string, () => Transform>([

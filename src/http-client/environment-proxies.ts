@@ -1,5 +1,5 @@
-// The proxies that the environment names, as most tools read it. This machine itself must never be reached through one: the
-// proxy would reach its own.
+// The proxies that the environment names, read as most tools do. This machine itself must never be reached through one: the proxy
+// would reach its own.
 
 import ipaddr from 'ipaddr.js'
 import { isLoopback, withoutBrackets } from '../lib/url-host'
@@ -13,8 +13,8 @@ export type Variables = Readonly<Record<string, string | undefined>>
 const NAMES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'] as const
 
 /**
- * The transport that goes through the proxies of the environment, where a server's own settings do not say otherwise. Throws if
- * one of them is not an address of a proxy.
+ * The transport that uses the proxies of the environment, unless a server's own settings say otherwise. Throws if one of them is
+ * not a proxy URL.
  */
 export function transportBehind(variables: Variables): Transport {
   for (const name of NAMES) if (variables[name]) readProxy(variables[name])
@@ -35,7 +35,7 @@ export function proxyFor(server: URL, variables: Variables): string | undefined 
   return exceptions.some((exception) => isNamed(server, exception)) ? undefined : proxy
 }
 
-/** Whether an entry of NO_PROXY names a server: `*`, a host with all below it, an address, or a network; some with a port. */
+/** Whether an entry of NO_PROXY names a server: `*`, a host with all below it, an address, or a network; optionally with a port. */
 function isNamed(server: URL, exception: string): boolean {
   if (exception === '*') return true
   const host = withoutBrackets(server.hostname).replace(/\.$/, '')

@@ -1,15 +1,15 @@
-// The connections of one origin that wait for another request. It must never give a connection to another partition
-// before it has rested, or keep one for longer than its server does.
+// The connections of one origin that wait for another request. It must never give a connection to another partition before it has
+// rested, or keep one longer than its server does.
 
 import type { Connection, ConnectionOwner } from './connection'
 
 const IDLE_MOST = 1024
-/** Silence after an answer from which on a connection may serve another partition, in milliseconds. */
+/** Silence after an answer before a connection may serve another partition, in milliseconds. */
 const REST_MS = 100
 const SWEEP_MS = 1_000
 
 export class IdleConnections implements ConnectionOwner {
-  /** How long a connection waits at most, in milliseconds. */
+  /** Maximum time that a connection waits, in milliseconds. */
   private readonly idleMs: number
   /** Connections, the one that has waited longest first. */
   private connections: Connection[] = []
@@ -38,7 +38,7 @@ export class IdleConnections implements ConnectionOwner {
     if (at !== -1) this.connections.splice(at, 1)
   }
 
-  /** Takes the connection that was used last, so that unneeded ones grow old. */
+  /** Takes the most recently used connection, so that unneeded ones age. */
   take(partition: string | undefined): Connection | undefined {
     const { connections } = this
     const restedSince = performance.now() - REST_MS
@@ -51,7 +51,7 @@ export class IdleConnections implements ConnectionOwner {
     return undefined
   }
 
-  /** Closes waiting connections, and from now on each that becomes free. */
+  /** Closes waiting connections, and from now on each one that becomes free. */
   close(): void {
     this.isClosed = true
     const { connections } = this

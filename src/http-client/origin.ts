@@ -1,6 +1,6 @@
-// A server, over connections that are kept open between requests. Used instead of Bun's fetch, which runs 256 requests
-// at a time, keeps 64 connections and takes more processor time (decisions/http-client.md). It must never send a
-// request twice or follow a redirect.
+// A server, reached over connections that are kept open between requests. Used instead of Bun's fetch, which runs 256 requests at a
+// time, keeps 64 connections and takes more processor time (decisions/http-client.md). It must never send a request twice or follow
+// a redirect.
 
 import { isIP } from 'node:net'
 import { inBrackets, withoutBrackets } from '../lib/url-host'
@@ -20,14 +20,14 @@ export interface OriginOptions extends OpenOptions {
 
 const CONNECT_TIMEOUT_MS = 10_000
 /**
- * How long a connection waits for another request, in milliseconds: shorter than servers wait, or a request would meet
- * their closing.
+ * How long a connection waits for another request, in milliseconds: less than servers wait, or a request would collide with their
+ * closing.
  */
 const IDLE_MS = { 'http:': 4_000, 'https:': 30_000 }
-/** A longer body uses a new connection, and so does one in pieces: a server that refuses it may not read it all. */
+/** A longer body uses a new connection, and so does a body in pieces: a server that refuses it may not read it all. */
 const MOST_KEPT_LENGTH = 1024 * 1024
 
-/** The transport that goes through the proxies only that a server's own settings name. */
+/** The transport that uses only the proxies of a server's own settings. */
 export const directTransport: Transport = { open: openOrigin }
 
 export function openOrigin(address: string, options: OriginOptions = {}): Origin {
@@ -39,8 +39,7 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
 function serverOf({ protocol, hostname: host, port }: URL, options: OriginOptions): ServerAddress {
   const isSecure = protocol === 'https:'
   const hostname = withoutBrackets(host)
-  // Without the dot that ends a full name, which is missing in certificates. An IP address is not a name (RFC 6066,
-  // section 3).
+  // Without the trailing dot of a full name, which certificates lack. An IP address is not a name (RFC 6066, section 3).
   const serverName = isIP(hostname) ? '' : hostname.replace(/\.$/, '')
   const named = options.address ?? hostname
   return {
@@ -53,7 +52,7 @@ function serverOf({ protocol, hostname: host, port }: URL, options: OriginOption
   }
 }
 
-/** Whether a proxy reads the requests to a server, and passes them on. */
+/** Whether a proxy reads the requests to a server and passes them on. */
 function isPassedOn({ proxy, tls }: ServerAddress): boolean {
   return proxy !== undefined && tls === undefined
 }
@@ -67,7 +66,7 @@ function proxiedWay(server: ServerAddress) {
   }
 }
 
-/** Takes a 407 for what it is: the proxy's own answer to a request that it has not passed on. */
+/** Treats a 407 as the proxy's own answer to a request that it has not passed on. */
 function unlessProxyRefuses(resolve: (response: HttpResponse) => void, reject: (error: unknown) => void) {
   return (response: HttpResponse): void => {
     if (response.status !== 407) {
@@ -120,8 +119,8 @@ class DirectOrigin implements Origin {
 
   /**
    * Sends an exchange on a used connection, after the event loop has read everything that has arrived: the loop may
-   * have been idle, and unread bytes belong to an earlier request. If there was anything, the connection is
-   * closed, and another one is taken. The loop reads between two rounds of immediates, and not always before the first.
+   * have been idle, and unread bytes belong to an earlier request. If there was anything, the connection is closed and another one
+   * is used. The loop reads between two rounds of immediates, and not always before the first.
    */
   private beginAfterReading(connection: Connection, exchange: Exchange): void {
     const begin = () => {

@@ -1,4 +1,4 @@
-// Proxies between this program and servers, as their addresses are written. A password must never appear in an error.
+// Proxies between this program and servers, as their URLs are written. A password must never appear in an error.
 
 import { withoutBrackets } from '../lib/url-host'
 
@@ -6,16 +6,16 @@ import { withoutBrackets } from '../lib/url-host'
 export interface HttpProxy {
   hostname: string
   port: number
-  /** The field `proxy-authorization`; undefined for a proxy that wants none. */
+  /** The field `proxy-authorization`; undefined for a proxy that needs none. */
   authorization: string | undefined
 }
 
 const DEFAULT_PORT = 80
 
-/** The code of what a proxy answers where it does not pass a request on. */
+/** The code for a proxy's answer if it does not pass a request on. */
 export const PROXY_REFUSED = 'EPROXY'
 
-/** The field that authenticates at a proxy, as a line of a head; empty for a proxy that requires none. */
+/** The field that authenticates at a proxy, as a line of a head; empty for a proxy that needs none. */
 export function authorizationLine({ authorization }: Pick<HttpProxy, 'authorization'>): string {
   return authorization === undefined ? '' : `proxy-authorization: ${authorization}\r\n`
 }

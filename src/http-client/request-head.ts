@@ -1,10 +1,9 @@
-// Writes the heads of requests to one server (RFC 9112, section 3). It must never let a path or a field bring a line
-// break of its own.
+// Writes the heads of requests to one server (RFC 9112, section 3). It must never let a path or a field introduce a line break.
 
 import { authorizationLine } from './proxy'
 import type { HttpRequest } from './transport'
 
-/** A way through a proxy that reads requests and passes them on. */
+/** The route through a proxy that reads requests and passes them on. */
 interface ProxiedWay {
   /** The server's origin, which precedes each path. */
   origin: string

@@ -1,6 +1,6 @@
-// Reads HTTP/1.1 responses from the bytes of one connection, however they are cut, strictly by RFC 9110 and 9112: if
-// two readers could understand framing differently, it refuses. It knows no socket. It must never take a response that
-// broke off for a whole one, and never keep more in memory than a head.
+// Reads HTTP/1.1 responses from the bytes of one connection, however they are split, strictly by RFC 9110 and 9112: if two readers
+// could understand the framing differently, it refuses. It knows no socket. It must never mistake an incomplete response for a
+// complete one, or keep more in memory than a head.
 
 /** The receiver of responses. Each response is one head, any number of pieces, and one end. */
 export interface ResponseSink {
@@ -18,11 +18,11 @@ export interface ResponseSink {
 export class MalformedResponse extends Error {}
 
 const MAX_HEAD_BYTES = 64 * 1024
-/** Most bytes around the chunks: extensions of one size line, or the trailers. */
+/** Maximum of bytes around the chunks: extensions of one size line, or the trailers. */
 const MAX_FRAMING_BYTES = 16 * 1024
-/** Most hexadecimal digits of a chunk's size. */
+/** Maximum of hexadecimal digits in a chunk's size. */
 const MAX_SIZE_DIGITS = 12
-/** Most responses with a status below 200 before the final one. */
+/** Maximum of responses with a status below 200 before the final one. */
 const MAX_INTERIM_RESPONSES = 16
 const MOST_COPIED_BYTES = 4 * 1024
 const HEAD_START = 'HTTP/1.'
@@ -125,7 +125,7 @@ export class ResponseParser {
   private left = 0
   private sizeDigits = 0
   private framingBytes = 0
-  /** The extensions or the trailer that is being read. */
+  /** The extensions or the trailer being read. */
   private line = ''
   private interimResponses = 0
   private isReusable = false
@@ -144,7 +144,7 @@ export class ResponseParser {
     }
   }
 
-  /** Reports a closed connection. False if the response is not whole. */
+  /** Reports a closed connection. False if the response is incomplete. */
   close(): boolean {
     if (this.state !== State.BodyUntilClose) return false
     this.state = State.Head
@@ -174,7 +174,7 @@ export class ResponseParser {
     return this.begin(found, framing, bytes, end + HEAD_END.length - known)
   }
 
-  /** Adds bytes to the unfinished head. Its buffer doubles, so that a head which comes byte by byte is copied few times. */
+  /** Adds bytes to the unfinished head. Its buffer doubles, so that a head that arrives byte by byte is copied only a few times. */
   private keepHead(bytes: Buffer): Buffer {
     const length = this.headBytes + bytes.length
     if (length > this.head.length) {
@@ -362,7 +362,7 @@ export class ResponseParser {
   }
 }
 
-/** A part of the bytes. A small copy costs half of what a view does, on memory without a view so far. */
+/** A part of the bytes. A small copy costs half as much as a view, on memory without a view so far. */
 function part(bytes: Buffer, start: number, end: number): Buffer {
   if (end - start > MOST_COPIED_BYTES) return bytes.subarray(start, end)
   const copy = Buffer.allocUnsafe(end - start)
@@ -406,7 +406,7 @@ function readFields(bytes: Buffer, start: number, lowerCase: string, from: numbe
   return framing
 }
 
-/** The framing field of a name. Most names differ by their length alone. */
+/** The framing field of a name. Most names differ by length alone. */
 function framingKindOf(lowerCase: string, from: number, until: number): keyof Framing | undefined {
   switch (until - from) {
     case 10:
@@ -423,16 +423,16 @@ function framingKindOf(lowerCase: string, from: number, until: number): keyof Fr
 }
 
 /**
- * Refuses at once bytes that can never become a head, so that nobody waits for their end. Lines are checked up to `checked`,
- * and bytes of the last line up to `known`: each byte is read once, however many pieces the head comes in. Returns where the
- * last whole line ends.
+ * Refuses bytes that can never become a head at once, so that nobody waits for their end. Lines are checked up to `checked`, and
+ * bytes of the last line up to `known`: each byte is read once, however many pieces the head arrives in. Returns where the last
+ * complete line ends.
  */
 function checkUnfinished(head: Buffer, checked: number, known: number): number {
   if (known < HEAD_START.length) {
     const start = head.toString('latin1', 0, HEAD_START.length)
     if (!HEAD_START.startsWith(start)) throw new MalformedResponse(NO_STATUS_LINE)
   }
-  // The last byte that was known may have been the first of a line end.
+  // The last known byte may have been the first of a line end.
   const last = Math.max(checked, known - 1)
   const lineEnd = head.subarray(last).lastIndexOf(LINE_END)
   const end = lineEnd === -1 ? checked : last + lineEnd + LINE_END.length
@@ -454,7 +454,7 @@ function checkUnfinished(head: Buffer, checked: number, known: number): number {
   return end
 }
 
-/** The value without the space around it. A trailing tab stays: other readers do not take it for space. */
+/** The value without surrounding spaces. A trailing tab stays: other readers do not treat it as space. */
 function trimmed(value: string): string {
   let start = 0
   let end = value.length

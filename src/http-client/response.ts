@@ -1,17 +1,17 @@
 // A server's answer: its head, and its body as it arrives. The body is pushed to a receiver, because a promise for each
-// piece of a stream costs more than the piece. It must never buffer more than a little that nobody has read.
+// piece of a stream costs more than the piece. It must never buffer more than a little unread data.
 
 /** The source of a body. */
 export interface Flow {
   pause(): void
   resume(): void
-  /** Cancels the rest. Nothing is delivered after it. */
+  /** Cancels the rest. Nothing is delivered afterwards. */
   cancel(): void
 }
 
 export interface BodySink {
   data(bytes: Uint8Array): void
-  /** Ends the body: it is whole, or was cancelled. Called once, and then nothing else. */
+  /** Ends the body: it is complete, or was cancelled. Called once, and then nothing else. */
   end(): void
   /** Breaks the body off. Called once, and then nothing else. */
   fail(error: unknown): void
@@ -26,7 +26,7 @@ export interface Head {
 /** Thrown for a body with more bytes than allowed. */
 export class BodyTooLarge extends Error {}
 
-/** Most bytes that may arrive before somebody takes them. */
+/** Maximum of bytes that may arrive before somebody takes them. */
 const MOST_WAITING_BYTES = 256 * 1024
 
 export class HttpResponse {
@@ -63,7 +63,7 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
     this.flow = flow
   }
 
-  /** Starts delivery: first what has arrived, then the rest. A body is started once. */
+  /** Starts delivery: first what has arrived, then the rest. A body is started only once. */
   start(sink: BodySink): void {
     if (this.sink) throw new Error('a body was started twice')
     this.sink = sink
@@ -80,7 +80,7 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
     else sink.end()
   }
 
-  /** Pauses delivery. Bytes that have been read may still be delivered. */
+  /** Pauses delivery. Bytes that have already been read may still be delivered. */
   pause(): void {
     this.flow?.pause()
   }
@@ -89,7 +89,7 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
     this.flow?.resume()
   }
 
-  /** Cancels the body where it is. A whole body stays whole. */
+  /** Cancels the body in its current state. A complete body stays complete. */
   cancel(): void {
     const { flow } = this
     if (!flow) return
@@ -101,7 +101,7 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
   /** All bytes, once they have arrived. Rejects with BodyTooLarge. */
   bytes(mostBytes: number): Promise<Uint8Array> {
     const [whole] = this.waiting
-    // A small answer comes in one piece with its head, and needs no waiting.
+    // A small answer arrives in one piece with its head, and needs no waiting.
     if (whole && this.waiting.length === 1 && !this.flow && !this.failed && whole.length <= mostBytes) {
       return Promise.resolve(whole)
     }

@@ -1,11 +1,11 @@
-// The way to servers. An implementation must never send a request twice or follow a redirect.
+// The connection to servers. An implementation must never send a request twice or follow a redirect.
 
 import type { CancelSignal } from '../lib/cancel-token'
 import type { HttpResponse } from './response'
 
-/** The network of the program as a client: vendors, files of results and webhooks. */
+/** The network for outgoing requests: vendors, files of results and webhooks. */
 export interface Transport {
-  /** Opens an origin by the address of any page on it; nothing is connected yet. */
+  /** Opens an origin by the URL of any page on it; nothing is connected yet. */
   open(url: string, options?: OpenOptions): Origin
 }
 
@@ -15,16 +15,16 @@ export interface OpenOptions {
    * must be the host's.
    */
   address?: string
-  /** Address of the proxy to go through; null for none. Absent: that of the environment, if the transport has one. */
+  /** URL of the proxy; null for none. Absent: that of the environment, if the transport has one. */
   proxy?: string | null
   tls?: TlsOptions
 }
 
 /** Certificates in PEM form. */
 export interface TlsOptions {
-  /** Authorities that vouch for the server, instead of the usual ones. */
+  /** Authorities that vouch for the server, instead of the system's. */
   ca?: string
-  /** The certificate that the client proves itself by, and its private key. */
+  /** The certificate with which the client authenticates, and its private key. */
   cert?: string
   key?: string
 }
@@ -42,20 +42,20 @@ export interface Origin {
 }
 
 export interface HttpRequest {
-  /** HEAD is not handled, because its answer has the length of a body that is not sent. */
+  /** HEAD is not supported, because its answer has the length of a body that is not sent. */
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** The path with its query, as it is sent: `/v1/chat/completions`. */
   path: string
-  /** Headers. Repeated ones are best the same object each time: it is written only once. */
+  /** Headers. Repeated headers should be the same object each time: it is written only once. */
   headers: Readonly<Record<string, string>>
   /** Text, or pieces whose sum is the `content-length`. */
   body: string | AsyncIterable<Uint8Array> | null
   signal: CancelSignal
   /**
-   * Requests of different partitions, such as customers, use a connection after one another only when it has rested.
+   * Requests of different partitions, such as customers, share a connection only after it has rested.
    */
   partition?: string
-  /** False leaves a compressed body as it came. */
+  /** False leaves a compressed body unchanged. */
   decompress?: boolean
 }
 

@@ -1,22 +1,22 @@
-// Opens a tunnel through a proxy (RFC 9110, section 9.3.6). It must never take bytes for those of the server that came
-// before the tunnel exists, or send the proxy more than the address to connect to.
+// Opens a tunnel through a proxy (RFC 9110, section 9.3.6). It must never mistake bytes that arrive before the tunnel exists for
+// the server's, or send the proxy more than the address to connect to.
 
 import type { Socket } from 'bun'
 import { authorizationLine, type HttpProxy, PROXY_REFUSED } from './proxy'
 import { NotConnected } from './transport'
 
-/** Longest head of a proxy's answer, in bytes. */
+/** Maximum length of the head of a proxy's answer, in bytes. */
 const MAX_HEAD_BYTES = 16_384
 const HEAD_END = '\r\n\r\n'
 
-/** Events of a tunnel. One of the last two happens, and only once. */
+/** Events of a tunnel. One of the last two happens, only once. */
 interface TunnelEvents {
   connected(socket: Socket<undefined>): void
   opened(socket: Socket<undefined>): void
   failed(error: NotConnected): void
 }
 
-/** Asks a proxy for a tunnel to `authority`, such as `api.example.com:443`. The caller has the deadline. */
+/** Asks a proxy for a tunnel to `authority`, such as `api.example.com:443`. The caller sets the deadline. */
 export async function openTunnel(proxy: HttpProxy, authority: string, events: TunnelEvents): Promise<void> {
   const answer = new TunnelAnswer(events)
   const head = `CONNECT ${authority} HTTP/1.1\r\nhost: ${authority}\r\n${authorizationLine(proxy)}\r\n`
@@ -35,11 +35,11 @@ export async function openTunnel(proxy: HttpProxy, authority: string, events: Tu
   })
 }
 
-/** The answer of a proxy, which comes before a tunnel is there. */
+/** The answer of a proxy, which arrives before the tunnel exists. */
 class TunnelAnswer {
   private readonly events: TunnelEvents
   private head = ''
-  /** True from the first end on. What comes then is the server's, and read by TLS. */
+  /** True from the first end on. Later bytes are the server's, and read by TLS. */
   private isOver = false
 
   constructor(events: TunnelEvents) {
@@ -72,7 +72,7 @@ function faultIn(answer: string): string | undefined {
   const [, status] = /^HTTP\/1\.[01] (\d{3})[ \r]/.exec(answer) ?? []
   if (status === undefined) return NO_HTTP
   if (!status.startsWith('2')) return proxyRefusal(status)
-  // A server with TLS says nothing before it is asked, so what follows is not its own.
+  // A server with TLS says nothing before the client does, so anything after the answer is not the server's.
   return answer.length > end + HEAD_END.length ? 'the proxy sent more than its answer' : undefined
 }
 

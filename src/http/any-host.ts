@@ -1,17 +1,16 @@
-// How Elysia finds the path of a request: behind the host, whatever its length, by HTTP and HTTPS, and where Bun knows no
-// host.
+// How Elysia finds the path of a request: after the host, whatever its length, for HTTP and HTTPS, and also if Bun knows no host.
 
 import type { AnyElysia } from 'elysia'
 import { BunAdapter } from 'elysia/adapter/bun'
 
-/** Elysia with `standardHostname: false` searches from the second slash of `https://` on; without it, behind hosts such as `gw`. */
+/** Elysia with `standardHostname: false` searches from the second slash of `https://` on; without it, after hosts such as `gw`. */
 const SEARCH = `u.indexOf('/',7)`
-/** Bun gives the path alone where the Host is missing or broken. A host of one letter begins at the seventh character. */
+/** Bun gives only the path if the Host is missing or broken. A host with one letter begins at the seventh character. */
 const SEARCH_FOR_ALL = `u.indexOf('/',u.charCodeAt(0)===47?0:8)`
 
 const { composeGeneralHandler } = BunAdapter
 
-/** The adapter of an application that is made with `standardHostname: false`. */
+/** The adapter of an application that is created with `standardHostname: false`. */
 export const anyHostAdapter: typeof BunAdapter = {
   ...BunAdapter,
   composeGeneralHandler: {

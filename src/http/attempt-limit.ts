@@ -1,5 +1,5 @@
-// Limits what anybody may try, such as wrong tokens, by the address of the client. A right token is never refused for what others
-// do at other addresses; attempts must never fill the memory.
+// Limits what anybody may try, such as wrong tokens, by the address of the client. A correct token is never refused because of
+// attempts from other addresses; attempts must never fill the memory.
 
 import { GatewayError } from '../lib/errors'
 
@@ -41,7 +41,7 @@ export class AttemptLimit {
       known.count++
       return
     }
-    // The oldest is removed: entries are in the order in which they were made.
+    // The oldest is removed: entries are in the order of creation.
     this.failures.delete(address)
     if (this.failures.size >= MOST_ADDRESSES)
       this.failures.delete(this.failures.keys().next().value as string)

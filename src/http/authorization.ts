@@ -1,5 +1,5 @@
-// Finds a caller's key in a request. It must never be read from an address, which proxies log, unless the operator allows it,
-// nor from a cookie where a header names a key.
+// Finds a caller's key in a request. It must never be read from a URL, which proxies log, unless the operator allows it, or from a
+// cookie if a header names a key.
 
 import { type Authenticator, type Authorization, unauthorized } from '../accounts/authenticator'
 import type { Config } from '../config/schema'
@@ -11,7 +11,7 @@ import { queryOf } from './target'
 /** The header in which clients of Google's API send the key. */
 export const CONTENTS_KEY = 'x-goog-api-key'
 
-/** The dependencies for answering requests of a key. */
+/** The dependencies for answering requests with a key. */
 export interface KeyedWorld extends Pick<System, 'newId' | 'log'> {
   authenticator: Authenticator
   config: Pick<Config, 'server'>
@@ -22,7 +22,7 @@ const BEARER_TOKEN = /^bearer +\S/i
 /**
  * The Authorization header. On the paths of messages a key in `x-api-key` counts as a bearer token, because built-in
  * providers of many clients send nothing else; `server.acceptXApiKey` extends that to all paths, or ends it. Clients of
- * Google's API send `x-goog-api-key` on its paths. A bearer token wins if both are sent.
+ * Google's API send `x-goog-api-key` on its paths. A bearer token takes precedence if both are sent.
  */
 export function keyHeaderOf(
   headers: Headers,
@@ -37,7 +37,7 @@ export function keyHeaderOf(
   return key === null ? authorization : `Bearer ${key}`
 }
 
-/** The key as a header names it, or the session of the console's own page. Throws 403 for a session from elsewhere. */
+/** The key in a header, or the session of the console's own page. Throws 403 for a session from another origin. */
 export function authorizationOf(
   request: Request,
   config: Pick<Config, 'server'>,

@@ -1,6 +1,6 @@
 // Reads the bodies of requests: no more bytes than the operation accepts, unpacked on the way, and no slower than a
-// minimum. A steady upload may take minutes. A caller must never wait forever, and a small packed body must never
-// become a large one in memory.
+// minimum. A steady upload may take minutes. A caller must never wait forever, and a small compressed body must never become a
+// large one in memory.
 
 import type { Config } from '../config/schema'
 import { callerLeft } from '../contract/failures'
@@ -14,10 +14,10 @@ import { type Listener, setBodyTimeout } from './connection'
 import { checkJsonType } from './content-type'
 import { createUnpacker, type Unpacker, unpacked } from './unpacking'
 
-/** A route that takes a body: an operation, the messages of tools, a code, a report of a payment service, or OAuth. */
+/** A route that accepts a body: an operation, the messages of tools, a code, a report of a payment service, or OAuth. */
 export type Entrance = OperationName | 'mcp' | 'code' | 'payment' | 'connection'
 
-/** How fast a body must arrive. */
+/** The minimum speed of a body. */
 interface Pace {
   /** Time for a whole body of at most 64 KiB, in milliseconds. */
   smallMs: number
@@ -52,7 +52,7 @@ const STANDARD_LIMITS: Record<Entrance, number> = {
   connection: MAX_CONNECTION_BYTES,
 }
 
-/** The largest body of each entrance, in bytes, after unpacking. */
+/** The maximum body size of each entrance, in bytes, after unpacking. */
 export function bodyLimitsOf({ server }: Pick<Config, 'server'>): Record<Entrance, number> {
   return server?.maxBodyBytes ? { ...STANDARD_LIMITS, ...server.maxBodyBytes } : STANDARD_LIMITS
 }
@@ -87,9 +87,9 @@ export class BodyReader {
   }
 
   /**
-   * Reads a whole JSON body. Throws 400, 408, 413, 415, and 499 if the caller leaves. `exempt` lifts the server's own
-   * timeout, which cuts even steady uploads when they are slow. `check` gets the model that a large body names in its
-   * beginning, and may throw before the rest has arrived.
+   * Reads a whole JSON body. Throws 400, 408, 413, 415, and 499 if the caller disconnects. `exempt` lifts the server's own timeout,
+   * which would cut even steady uploads if they are slow. `check` gets the model that a large body names in its beginning, and may
+   * throw before the rest has arrived.
    */
   async read(
     request: Request,
@@ -107,7 +107,7 @@ export class BodyReader {
     return body
   }
 
-  /** Reads a body that comes with the headers or soon after, as most do: without a timer or a stream for each. */
+  /** Reads a body that arrives with the headers or soon after, as most do: without a timer or a stream for each. */
   async #readSmall(request: Request, entrance: Entrance, exempt: () => void): Promise<Uint8Array> {
     this.#checkLength(request, entrance)
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
@@ -125,7 +125,7 @@ export class BodyReader {
     }
   }
 
-  /** The pieces of a body as they arrive, unpacked, and no faster than they are taken. Throws as `read` does. */
+  /** The pieces of a body as they arrive, unpacked, and no faster than they are read. Throws as `read` does. */
   async *pieces(
     request: Request,
     entrance: Entrance,
@@ -181,9 +181,9 @@ export class BodyReader {
   }
 
   /**
-   * Sends the answer to a request whose body may be incomplete. The rest of the body is not read: the server discards
-   * it, which costs the others nothing, and soon ends the connection. Ending it at once would keep a sender that is
-   * still writing from reading the answer.
+   * Sends the answer to a request whose body may be incomplete. The rest of the body is not read: the server discards it, which
+   * costs nothing, and soon ends the connection. Ending it at once would keep a sender that is still writing from reading the
+   * answer.
    */
   answer(request: Request, response: Response, listener: Listener | null): Response {
     const reader = this.#unread.get(request)
@@ -198,14 +198,14 @@ export class BodyReader {
     if (Number.isFinite(length) && length > maxBytes) throw tooLarge(maxBytes)
   }
 
-  /** Resolves in a turn of the event loop of its own. */
+  /** Resolves in a separate turn of the event loop. */
   #turn(): Promise<void> {
     this.#lastTurn = this.#lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)))
     return this.#lastTurn
   }
 }
 
-/** The pieces as one. A large body is counted while it arrives, so that one with too much in it ends early. */
+/** The pieces, joined. A large body is counted while it arrives, so that one with too much in it ends early. */
 async function collect(
   pieces: AsyncIterable<Uint8Array>,
   check: ((model: string) => void) | undefined,
@@ -234,11 +234,11 @@ async function collect(
   return Buffer.concat(all)
 }
 
-/** An arriving body, whose pace is checked from time to time. */
+/** An arriving body, whose speed is checked from time to time. */
 class Arrival implements Member {
   index = -1
   bytes = 0
-  /** False while received bytes are being processed, which is not a fault of the sender's. */
+  /** False while received bytes are being processed, which is not the sender's fault. */
   isAwaited = true
   /** Undefined until the first check. */
   #startedAt: number | undefined

@@ -1,6 +1,6 @@
-// The routes of an application for Bun's own router, which finds a path sooner than a function can. They are made once for all
-// servers of the application. The router also shows each path as it was sent: `Request.url` has dots and backslashes
-// resolved, so that a path that a proxy passes on must never be judged by it alone.
+// The routes of an application for Bun's own router, which finds a path faster than a function can. They are made once for all
+// servers of the application. The router also shows each path as it was sent: `Request.url` has dots and backslashes resolved, so a
+// path that a proxy passes on must never be judged by it alone.
 
 import type { AnyElysia, InternalRoute } from 'elysia'
 import { createBunRouteHandler } from 'elysia/adapter/bun/compose'
@@ -9,22 +9,22 @@ import { checkSegments, checkUnmatched } from './target'
 export type RouteAnswer = (request: Request) => Response | Promise<Response>
 /** The answer to a request whose target is refused. */
 type Refuse = (request: Request, error: unknown) => Response
-/** Answers by path, and by method where a path has several. */
+/** Answers by path, and by method if a path has several. */
 export type BunRoutes = Record<string, RouteAnswer | Record<string, RouteAnswer>>
 
-/** Those that Bun's router knows. It answers HEAD by the route of GET, and leaves the body out. */
+/** The methods that Bun's router knows. It answers HEAD by the route of GET, and omits the body. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-/** The most segments of a path whose segments are looked at. The longest route has fewer. */
+/** Maximum of segments of a path whose segments are checked. The longest route has fewer. */
 const MOST_SEGMENTS = 16
 
-/** Gives the routes of an application, which has all of them, to the servers that are made from it. */
+/** Gives the routes of an application to the servers that are made from it. */
 export function withBunRoutes<App extends AnyElysia>(app: App, refuse: Refuse): App {
   const routes = { ...everyPath((request) => app.fetch(request), refuse), ...ownRoutes(app, refuse) }
   app.config.serve = { ...app.config.serve, routes }
   return app
 }
 
-/** Routes that take every path to one function, except one that is not what `Request.url` says. */
+/** Routes that pass every path to one function, except a path that differs from `Request.url`. */
 export function everyPath(answer: RouteAnswer, refuse: Refuse): Record<string, RouteAnswer> {
   const checked = guarded(answer, refuse)
   const routes: Record<string, RouteAnswer> = {
@@ -46,7 +46,7 @@ export function everyPath(answer: RouteAnswer, refuse: Refuse): Record<string, R
   return routes
 }
 
-/** Answers by path and method. Where an application has two routes for one of them, the first counts. */
+/** Answers by path and method. If an application has two routes for one of them, the first wins. */
 function ownRoutes(app: AnyElysia, refuse: Refuse): Record<string, Record<string, RouteAnswer>> {
   const routes: Record<string, Record<string, RouteAnswer>> = {}
   for (const route of app.routes) {
@@ -58,7 +58,7 @@ function ownRoutes(app: AnyElysia, refuse: Refuse): Record<string, Record<string
   return routes
 }
 
-/** The answer is compiled by the first request: most routes of a process never have one. */
+/** The answer is compiled by the first request: most routes of a process never get one. */
 function answerOf(app: AnyElysia, route: InternalRoute): RouteAnswer {
   let answer: RouteAnswer | undefined
   return (request) => {

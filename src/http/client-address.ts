@@ -1,12 +1,12 @@
-// The address of the client of a request: the caller's own, or what a trusted proxy says. It must never believe
-// `x-forwarded-for` of anybody else, because every caller can send it.
+// The address of the client of a request: the caller's own, or the one that a trusted proxy reports. It must never trust
+// `x-forwarded-for` from anybody else, because every caller can send it.
 
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../config/schema'
 import { isInNetworks } from '../lib/network'
 import type { Listener } from './connection'
 
-/** The client's address; null if it is unknown, as behind a unix socket whose proxy names none. */
+/** The client's address; null if unknown, such as behind a unix socket whose proxy names none. */
 export function clientAddressOf(
   request: Request,
   listener: Listener | null,
@@ -17,7 +17,7 @@ export function clientAddressOf(
   if (peer === undefined && unixSocket === undefined) return null
   let client = peer === undefined ? null : peerOf(peer)
   if (client !== null && !isInNetworks(client, trustedProxies)) return client
-  // From the last proxy on, each names its client; the first that is not trusted is the client.
+  // Starting at the last proxy, each names its client; the first untrusted address is the client.
   for (const named of namedBy(request)) {
     const address = addressOf(named)
     if (address === null) break

@@ -1,6 +1,6 @@
 // Limits how long a caller's connection may be silent: a short time until its first request has arrived, no limit while
 // the request runs, and a longer time between requests. Bun closes silent connections some seconds late, and does not
-// count dribbled bytes of a head as activity. A request must never be left without limit once it is answered.
+// count dribbled bytes of a head as activity. A request must never be left without a limit once it is answered.
 
 import type { Config } from '../config/schema'
 
@@ -22,7 +22,7 @@ const LINGER_TIMEOUT_SECONDS = 8
 
 const FOLLOW_TIMEOUT_SECONDS = 60
 
-/** The timeout for Bun, which waits for ten seconds at least and checks connections every four. */
+/** The timeout for Bun, which waits at least ten seconds and checks connections every four. */
 export function headersTimeoutSeconds({ server }: Config): number {
   return Math.ceil((server?.headersTimeoutMs ?? HEADERS_TIMEOUT_MS) / 1000)
 }
@@ -32,7 +32,7 @@ export function disableTimeout(listener: Listener | null, request: Request): voi
   listener?.timeout(request, 0)
 }
 
-/** Sets the timeout after an answer: from here on the caller has to take it, or ask again. */
+/** Sets the timeout after an answer: from then on the caller must read it, or send another request. */
 export function setKeepAliveTimeout(
   listener: Listener | null,
   request: Request,
@@ -41,7 +41,10 @@ export function setKeepAliveTimeout(
   listener?.timeout(request, Math.ceil((server?.keepAliveTimeoutMs ?? KEEP_ALIVE_TIMEOUT_MS) / 1000))
 }
 
-/** Sets the timeout of a stream that says at least every 15 seconds that it continues: a caller who reads nothing for so long is gone. */
+/**
+ * Sets the timeout of a stream that shows at least every 15 seconds that it continues: a caller that reads nothing for so long is
+ * gone.
+ */
 export function setStreamTimeout(listener: Listener | null, request: Request): void {
   listener?.timeout(request, FOLLOW_TIMEOUT_SECONDS)
 }
@@ -58,7 +61,10 @@ export function restAfter(
   else setKeepAliveTimeout(listener, request, config)
 }
 
-/** Sets the timeout for an answer before its body has arrived: the rest of it may take at most this time, however steady. */
+/**
+ * Sets the timeout for an answer before its body has arrived: the rest of the body may take at most this time, however steadily it
+ * arrives.
+ */
 export function setBodyTimeout(listener: Listener | null, request: Request): void {
   listener?.timeout(request, LINGER_TIMEOUT_SECONDS)
 }

@@ -1,10 +1,10 @@
-// Checks the type of a body. Only another stated type must be refused: many callers state none.
+// Checks the media type of a body. Only a different stated type may be refused: many callers state none.
 
 import { GatewayError } from '../lib/errors'
 
 /** Throws 415 for a type that is not JSON. */
 export function checkJsonType(header: string | null): void {
-  // The header that nearly every client sends.
+  // The header of nearly every client.
   if (header === null || header === 'application/json') return
   const type = header.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (type === '' || /^(application|text)\/([\w.!#$&^-]+\+)?json$/.test(type)) return

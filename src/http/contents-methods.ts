@@ -1,5 +1,5 @@
-// The methods of Google's API that are served below a model of the address, and the operation that the model must serve for
-// each. Routes and lists of models must be made from it.
+// The methods of Google's API that are served below a model in the path, and the operation that the model must serve for each.
+// Routes and lists of models must be made from it.
 
 import type { OperationName } from '../contract/operations'
 

@@ -1,5 +1,5 @@
-// Web pages that may call the API from a browser (CORS). Any page may by default: the API has no cookies, so a page has
-// only the key that its user gave it. Credentials must never be allowed. /mcp has a rule of its own.
+// Web pages that may call the API from a browser (CORS). By default any page may: the API has no cookies, so a page has only the
+// key that its user gave it. Credentials must never be allowed. /mcp has its own rule.
 
 import type { Config } from '../config/schema'
 
@@ -11,7 +11,7 @@ const USUAL_HEADERS = 'authorization, content-type'
 const HEADER_NAMES = /^[a-z0-9!#$%&'*+.^_`|~, -]{1,2000}$/i
 
 export interface Cors {
-  /** Lets the page read the answer, if it may. Does nothing for a request that no page has sent. */
+  /** Lets the page read the answer, if it may. Does nothing for a request that did not come from a page. */
   share(request: Request, headers: Headers): void
   /** The answer to a preflight; undefined for any other request. */
   preflight(request: Request): Response | undefined

@@ -1,5 +1,5 @@
-// Tables as comma-separated values, sent as they are read, so that a large one takes no memory. A value must never be
-// read as a formula by a program for tables.
+// Tables as comma-separated values, sent as they are read, so that a large one takes no memory. A spreadsheet program must never
+// read a value as a formula.
 
 export function csvResponse<Row>(
   name: string,

@@ -15,7 +15,7 @@ export function errorResponse(error: unknown, dialect: Dialect, requestId: strin
   })
 }
 
-/** An error that names a field as the caller does, who knows it by another name than the family. */
+/** An error that names a field as the caller does, if the family's name for it differs. */
 export function withFieldNames(error: unknown, names: Readonly<Record<string, string>>): unknown {
   if (!(error instanceof GatewayError) || error.param === null) return error
   const { status, code, type, headers, cause, param } = error

@@ -1,5 +1,5 @@
-// Reads a form with files, multipart/form-data: texts into memory, files to the disk, whatever their names and sizes
-// say. It must never hold a whole file in memory, nor leave one behind when the form is refused or its sender leaves.
+// Reads a form with files, multipart/form-data: texts into memory, files to disk, whatever their names and sizes say. It must never
+// hold a whole file in memory, or leave one behind when the form is refused or its sender disconnects.
 
 import type { Upload } from '../contract/family'
 import type { Form } from '../contract/form'
@@ -13,9 +13,9 @@ const KIBIBYTE = 1024
 const MEBIBYTE = 1024 * KIBIBYTE
 const MAX_TEXTS = 100
 const MAX_TEXT_BYTES = 256 * KIBIBYTE
-/** Most bytes of all texts together. */
+/** Maximum size of all texts together, in bytes. */
 const MAX_TEXTS_BYTES = MEBIBYTE
-/** Sixteen images, the most that a vendor takes, and a mask. */
+/** Sixteen images, the most that a vendor accepts, and a mask. */
 const MAX_FILES = 17
 const MAX_FILE_BYTES = 50 * MEBIBYTE
 const MAX_NAME_LENGTH = 128
@@ -54,7 +54,7 @@ export async function readForm(
   }
 }
 
-/** A text field, or several of one name with brackets. */
+/** A text field, or several with one bracketed name. */
 interface DraftText {
   isList: boolean
   items: { index: number; text: string }[]
@@ -63,12 +63,12 @@ interface DraftText {
 interface DraftFile {
   /** The number in `image[2]`; -1 if there is none. */
   index: number
-  /** Both undefined until the file is on the disk, and for an empty part. */
+  /** Both undefined until the file is on disk, and for an empty part. */
   saved?: SavedFile
   upload?: Upload
 }
 
-/** The form while its parts arrive; several may arrive at a time. */
+/** The form while its parts arrive; several may arrive at once. */
 class Draft {
   readonly #texts = new Map<string, DraftText>()
   readonly #files = new Map<string, DraftFile[]>()
@@ -169,7 +169,7 @@ function fieldOf(name: string): FieldName {
   }
 }
 
-/** The texts in the order of their numbers; one alone is not a list. */
+/** The texts in the order of their numbers; a single one is not a list. */
 function textOf(items: DraftText['items']): string | readonly string[] {
   const [first, ...others] = items.toSorted((a, b) => a.index - b.index).map(({ text }) => text)
   return others.length === 0 ? (first ?? '') : [first ?? '', ...others]
@@ -198,7 +198,7 @@ function checkedName({ name, encoding, contentType }: MultipartPart): string {
   return name
 }
 
-/** Whether a part is a file. A part with a file name is one; some clients leave the name out. */
+/** Whether a part is a file. A part with a file name is one; some clients omit the name. */
 function isFile({ filename, contentType }: MultipartPart): boolean {
   return (
     filename !== undefined ||
@@ -234,7 +234,7 @@ function decode(name: string, bytes: Uint8Array): string {
   }
 }
 
-/** The hash of names and contents, independent of their order: some clients shuffle the fields of a retry. */
+/** The hash of names and contents, independent of their order: some clients reorder the fields of a retry. */
 function hashOf(contents: [name: string, ...content: string[]][]): string {
   const sorted = contents.sort(([a], [b]) => (a < b ? -1 : 1))
   return new Bun.CryptoHasher('sha256').update(JSON.stringify(sorted)).digest('hex')

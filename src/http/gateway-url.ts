@@ -1,5 +1,5 @@
-// The address at which callers reach this gateway: as the operator sets it, or else as this caller called it. It must
-// never depend on headers such as X-Forwarded-Host: every caller can send them.
+// The URL at which callers reach this gateway: the operator's setting, or otherwise the one that this caller used. It must never
+// depend on headers such as X-Forwarded-Host: every caller can send them.
 
 export function gatewayUrlOf(
   publicUrl: string | undefined,
@@ -7,6 +7,6 @@ export function gatewayUrlOf(
   server: { url: URL } | null,
 ): string {
   if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '')
-  // A request without a usable Host has no address but its path.
+  // Without a usable Host, a request has no URL except its path.
   return (URL.parse(request.url) ?? server?.url)?.origin ?? ''
 }

@@ -1,5 +1,5 @@
-// Sends kept results, whole or in part, to whoever has their signed address. Every faulty address must get the same 404,
-// and nothing may run as a script from here.
+// Sends stored results, whole or in part, to anybody with their signed URL. Every faulty URL must get the same 404, and nothing
+// from here may run as a script.
 
 import type { Artifacts } from '../artifacts/artifacts'
 import type { Artifact } from '../artifacts/rows'
@@ -11,12 +11,12 @@ import { pacedStream } from '../request/stream/paced-body'
 import { partOf } from './range'
 
 export interface KeptFilesWorld extends Pick<System, 'now' | 'log'> {
-  /** Null if results are not kept. */
+  /** Null if results are not stored. */
   artifacts: Artifacts | null
   backlog: Backlog
 }
 
-/** Sends the whole artifact, or the part that the request wants. */
+/** Sends the whole artifact, or the requested part. */
 export async function sendArtifact(
   world: KeptFilesWorld,
   artifact: Artifact,
@@ -47,7 +47,7 @@ export async function sendArtifact(
   })
 }
 
-/** The bytes as a stream, because Bun applies the Range header to files by itself and ignores If-Range. */
+/** The bytes as a stream, because Bun applies the Range header to files itself and ignores If-Range. */
 async function read(
   world: KeptFilesWorld,
   artifact: Artifact,
@@ -62,7 +62,7 @@ async function read(
       cause,
     })
   })
-  // Bun sends a file of the disk by itself, and has little of it in memory.
+  // Bun sends a file on disk itself, with little of it in memory.
   if (body) return artifact.place === 'disk' ? body : pacedStream(world.backlog, body)
   world.log('artifact_lost', { artifact: artifact.id, place: artifact.place })
   throw fileNotFound()
@@ -81,7 +81,7 @@ function headersOf({ id, contentType, sha256, expiresAt }: Artifact, now: number
   }
 }
 
-/** The error for every address at which there is no file. */
+/** The error for every URL without a file. */
 export function fileNotFound(): GatewayError {
   return new GatewayError(404, {
     code: 'artifact_not_found',

@@ -1,5 +1,5 @@
-// Cuts a multipart body into its parts as it arrives, no faster than the parts are taken. It must never hold more of a
-// part than a piece, nor leave a reader waiting for a part that will not end.
+// Splits a multipart body into its parts as it arrives, no faster than the parts are read. It must never hold more of a part than a
+// piece, or leave a reader waiting for a part that will not end.
 
 import type { Readable } from 'node:stream'
 import { Busboy } from '@fastify/busboy'
@@ -22,7 +22,7 @@ interface PartLimits {
   tooLarge(part: Pick<MultipartPart, 'name'>): GatewayError
 }
 
-/** Most bytes of a part's headers: a name, a file's name and a type. */
+/** Maximum size of a part's headers, in bytes: a name, a file's name and a type. */
 const MAX_HEADER_BYTES = 8 * 1024
 
 /** The boundary of the parts: at most 70 characters, by RFC 2046. */
@@ -42,7 +42,7 @@ export function boundaryOf(contentType: string | null): string {
   )
 }
 
-/** Hands each part to `take` when it begins. Resolves when all have been taken; fails with the first failure. */
+/** Passes each part to `take` when it begins. Resolves when all have been taken; fails with the first failure. */
 export async function readParts(
   boundary: string,
   pieces: AsyncIterable<Uint8Array>,
@@ -76,7 +76,7 @@ export async function readParts(
     await Promise.race([finished, failure.promise])
     await Promise.all(takings)
   } finally {
-    // Readers that still wait for the rest of a part learn that there is none.
+    // Readers that still wait for the rest of a part are notified that there is none.
     for (const content of contents) content.destroy()
     await Promise.allSettled(takings)
   }
@@ -85,7 +85,7 @@ export async function readParts(
 function createParser(boundary: string, { parts, partBytes }: PartLimits) {
   return new Busboy({
     headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
-    // Texts come in pieces too, as bytes that are ours to decode.
+    // Texts arrive in pieces too, as bytes that must be decoded here.
     isPartAFile: () => true,
     limits: { parts, fileSize: partBytes, headerSize: MAX_HEADER_BYTES },
   })

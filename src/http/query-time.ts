@@ -1,4 +1,4 @@
-// Reads times that callers give in a query or a body. It must never guess a zone: times are in UTC.
+// Reads times in a query or a body. It must never guess a zone: times are in UTC.
 
 import { isoTime } from '../db/iso-time'
 import { invalidRequest } from '../lib/errors'
@@ -16,7 +16,7 @@ export function timeOfQuery(name: string, text: string | undefined): number | un
   return at
 }
 
-/** A time from which on and one before which something counts, in milliseconds since 1970. */
+/** A period: its start (inclusive) and its end (exclusive), in milliseconds since 1970. */
 interface QueryPeriod {
   since?: number
   until?: number
@@ -27,7 +27,7 @@ interface PeriodFields {
   until?: string | null | undefined
 }
 
-/** The period that a query names. Throws 400 for invalid times, and for a period that ends before it begins. */
+/** The period in a query. Throws 400 for invalid times, and for a period that ends before it begins. */
 export function periodOfQuery(fields: PeriodFields): QueryPeriod
 export function periodOfQuery(fields: PeriodFields, defaultSince: number): QueryPeriod & { since: number }
 export function periodOfQuery(fields: PeriodFields, defaultSince?: number): QueryPeriod {

@@ -1,9 +1,9 @@
-// Reads the requested part of a file from the Range and If-Range headers (RFC 9110): one range, or the whole file. It
-// must never combine several ranges: these get the whole file, because combining costs more than it is worth.
+// Reads the requested part of a file from the Range and If-Range headers (RFC 9110): one range, or the whole file. It must never
+// combine several ranges: such requests get the whole file, because combining is not worth its cost.
 
 type Part = { start: number; end: number } | 'all' | 'none'
 
-/** The part of a file. `end` is after the last byte; `none` means that the range lies behind the file's end. */
+/** The part of a file. `end` is after the last byte; `none` means that the range is after the file's end. */
 export function partOf(headers: Headers, bytes: number, etag: string): Part {
   const condition = headers.get('if-range')
   if (condition !== null && condition !== etag) return 'all'

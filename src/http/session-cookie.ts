@@ -1,5 +1,5 @@
-// The cookie of a session of the console, and the proofs that its own page asks: the same origin, and with each change the
-// token that only that page can read. A cookie must never open anything to another origin.
+// The cookie of a session of the console, and the proofs that it requires: the same origin, and for each change the token that only
+// the console's page can read. A cookie must never give access to another origin.
 
 import { timingSafeEqual } from 'node:crypto'
 import { csrfTokenOf, type SessionKind, SessionToken } from '../accounts/sessions'
@@ -7,7 +7,7 @@ import type { Config } from '../config/schema'
 import { GatewayError } from '../lib/errors'
 
 const NAMES: Record<SessionKind, string> = { admin: 'gateway_admin', key: 'gateway_key' }
-/** Paths that a cookie is sent to, below the path of the gateway. */
+/** Paths to which a cookie is sent, below the path of the gateway. */
 const PATHS: Record<SessionKind, readonly string[]> = {
   admin: ['/console', '/admin/v1'],
   key: ['/console', '/v1'],
@@ -20,8 +20,8 @@ const CSRF_HEADER = 'x-csrf-token'
 type ServerConfig = Pick<Config, 'server'>
 
 /**
- * The session in the cookie of a request; null if there is none, or an Authorization header. Throws 403 where the
- * request does not come from the console's own page.
+ * The session in the cookie of a request; null if there is none, or if there is an Authorization header. Throws 403 if the request
+ * does not come from the console's own page.
  */
 export function sessionTokenOf(
   request: Request,
@@ -36,14 +36,14 @@ export function sessionTokenOf(
   return token
 }
 
-/** The session that a cookie names, whoever sends it: for ending it. */
+/** The session in a cookie, whoever sends it, so that it can be ended. */
 export function cookieTokenOf({ headers }: Request, kind: SessionKind): SessionToken | null {
   const cookies = headers.get('cookie')
   const text = cookies === null ? undefined : cookieOf(cookies, NAMES[kind])
   return text === undefined ? null : new SessionToken(text)
 }
 
-/** Throws 403 for a request that does not come from a page of this gateway, as its browser says. */
+/** Throws 403 for a request that does not come from a page of this gateway, according to its browser. */
 export function requireOwnPage({ headers, method }: Request, { server = {} }: ServerConfig): void {
   const site = headers.get('sec-fetch-site')
   const origin = headers.get('origin')
@@ -56,7 +56,7 @@ export function requireOwnPage({ headers, method }: Request, { server = {} }: Se
   )
 }
 
-/** Whether a page of another site has a browser send a request. */
+/** Whether a page of another site made a browser send a request. */
 export function isFromOtherSite({ headers }: Request, { server = {} }: ServerConfig): boolean {
   const site = headers.get('sec-fetch-site')
   const origin = headers.get('origin')
@@ -98,7 +98,7 @@ export function addSessionCookie(
     headers.append('set-cookie', `${NAMES[kind]}=${token}; Path=${base}${path}; ${rest}`)
 }
 
-/** Whether the page was loaded over TLS, of this server or of a proxy in front of it. */
+/** Whether the page was loaded over TLS, from this server or from a proxy in front of it. */
 export function isPageSecure({ headers }: Request): boolean {
   return headers.get('origin')?.toLowerCase().startsWith('https:') === true
 }

@@ -1,5 +1,5 @@
 // The target of a request: host, path and query. All of it is the caller's own text, so reading it must never fail, and
-// an error shows little of it. A path must never mean another one here than for a proxy that has passed it on.
+// an error shows little of it. A path must never mean anything else here than for a proxy that has passed it on.
 
 import { GatewayError } from '../lib/errors'
 
@@ -7,12 +7,12 @@ const PORT = '\\d{1,4}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0
 const HOST = new RegExp(`^(?:[\\w.~-]+|\\[[\\da-f:.]+\\])(?::(?:${PORT})?)?$`, 'i')
 const ORIGIN = /^https?:\/\/[^/?#]*/i
 
-/** The address; Bun gives only the path if the Host is missing or broken. */
+/** The URL; Bun gives only the path if the Host is missing or broken. */
 function addressOf({ url }: Request): URL | null {
   return URL.parse(url) ?? URL.parse(url.replace(ORIGIN, ''), 'http://gateway')
 }
 
-/** The path as routes read it; `/` if the target is not an address at all. */
+/** The path as routes read it; `/` if the target is not a URL at all. */
 export function pathOf(request: Request): string {
   return addressOf(request)?.pathname ?? '/'
 }
@@ -32,7 +32,7 @@ export function decodedId(id: string): string {
 
 /**
  * Throws 400 for a Host that is not a name or address, and for several Hosts (RFC 9112, 3.2): a proxy in front of this
- * server may have read another one. HTTP/1.0 may come without one; Bun refuses HTTP/1.1 without.
+ * server may have read another one. HTTP/1.0 may omit it; Bun refuses HTTP/1.1 without it.
  */
 export function checkHost({ headers }: Request): void {
   const host = headers.get('host')
@@ -43,17 +43,17 @@ export function checkHost({ headers }: Request): void {
   })
 }
 
-/** Segments that lead elsewhere, and backslashes, which addresses of the web count as slashes. */
+/** Segments that lead elsewhere, and backslashes, which URLs treat as slashes. */
 const MISLEADING = /^\.\.?$|\\/
 
-/** Throws 400 for decoded segments of a path that a proxy may have read in another way. */
+/** Throws 400 for decoded segments of a path that a proxy may have read differently. */
 export function checkSegments(segments: readonly string[]): void {
   if (segments.some((segment) => MISLEADING.test(segment))) throw misleading()
 }
 
 /**
- * Throws 400 for a path that no route of up to `most` segments has matched as it was sent, if it does not look so: without an
- * empty segment it had been matched. The admin API has none of the rest.
+ * Throws 400 for a path that, as sent, matched no route of up to `most` segments, although it looks as if it should: without an
+ * empty segment it would have matched. The admin API has no routes with a rest parameter.
  */
 export function checkUnmatched(request: Request, most: number): void {
   const path = pathOf(request)

@@ -1,5 +1,5 @@
-// Unpacks a compressed body piece by piece. It must never run faster than the result is taken: a small body can hold a
-// very large one.
+// Unpacks a compressed body piece by piece. It must never run faster than the result is read: a small body can expand to a very
+// large one.
 
 import { pipeline, Readable, type Transform } from 'node:stream'
 import { createGunzip, createInflate } from 'node:zlib'
@@ -10,7 +10,7 @@ export type Unpacker = Transform
 const PIECE_BYTES = 64 * 1024
 const CODINGS = 'gzip, deflate, identity'
 
-/** The unpacker for a coding; undefined for a body that is not packed. Throws 415 for an unknown coding. */
+/** The unpacker for a coding; undefined for an uncompressed body. Throws 415 for an unknown coding. */
 export function createUnpacker(contentEncoding: string | null): Unpacker | undefined {
   if (contentEncoding === null) return undefined
   const codings = contentEncoding

@@ -1,5 +1,5 @@
-// Makes the OpenAPI document of a running gateway from the tables and schemas that requests are served by. It must stay
-// pure: the same catalogue makes the same document.
+// Makes the OpenAPI document of a running gateway from the tables and schemas by which requests are served. It must stay pure: the
+// same catalogue makes the same document.
 
 import { errorSchemas } from '../../api-document/error-pages'
 import { guides } from '../../api-document/guides'
@@ -15,14 +15,14 @@ import { families } from '../../families'
 import { callerOperations } from './operations'
 import { describeCallers } from './paths'
 
-/** Version of the API that callers write against. It changes with the contract, not with the gateway. */
+/** Version of the API for callers. It changes with the contract, not with the gateway. */
 const CONTRACT_VERSION = '1.0.0'
 
 interface DocumentOptions {
   catalogue: Pick<Catalogue, 'models' | 'routes' | 'aliases'>
   /** Version of the gateway. */
   version: string
-  /** The address at which callers reach this gateway; absent: the one from which they got the document. */
+  /** The URL at which callers reach this gateway; absent: the one from which they got the document. */
   publicUrl?: string | undefined
 }
 
@@ -47,10 +47,10 @@ const tags = [
   { name: 'Gateway', description: 'About the gateway itself; no key is asked for.' },
 ]
 
-/** The name of a chat model in examples, where no configuration is known. */
+/** The name of a chat model in examples, if no configuration is known. */
 const ANY_MODEL = JSON.stringify('a-chat-model')
 
-/** The paths with a model of the gateway in their examples, so that a reader can send them as they are. */
+/** The paths with a model of the gateway in their examples, so that a reader can send them unchanged. */
 function withModel(paths: Record<string, object>, id: string | undefined): Record<string, object> {
   if (id === undefined) return paths
   return JSON.parse(JSON.stringify(paths).replaceAll(ANY_MODEL, () => JSON.stringify(id)))

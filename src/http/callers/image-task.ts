@@ -9,7 +9,7 @@ type BegunTask = Pick<Task, 'id' | 'state' | 'createdAt' | 'endedAt' | 'errorCod
 
 const statuses = { submitted: 'processing', succeeded: 'completed', failed: 'failed' } as const
 
-/** `result` is the answer of the request; undefined before it is there, and once it is no longer kept. */
+/** `result` is the answer of the request; undefined before it exists, and once it has expired. */
 export function imageTaskOf(task: BegunTask, result?: unknown) {
   const { id, state, createdAt, endedAt, errorCode, errorMessage } = task
   const [first] = (asObject(result).data ?? []) as readonly unknown[]

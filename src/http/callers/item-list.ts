@@ -6,10 +6,10 @@ import { limitParameter, list, maybeText, named, text } from '../../api-operatio
 import type { Item } from '../../kept-responses/content'
 import { invalidRequest } from '../../lib/errors'
 
-/** Longest id that an error repeats, in characters. */
+/** Maximum length of an id that an error repeats, in characters. */
 export const MAX_SHOWN_LENGTH = 128
 
-/** The newest come first unless asked otherwise. */
+/** Newest first, unless requested otherwise. */
 export const ItemPageQuery = Type.Object({
   limit: limitParameter(20, 100, 'Items on a page.'),
   order: OneOf(['desc', 'asc'], { default: 'desc', description: 'The newest first, or the oldest.' }),

@@ -1,4 +1,4 @@
-// What keys and accounts have spent, and can spend now, for operations that show it. It must never write.
+// What keys and accounts have spent, and can still spend, for operations that show it. It must never write.
 
 import { findAccount } from '../../accounts/accounts'
 import type { Key } from '../../accounts/keys'
@@ -14,7 +14,7 @@ export async function accountOf(db: Db, key: Key) {
   return account
 }
 
-/** The most that a key can spend now: what its account has available, or its budget or that of the account has left. */
+/** The most that a key can spend now: the available balance of its account, or what is left of its budget or the account's. */
 export async function leftNano(db: Db, key: Key, now: number): Promise<number> {
   const [{ availableNano }, usedNano, accountUsedNano] = await Promise.all([
     accountOf(db, key) satisfies Promise<Balance>,
@@ -59,7 +59,7 @@ export async function spendTotals(
   }
 }
 
-/** Days over which the spend is averaged. */
+/** Number of days over which spending is averaged. */
 const RATE_DAYS = 7
 
 /** Nano-dollars that an account spent on each of the last days in UTC, up to today. */

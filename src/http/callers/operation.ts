@@ -1,6 +1,5 @@
-// The form of an unpaid operation of the callers' API: what a holder of a key reads, keeps and changes, and what may be read
-// without a key.
-// Its routes, its checks, its document and the types of the console are made from the list of them (operations/index.ts).
+// The form of a free operation of the callers' API: what a holder of a key reads, stores and changes, and what may be read without
+// a key. Its routes, its checks, its document and the types of the console are made from the list of them (operations/index.ts).
 //
 // To add one: write its rules where they belong, as a function that throws a GatewayError; describe it with
 // `callerOperation` in a file of operations/, where `run` answers JSON, or a whole response if it is invalid.
@@ -30,13 +29,13 @@ import type { KeyedWorld } from '../authorization'
 import type { Entrance } from '../body'
 import type { Listener } from '../connection'
 
-/** Everything of a running gateway that holders of keys see and change. */
+/** Everything in a running gateway that holders of keys see and change. */
 export interface CallerWorld extends KeyedWorld, ConversationWorld, DeleteWorld, Omit<System, 'wall'> {
   db: Db
   readonly config: Pick<Config, 'server' | 'models' | 'receipts' | 'payments' | 'events'>
   readonly catalogue: Catalogue
   requestLog: Pick<RequestStore, 'list' | 'find' | 'scan'>
-  /** Null if results are not kept. */
+  /** Null if results are not stored. */
   artifacts: Artifacts | null
   audioReader: Pick<AudioReader, 'read'>
   backgroundResponses: BackgroundResponses
@@ -77,38 +76,38 @@ export interface CallerContext {
 }
 
 export interface CallerOperation extends ApiOperation {
-  /** Further paths, for clients of other gateways. Default: one for clients that write /v1 twice. */
+  /** Additional paths, for clients of other gateways. Default: one for clients that repeat /v1. */
   aliases?: readonly string[]
   /** Whether a request needs a key. Default: it does. */
   access?: 'optional key' | 'no key'
-  /** Whether a token may ask in place of its key. */
+  /** Whether a token may call it in place of its key. */
   forTokens?: boolean
-  /** Whether a key may ask that is paused, or whose account rests. */
+  /** Whether a paused key may call it, or one whose account is frozen. */
   mayRest?: boolean
-  /** Whether no cache may keep the answer. */
+  /** Whether caches must not store the answer. */
   isPrivate?: boolean
-  /** Whether the answer has the headers of answers of paid operations, such as the sandbox's. */
+  /** Whether the answer has the headers of paid operations, such as the sandbox's. */
   isMarked?: boolean
-  /** The limit of the body; its presence says that there is one. */
+  /** The limit of the body; if present, there is a body. */
   entrance?: Entrance
-  /** Whether `run` reads the body by itself, by `bytes`: one that is signed, or checked as a paid request is. */
+  /** Whether `run` reads the body itself, from its bytes: one that is signed, or checked like a paid request. */
   isRaw?: boolean
-  /** Whether the body may be left out. */
+  /** Whether the body may be omitted. */
   isBodyOptional?: boolean
-  /** Whether it counts as a request of the key's limits. */
+  /** Whether it counts toward the key's request limit. */
   isCounted?: boolean
-  /** The forms of answers, by what a request says of its client. Default: the common one. */
+  /** The forms of answers, depending on the client. Default: the common one. */
   dialects?: readonly Dialect[]
   dialectOf?(request: Request): Dialect
-  /** Describes the good answer, for the document. */
+  /** Describes the successful answer, for the document. */
   answers?: string
-  /** Good answers besides JSON with 200, or in its place, for the document. */
+  /** Successful answers in addition to JSON with 200, or instead of it, for the document. */
   furtherAnswers?: Readonly<Record<string, DescribedAnswer>>
-  /** Parameters that no request is refused for, for the document: headers, and what is ignored where it cannot be read. */
+  /** Parameters that never cause a refusal, for the document: headers, and what is ignored if unreadable. */
   parameters?: readonly Parameter[]
-  /** Errors besides those that follow from a key, a query and a body, for the document. */
+  /** Errors other than those implied by a key, a query and a body, for the document. */
   errors?: readonly ErrorGroup[]
-  /** The error for what is not there, with an id as an example. */
+  /** The error for a missing object, with an id as an example. */
   missing?: GatewayError
   run(asked: CallerContext, query: Record<string, never>, body: Record<string, never>): Promise<object>
 }

@@ -1,5 +1,5 @@
-// Describes the operations of callers for the OpenAPI document, from the schemas that their requests are checked by and
-// their answers are typed by. Nothing about a single operation may be written here.
+// Describes the operations of callers for the OpenAPI document, from the schemas by which their requests are checked and their
+// answers are typed. Nothing about a single operation may be written here.
 
 import type { TSchema } from '@sinclair/typebox'
 import { describeInput } from '../../api-document/described'
@@ -30,7 +30,7 @@ function describe(operation: CallerOperation, schemas: Record<string, Schema>): 
   const { id, tag, summary, aliases = [], answers = 'As it is now.', missing, body } = operation
   const { dialects = ['openai'], errors = [], query, access, description, furtherAnswers } = operation
   const { parameters, requestBody } = describeInput(operation, operation.parameters)
-  // Paths of clients that write /v1 twice are only tolerated.
+  // Paths for clients that repeat /v1 are only tolerated.
   const known = aliases.filter((each) => !each.startsWith('/v1/v1/'))
   const ids = ['x-request-id', ...(dialects.includes('messages') ? ['request-id'] : [])]
   const groups: readonly ErrorGroup[] = [
@@ -61,7 +61,7 @@ function describe(operation: CallerOperation, schemas: Record<string, Schema>): 
   }
 }
 
-/** The good answer, with the examples of its forms that have names. */
+/** The successful answer, with the named examples of its forms. */
 function replyOf({ reply }: CallerOperation, schemas: Record<string, Schema>): Media {
   const forms: readonly TSchema[] = reply.anyOf ?? [reply]
   const examples = Object.assign({}, ...forms.map(examplesOf)) as Examples
@@ -71,7 +71,7 @@ function replyOf({ reply }: CallerOperation, schemas: Record<string, Schema>): M
   return { schema, ...(Object.keys(examples).length > 0 && { examples }) }
 }
 
-/** The example of a schema that has a name, or of an answer that paid operations have too. */
+/** The example of a named schema, or of an answer that paid operations have too. */
 function examplesOf({ $id, $ref, examples: [value] = [] }: TSchema): Examples {
   if ($ref === schemaOf('VideoTask').$ref) return endedTasks
   for (const name of ['Response', 'Video'] as const)
@@ -79,7 +79,7 @@ function examplesOf({ $id, $ref, examples: [value] = [] }: TSchema): Examples {
   return $id === undefined ? {} : { [$id]: { value } }
 }
 
-/** A schema with references instead of those that have names, which `take` gets. */
+/** A schema with references instead of named schemas, which `take` receives. */
 function withReferences(schema: Schema, take: (name: string, schema: Schema) => void): Schema {
   const inner = (part: unknown): unknown => {
     if (Array.isArray(part)) return part.map(inner)

@@ -1,5 +1,5 @@
-// The routes of the operations of callers: authenticate, check, run, answer. It must never do any work before the key
-// is known, nor send an error in the wrong form.
+// The routes of the operations of callers: authenticate, check, run, answer. It must never do any work before the key is known, or
+// send an error in the wrong form.
 
 import { Elysia, NotFoundError } from 'elysia'
 import { API_TOKENS } from '../../accounts/authenticator'

@@ -1,5 +1,5 @@
-// GET /v1/videos/{id}/content: the bytes of a finished video, from the copy here or else from the vendor. It must never
-// fetch what the vendor may not point to, nor keep a video in memory.
+// GET /v1/videos/{id}/content: the bytes of a finished video, from the stored copy or otherwise from the vendor. It must never
+// fetch a URL that the vendor may not use, or keep a video in memory.
 
 import type { Catalogue } from '../../catalogue/models'
 import { readableOf } from '../../http-client/body-stream'
@@ -13,9 +13,9 @@ import { type KeptFilesWorld, sendArtifact } from '../kept-files'
 /** Headers that the request and the call to the vendor share. */
 const ASKED = ['range', 'if-range']
 const PASSED_HEADERS = ['content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified']
-/** How long the vendor may take to begin, in milliseconds. */
+/** Maximum time until the vendor begins, in milliseconds. */
 const TIMEOUT_MS = 30_000
-/** How long vendors keep videos, in milliseconds. */
+/** How long vendors store videos, in milliseconds. */
 const VENDOR_KEEPS_MS = 24 * 3_600_000
 
 export interface VideoWorld extends KeptFilesWorld {
@@ -33,7 +33,7 @@ export async function sendVideo(
   return kept ? sendArtifact(world, kept, request, requestId) : relay(world, task, url, request, requestId)
 }
 
-/** The address of a video at the vendor. Throws 404 for a task that has failed, and 409 for one that has not ended. */
+/** The URL of a video at the vendor. Throws 404 for a failed task, and 409 for one that has not ended. */
 function addressOf({ id, state, videoUrl, errorCode, errorMessage }: Task): string {
   if (state === 'failed') {
     throw new GatewayError(404, {
@@ -50,14 +50,14 @@ function addressOf({ id, state, videoUrl, errorCode, errorMessage }: Task): stri
   })
 }
 
-/** The address of a video at the vendor, for the vendor itself. Throws 404 and 409, also where it is gone by now. */
+/** The address of a video at the vendor, for the vendor itself. Throws 404 and 409, also if it no longer exists. */
 export function freshAddressOf(task: Task, now: number): string {
   const url = addressOf(task)
   if (now - (task.endedAt ?? 0) >= VENDOR_KEEPS_MS) throw gone(task)
   return url
 }
 
-/** The copy that is kept here; undefined if there never was one, or it has expired. */
+/** The stored copy; undefined if there never was one, or it has expired. */
 function keptAt(world: VideoWorld, task: Task) {
   const { video_url: shown } = JSON.parse(showTask(task)) as { video_url?: string }
   const url = shown === undefined || shown === task.videoUrl ? null : URL.parse(shown)
@@ -87,7 +87,7 @@ async function relay(
   copyHeaders((name) => response.header(name), headers, PASSED_HEADERS)
   const body = readableOf(response.body, (reason) => {
     world.log('video_cut', { task: task.id, upstream: task.upstream, reason: String(reason) })
-    // The reason is left out: the vendor's address may be in it, and must not be logged.
+    // The reason is omitted: the vendor's URL may be in it, and must not be logged.
     return new Error('the vendor broke off')
   })
   return new Response(pacedStream(world.backlog, body), { status: response.status, headers })

@@ -39,13 +39,13 @@ export function videoOf(document: TaskDocument, task: Task | undefined) {
   }
 }
 
-/** The length as billed, or as it was asked for where the vendor bills something else. */
+/** The billed length, or the requested one if the vendor bills something else. */
 function lengthOf(task: Task | undefined): string | null {
   const seconds = task?.quantities.second ?? task?.pollContext.seconds
   return seconds === undefined ? null : String(seconds)
 }
 
-/** When a video expires. Known only for a video that is kept here: vendors do not report it. */
+/** When a video expires. Known only for a video that is stored here: vendors do not report it. */
 function expiryOf({ video_url: url }: TaskDocument, task: Task | undefined): number | null {
   if (url === undefined || !task || url === task.videoUrl) return null
   return Number(URL.parse(url)?.searchParams.get('expires')) || null

@@ -1,13 +1,12 @@
-// Translates Google's embedContent and batchEmbedContents to POST /v1/embeddings, for every model of embeddings. A field that
-// the model cannot be asked must be refused, or named in the answer as ignored.
-// https://ai.google.dev/api/embeddings
+// Translates Google's embedContent and batchEmbedContents to POST /v1/embeddings, for every embedding model. A field that the model
+// does not support must be refused, or named in the answer as ignored. https://ai.google.dev/api/embeddings
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Model } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { createValidator } from '../../lib/validate'
 
-/** Google's JSON takes each name in both spellings. */
+/** Google's JSON accepts each name in both spellings. */
 const EmbedRequest = Type.Object({
   content: Type.Object({
     parts: Type.Array(Type.Object({ text: Type.Optional(Type.String()) }), { minItems: 1 }),
@@ -30,7 +29,7 @@ export const EMBEDDING_FIELDS: Readonly<Record<string, string>> = {
   dimensions: 'outputDimensionality',
 }
 
-/** Voyage's names of the tasks that it knows. https://docs.voyageai.com/docs/embeddings */
+/** Voyage's names of the tasks that it supports. https://docs.voyageai.com/docs/embeddings */
 const INPUT_TYPES: Readonly<Record<string, string>> = {
   RETRIEVAL_QUERY: 'query',
   QUESTION_ANSWERING: 'query',
@@ -39,7 +38,7 @@ const INPUT_TYPES: Readonly<Record<string, string>> = {
   RETRIEVAL_DOCUMENT: 'document',
 }
 
-/** The request in the form of POST /v1/embeddings, and the fields that the model does not know. */
+/** The request in the form of POST /v1/embeddings, and the fields that the model does not support. */
 export function rewordEmbedding(
   body: Record<string, unknown>,
   model: Model,
@@ -104,7 +103,7 @@ function textOf({ parts }: EmbedRequest['content'], path: string): string {
   return text
 }
 
-/** The value that all requests of a batch have. Throws 400 if they differ: the batch is one request for the model. */
+/** The value shared by all requests of a batch. Throws 400 if they differ: the batch is one request for the model. */
 function sameOf<Value>(values: readonly Value[], field: string): Value {
   const [first] = values
   if (values.every((value) => value === first)) return first as Value

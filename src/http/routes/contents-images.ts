@@ -1,6 +1,6 @@
-// Translates Google's generateContent to OpenAI's form of images, for every model that makes pictures and writes no texts. What the
-// model cannot be asked must be refused by its name.
-// https://ai.google.dev/api/generate-content, https://ai.google.dev/gemini-api/docs/image-generation
+// Translates Google's generateContent to OpenAI's form of images, for every model that makes pictures and writes no text. Anything
+// that the model does not support must be refused by name. https://ai.google.dev/api/generate-content,
+// https://ai.google.dev/gemini-api/docs/image-generation
 
 import type { Model } from '../../contract/family'
 import { type GatewayError, invalidRequest } from '../../lib/errors'
@@ -15,7 +15,7 @@ export interface PictureRequest {
   body: Fields
   /** Data URLs of the pictures that are edited. */
   pictures: readonly string[]
-  /** Fields that the model does not get, though clients send them unasked. */
+  /** Fields that the model does not get, although clients send them by default. */
   ignored: readonly string[]
 }
 
@@ -65,7 +65,7 @@ export function rewordPictures(asked: Fields, model: Model): PictureRequest {
   }
 }
 
-/** The members of an object by their names in camel case: Google reads both spellings. Throws 400 for any but the known ones. */
+/** The members of an object by their names in camel case: Google accepts both spellings. Throws 400 for unknown ones. */
 function membersOf(value: unknown, place: string, known: readonly string[]): Fields {
   if (value === undefined || value === null) return {}
   if (!isObject(value))
@@ -98,7 +98,7 @@ function checkModalities(wanted: unknown): void {
   )
 }
 
-/** The texts of the one turn, which are the prompt, and its pictures. */
+/** The texts of the only turn, which are the prompt, and its pictures. */
 function turnOf(contents: unknown): { prompt: string; pictures: string[] } {
   const [turn, ...others] = Array.isArray(contents) ? contents : []
   const { role, parts } = asObject(turn)
@@ -125,7 +125,7 @@ function partOf(part: Fields, place: string): { text?: string; picture?: string 
   const { data, ...file } = asObject(part.inlineData ?? part.inline_data)
   const type = file.mimeType ?? file.mime_type
   if (typeof data === 'string' && typeof type === 'string' && /^image\/[a-z0-9.+-]+$/i.test(type)) {
-    // Google reads base64 of both alphabets, and so do its SDKs write it.
+    // Google accepts base64 in both alphabets, and its SDKs write both.
     return { picture: `data:${type};base64,${data.replaceAll('-', '+').replaceAll('_', '/')}` }
   }
   throw invalidRequest(
@@ -134,7 +134,7 @@ function partOf(part: Fields, place: string): { text?: string; picture?: string 
   )
 }
 
-/** Most pixels of each named size: half way, in doublings, to the next. */
+/** Maximum of pixels of each named size: half way to the next, in powers of two. */
 const CLASSES: Readonly<Record<string, { side: number; mostPixels: number }>> = {
   '1K': { side: 1_024, mostPixels: 2 * 1_024 * 1_024 },
   '2K': { side: 2_048, mostPixels: 8 * 1_024 * 1_024 },
@@ -144,10 +144,10 @@ const CLASSES: Readonly<Record<string, { side: number; mostPixels: number }>> = 
 const SIDE_STEP = 16
 /** Sizes that most models have for their shapes. */
 const USUAL_SIZES = ['1024x1024', '1536x1024', '1024x1536']
-/** Largest factor between two shapes that count as one: vendors round the sides of theirs. */
+/** Maximum factor between two shapes that count as equal: vendors round their sides. */
 const SAME_SHAPE = 1.04
 
-/** The size in pixels for a shape and a word such as `2K`; undefined for the model's own choice. */
+/** The size in pixels for a shape and a name such as `2K`; undefined for the model's own choice. */
 function sizeOf({ aspectRatio, imageSize }: Fields, model: Model, edits: boolean): string | undefined {
   if (aspectRatio === undefined && imageSize === undefined) return undefined
   if (aspectRatio === undefined && edits) {
@@ -188,7 +188,7 @@ function sizeOf({ aspectRatio, imageSize }: Fields, model: Model, edits: boolean
   return usual || `${stepped(side * Math.sqrt(ratio))}x${stepped(side / Math.sqrt(ratio))}`
 }
 
-/** Never more than the side: some models make at most the pixels of the square. */
+/** Never more than the side: some models make at most as many pixels as the square has. */
 function stepped(side: number): number {
   return Math.floor(side / SIDE_STEP) * SIDE_STEP
 }
@@ -204,7 +204,7 @@ function isAlike(one: number | undefined, other: number): boolean {
   return one !== undefined && Math.abs(Math.log(one / other)) <= Math.log(SAME_SHAPE)
 }
 
-/** Whether a size has as many pixels as a class: more than the class before it, and no more than its own most. */
+/** Whether a size belongs to a class: it has more pixels than the previous class, and no more than the maximum of its own. */
 function isOf({ mostPixels }: { mostPixels: number } = { mostPixels: 0 }, size: string): boolean {
   const [width = 0, height = 0] = size.split(/[*x]/).map(Number)
   return width * height <= mostPixels && width * height > mostPixels / 4
@@ -215,7 +215,7 @@ function unsupported(field: string, value: unknown, what: string): GatewayError 
   return invalidRequest(param, `Unsupported '${param}': ${what}, but got '${String(value).slice(0, 32)}'.`)
 }
 
-/** The 400 for pictures to edit, of a model that makes new ones only. */
+/** The 400 for pictures to edit, for a model that only makes new ones. */
 export function editsNothing({ id }: Model): GatewayError {
   return invalidRequest(
     'contents',
@@ -223,7 +223,7 @@ export function editsNothing({ id }: Model): GatewayError {
   )
 }
 
-/** Google's answer, made from OpenAI's list: a candidate for each picture. */
+/** Google's answer, made from OpenAI's list: one candidate per picture. */
 export function picturesInContents(answer: unknown, modelVersion: string, responseId: string): object {
   const { data, usage } = answer as { data?: unknown; usage?: unknown }
   const made = Array.isArray(data) ? data.map(asObject) : []
@@ -247,7 +247,7 @@ function shownPart({ b64_json: base64, url }: Fields): object {
   return { inlineData: { mimeType: format ? `image/${format}` : (type ?? 'image/png'), data } }
 }
 
-/** The figures in Google's terms; empty for a model that is paid by the picture, which has no tokens. */
+/** The figures in Google's terms; empty for a model that is priced per picture, which has no tokens. */
 function figuresOf(usage: unknown): object {
   if (!isObject(usage)) return {}
   const { input_tokens: input, output_tokens: output, total_tokens: total } = usage

@@ -1,5 +1,5 @@
-// Sends the answer of streamGenerateContent in the form that its address asks for: as events, or as a JSON array that grows with
-// them. It must hold no more than one event. https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
+// Sends the answer of streamGenerateContent in the form that its URL requests: as events, or as a JSON array that grows with them.
+// It must hold no more than one event. https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
 
 import { createEventSplitter, dataIn, splitEvents } from '../../lib/sse'
 import type { Backlog } from '../../request/stream/backlog'

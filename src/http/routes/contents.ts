@@ -1,5 +1,5 @@
-// The methods of Google's API, whose address names model and method: POST /v1beta/models/{id}:{method}, and the same below
-// /v1. All must lead into the same line, prices and counter as the operations that they are translated to.
+// The methods of Google's API, whose path names model and method: POST /v1beta/models/{id}:{method}, and the same below /v1. All
+// must use the same request line, prices and counter as the operations to which they are translated.
 
 import { Elysia } from 'elysia'
 import { API_TOKENS } from '../../accounts/authenticator'
@@ -34,7 +34,7 @@ import {
 import { inStreamForm } from './contents-stream'
 import { HttpIncoming, type IncomingWorld } from './operations'
 
-/** The operation behind a method, as errors of Google's clients name it. */
+/** The operation behind a method, under the name in errors for Google's clients. */
 const operationBehind = (method: Method): Operation => ({
   ...operationOf(contentsMethods[method]),
   path: `/v1beta/models/{id}:${method}`,
@@ -92,7 +92,7 @@ class Methods {
     return this.generate(request, listener, target)
   }
 
-  /** The forms of a model that makes or edits pictures and writes no texts; none for any other. */
+  /** The forms of a model that makes or edits pictures and writes no text; empty for any other model. */
   private drawn(model: string): readonly Model[] {
     const { catalogue } = this.world
     const forms = formsBehind(catalogue, idOfName(catalogue, model))
@@ -157,7 +157,7 @@ class Methods {
     return this.reworded(incoming, (embeddings) => embeddingAnswerOf(embeddings, isBatch))
   }
 
-  /** The answer to a request. One in the gateway's own form is put into Google's, with the fields that the model did not get. */
+  /** The answer to a request. One in the gateway's own form is converted to Google's, with the fields that the model did not get. */
   private async reworded(
     incoming: RewordedIncoming,
     reword: (answer: unknown, headers: Headers) => object,
@@ -171,7 +171,7 @@ class Methods {
     return jsonAnswer(this.world.backlog, reword(await response.json(), headers), { headers })
   }
 
-  /** An answer as a method gives it: the one that streams has events, or a list without `alt=sse`. */
+  /** An answer in the form of its method: the streaming one sends events, or a list without `alt=sse`. */
   private inForm(request: Request, method: Method, answer: Response): Response | Promise<Response> {
     return method === 'streamGenerateContent'
       ? inStreamForm(this.world.backlog, answer, queryOf(request).get('alt') === 'sse')
@@ -179,13 +179,13 @@ class Methods {
   }
 }
 
-/** Members of a body that its address says. */
+/** Members of a body that are in the URL. */
 interface Named {
   model: string
   stream?: boolean
 }
 
-/** A request whose address names the model. */
+/** A request whose path names the model. */
 class AddressedIncoming extends HttpIncoming {
   constructor(
     protected named: Named,
@@ -200,9 +200,9 @@ class AddressedIncoming extends HttpIncoming {
   }
 }
 
-/** A request that may be put into the gateway's own form. */
+/** A request that may be converted to the gateway's own form. */
 class RewordedIncoming extends AddressedIncoming {
-  /** Names of fields in that form, as Google's clients know them; undefined for a request that stays as it is. */
+  /** Names of fields in that form, as Google's clients know them; undefined for an unconverted request. */
   names: Readonly<Record<string, string>> | undefined
   /** Fields that the model does not get. */
   ignored: readonly string[] = []
@@ -225,7 +225,7 @@ class EmbeddingIncoming extends RewordedIncoming {
   }
 }
 
-/** A request for a text, or for pictures where the model makes these. Those in it make it an edit, which has a form of its own. */
+/** A request for text, or for pictures if the model makes these. Pictures in it make it an edit, which has its own form. */
 class ContentsIncoming extends RewordedIncoming {
   constructor(
     private readonly drawn: () => readonly Model[],
@@ -235,7 +235,7 @@ class ContentsIncoming extends RewordedIncoming {
   }
 
   override async body(check: CheckModel): Promise<Uint8Array | Form> {
-    // The key is known here: nobody else learns by an answer which models make pictures.
+    // The key is known here: without one, nobody learns from an answer which models make pictures.
     const forms = this.drawn()
     const [first] = forms
     if (!first) return super.body(check)
@@ -271,7 +271,7 @@ async function formOf({ body, pictures }: PictureRequest): Promise<Form> {
   return formInMemory(body, { image: uploads }, pictures)
 }
 
-/** The body with what its address says. It may name the model too, as `models/…`; the address counts. */
+/** The body with the members from its URL. It may name the model too, as `models/…`; the path takes precedence. */
 function withNamed(bytes: Uint8Array, { model, stream }: Named): Uint8Array {
   const { text, scanned } = scanBody(bytes)
   const set = { model: JSON.stringify(model), ...(stream !== undefined && { stream: String(stream) }) }
@@ -287,7 +287,7 @@ function countedIn(bytes: Uint8Array): Uint8Array {
   return Buffer.from(JSON.stringify(request))
 }
 
-/** The model and the method of an address such as `owner/name:tag:embedContent`. */
+/** The model and the method in a path such as `owner/name:tag:embedContent`. */
 function targetOf(path: string): { model: string; method: Method } {
   const text = decodedId(path)
   const colon = text.lastIndexOf(':')
@@ -305,7 +305,7 @@ function targetOf(path: string): { model: string; method: Method } {
   })
 }
 
-/** Throws 404 for a model that the request may not use: it is a part of the address here. */
+/** Throws 404 for a model that the request may not use: it is part of the path here. */
 function checkNamed(check: CheckModel, model: string): void {
   try {
     check(model)

@@ -16,7 +16,7 @@ export function asset(
   })
 }
 
-/** Sources of scripts in a security policy: each script that is written in the page, by its hash. */
+/** Sources of scripts in a security policy: each inline script, by its hash. */
 export function ownScripts(html: string): string {
   return [...html.matchAll(/<script[^>]*>([^<]+)<\/script>/g)]
     .map(([, text = '']) => `'sha256-${textDigest(text, 'base64')}'`)

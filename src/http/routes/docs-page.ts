@@ -18,17 +18,17 @@ export interface DocsPage {
   script(request: Request): Response
 }
 
-/** Addresses relative to the page, so that it works below a path of a proxy too. */
+/** URLs relative to the page, so that it also works below a path of a proxy. */
 const RELATIVE = { json: 'docs/json', viewer: 'docs/viewer.js', gateway: '.' }
 
-/** Clients that are hidden: the document has its own samples, and one of the viewer's is enough. */
+/** Hidden clients: the document has its own samples, and one of the viewer's is enough. */
 const OTHER_CLIENTS =
   'c clojure csharp dart fsharp go http java js kotlin node objc ocaml php powershell python r ruby rust swift'
 
 const viewer = {
   customCss: '',
   hideModels: true,
-  // Nothing is requested from the viewer's makers.
+  // Nothing is requested from the makers of the viewer.
   withDefaultFonts: false,
   telemetry: false,
   agent: { disabled: true },
@@ -42,7 +42,7 @@ const viewer = {
   },
 }
 
-/** Cached permanently, because the address names the text. */
+/** Cached permanently, because the URL contains a hash of the text. */
 const CACHED = { 'cache-control': 'public, max-age=31536000, immutable' }
 
 export interface DocsWorld {
@@ -54,7 +54,7 @@ export function createDocsPage({ catalogue, config }: DocsWorld, version: string
   return createPage(createDocument({ catalogue, version, publicUrl: config.server?.publicUrl }), RELATIVE)
 }
 
-/** The page of a document, with addresses relative to the page. */
+/** The page of a document, with URLs relative to the page. */
 export async function createPage(
   document: { info: { title: string; summary: string; 'x-gateway-version': string } },
   relative: { json: string; viewer: string; gateway: string },
@@ -65,10 +65,10 @@ export async function createPage(
   const app = new Elysia().use(
     swagger({
       path: '/docs',
-      // The page shows only these; they are in its HTML as they are.
+      // The page shows only these; they are in its HTML unchanged.
       documentation: { info: { title, description: summary, version } },
       scalarCDN: `${relative.viewer}?${textDigest(script).slice(0, 16)}`,
-      // The package's types are those of an older viewer, which was given its document as `spec`.
+      // The package's types are those of an older viewer, which received its document as `spec`.
       scalarConfig: { ...viewer, url: relative.json, spec: undefined, gateway: relative.gateway } as object,
     }),
   )
@@ -76,7 +76,7 @@ export async function createPage(
   const html = made
     // Screen readers choose a voice by it.
     .replace('<html>', '<html lang="en">')
-    // The viewer reads the address in its configuration, and calls this one deprecated.
+    // The viewer reads the URL in its configuration, and calls this one deprecated.
     .replace(/\s+data-url="[^"]*"/, '')
     // Even white space is a script that the policy would have to allow.
     .replace(/>\s+<\/script>/, '></script>')
@@ -93,7 +93,7 @@ export async function createPage(
 }
 
 /**
- * The page's security policy: only scripts and requests of this gateway. Styles may be in the page, because the viewer writes its
+ * The page's security policy: only scripts and requests of this gateway. Inline styles are allowed, because the viewer writes its
  * own there.
  */
 const POLICY = [

@@ -1,4 +1,4 @@
-// Makes /docs/reference: the pages of docs/ that are data, on one page with a search. Without scripts it shows all of them. It
+// Builds /docs/reference: the pages of docs/ that are data, on one page with a search. Without scripts it shows all of them. It
 // must load nothing from elsewhere, and its links lead only to places on it.
 
 import { Marked, type Tokens } from 'marked'

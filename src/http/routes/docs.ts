@@ -1,5 +1,5 @@
 // /docs, /docs/json and /openapi.json: the API documentation. /docs/reference: pages of docs/ that are data, with a search. They
-// are made on the first request, so that a start does not wait for them, and must load nothing from elsewhere.
+// are built on the first request, so that a start does not wait for them, and must load nothing from elsewhere.
 
 import { Elysia } from 'elysia'
 import type { Catalogue } from '../../catalogue/models'
@@ -8,7 +8,7 @@ import { errorResponse } from '../errors'
 import type { DocsPage, DocsWorld } from './docs-page'
 
 export function docsRoutes(world: DocsWorld & Pick<System, 'newId' | 'log'>, version: string) {
-  /** The page of each catalogue: a reload brings another one. */
+  /** The page of each catalogue: a reload replaces it. */
   let made = new WeakMap<Catalogue, Promise<DocsPage>>()
 
   function pageOf(catalogue: Catalogue): Promise<DocsPage> {

@@ -1,16 +1,16 @@
-// GET /health: the process can do its work; /health/live: it should keep running; /health/ready: it should be
-// sent requests. They must never call a vendor, need a key, or reveal a secret.
+// GET /health: the process can do its work; /health/live: it should keep running; /health/ready: it should get requests. They must
+// never call a vendor, need a key, or reveal a secret.
 
 import { Elysia } from 'elysia'
 import type { Program } from '../../db/schema/program'
 
-/** Whether requests should be sent here, and what was checked, each with `ok` or what is wrong. */
+/** Whether requests should be sent here, and what was checked, each with `ok` or the fault. */
 type Ready = () => Promise<{
   isReady: boolean
   checks: Readonly<Record<'database' | 'disk' | 'configuration', string>>
 }>
 
-/** `program` is what `/health` says of this process. */
+/** `program` is what `/health` reports about this process. */
 export function healthRoutes(ready: Ready, isLive: () => boolean, program: Program) {
   return new Elysia({ name: 'health' })
     .get('/health', async () => {

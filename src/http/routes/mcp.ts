@@ -32,7 +32,7 @@ export function mcpRoutes(
   { mark, version }: { mark: Readonly<Record<string, string>>; version: string },
 ) {
   const { log } = world
-  // Loaded with the first message, because most gateways never see one and their start would be slower.
+  // Loaded with the first message, because most gateways never get one and would start more slowly.
   let loaded: Promise<AnswerMessage> | undefined
   const load = () => {
     loaded ??= import('../../mcp/server').then(({ createMcp }) => createMcp(world, gateway, version))
@@ -89,7 +89,7 @@ export function mcpRoutes(
   return app
 }
 
-/** Lets a program without a key find out how to connect, where the configuration allows it. */
+/** Lets a program without a key find out how to connect, if the configuration allows it. */
 function addChallenge(config: KeyedWorld['config'], request: Request, headers: Headers): void {
   const issuer = issuerOf(config)
   if (issuer === undefined) return
@@ -104,7 +104,7 @@ function paced(backlog: Backlog, answer: Response): Response {
   return new Response(pacedStream(backlog, body), { status, headers })
 }
 
-/** The caller of a request, as far as its key does not say it. */
+/** The caller of a request, apart from its key. */
 function callerOf(request: Request, listener: Listener | null, config: KeyedWorld['config']) {
   return {
     clientAddress: clientAddressOf(request, listener, config),
@@ -121,8 +121,8 @@ function parse(bytes: Uint8Array): object {
 }
 
 /**
- * Whether a page is on this computer. The Host header says nothing: a page that has resolved its own name to this
- * address sends that name.
+ * Whether a page is on this computer. The Host header proves nothing: a page that has resolved its own name to this address sends
+ * that name.
  */
 function isLocal(origin: string): boolean {
   return LOCAL_HOSTS.includes(URL.parse(origin)?.hostname ?? '')

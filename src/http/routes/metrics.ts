@@ -1,5 +1,5 @@
-// GET /metrics: what a monitoring system reads. If a token is set, metrics are read only with it; otherwise the configuration
-// allows only this machine to ask.
+// GET /metrics, for a monitoring system. If a token is set, metrics require it; otherwise the configuration allows requests only
+// from this machine.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Elysia } from 'elysia'
@@ -11,7 +11,7 @@ interface MetricsWorld extends Pick<System, 'log'> {
   metrics: Metrics | null
 }
 
-/** The route at the port of the API, which is only there if a token is set. */
+/** The route at the port of the API, which exists only if a token is set. */
 export function metricsRoutes(world: MetricsWorld, token: string | undefined) {
   const app = new Elysia({ name: 'metrics' })
   if (!world.metrics || token === undefined) return app
@@ -32,7 +32,7 @@ export async function metricsAnswer(
 
 function isToken(authorization: string | null, token: string): boolean {
   const sent = authorization?.replace(/^bearer +/i, '') ?? ''
-  // Hashes, because only texts of one length can be compared in constant time.
+  // Hashes, because only texts of equal length can be compared in constant time.
   const hash = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(hash(sent), hash(token))
 }

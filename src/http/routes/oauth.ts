@@ -1,6 +1,6 @@
-// OAuth for the tools: metadata, registration of programs, and tokens for codes. Browsers may ask all of it from any page, since
-// nothing here reads a cookie. A program must never be led, nor lead a person, to an address that it did not register; and
-// without `server.mcpSignIn` none of these paths is there.
+// OAuth for the tools: metadata, registration of programs, and tokens for codes. Browsers may request all of it from any page,
+// because nothing here reads a cookie. A program must never be sent, or send a person, to a URL that it did not register; and
+// without `server.mcpSignIn` none of these paths exists.
 
 import { Elysia } from 'elysia'
 import { revokeToken } from '../../accounts/spenders'
@@ -126,7 +126,7 @@ class OAuthServer {
     return Response.json(registered, { status: 201, headers: NOT_KEPT })
   }
 
-  /** Sends a person on to the page that asks whether the program may connect. */
+  /** Redirects a person to the page that asks whether the program may connect. */
   async authorize({ request, issuer }: Asked): Promise<Response> {
     const query = queryOf(request)
     try {
@@ -211,7 +211,7 @@ function given(tokens: object): Response {
   return Response.json(tokens, { headers: NOT_KEPT })
 }
 
-/** The page for a person whose program sent a request that is not served: it leads nowhere. */
+/** The page for a person whose program sent an unsupported request: it redirects nowhere. */
 function refusal({ message, status }: OAuthError): Response {
   return new Response(`This program cannot connect to the gateway.\n\n${message}\n`, {
     status,

@@ -1,4 +1,4 @@
-// A route for each operation of the table. All of them must lead into the one request line.
+// One route per operation of the table. All of them must use the one request line.
 
 import { Elysia } from 'elysia'
 import type { Authorization } from '../../accounts/authenticator'
@@ -39,8 +39,7 @@ export interface IncomingWorld extends Pick<System, 'newId' | 'log'>, FormTools 
 }
 
 /**
- * The routes of the operations. `listener` is the server: Elysia's `server` is a getter that is defined again for each
- * request.
+ * The routes of the operations. `listener` is the server: Elysia's `server` is a getter that is redefined for each request.
  */
 export function operationRoutes(
   world: IncomingWorld & { catalogue: Catalogue },
@@ -49,7 +48,7 @@ export function operationRoutes(
   mark: Readonly<Record<string, string>>,
   listener: () => Listener | null,
 ) {
-  /** Whether a model takes edits as JSON; false for an unknown one. */
+  /** Whether a model accepts edits as JSON; false for an unknown one. */
   const takesJson = (name: unknown) => {
     const { catalogue } = world
     const id = typeof name === 'string' ? idOfName(catalogue, name) : ''
@@ -93,7 +92,7 @@ export function operationRoutes(
 
 const asIs = (response: Response) => response
 
-/** The answer of a task as clients of other gateways read it. */
+/** The answer of a task in the form for clients of other gateways. */
 async function asImageTask(response: Response): Promise<Response> {
   const {
     id,
@@ -113,7 +112,7 @@ async function asImageTask(response: Response): Promise<Response> {
 }
 
 /**
- * A request over HTTP, as the request line takes it. A class, because new functions for each request would cost more.
+ * A request over HTTP in the form that the request line accepts. A class, because new functions for each request would cost more.
  */
 export class HttpIncoming implements Incoming {
   operation: Operation
@@ -236,7 +235,7 @@ function onlyAsForm(): GatewayError {
   })
 }
 
-/** The operation of a request that is JSON instead of a form; undefined if it is none. */
+/** The operation of a request that is JSON instead of a form; undefined if it is not JSON. */
 function jsonFormOf(asJson: OperationName, { headers }: Request): Operation | undefined {
   return /^\s*application\/json\b/i.test(headers.get('content-type') ?? '') ? operationOf(asJson) : undefined
 }

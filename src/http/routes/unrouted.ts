@@ -1,5 +1,5 @@
-// Answers requests without a route: 404 with the path that may be meant, or 405 with the methods of the path. Both must
-// be read from the routes themselves, so that no list can forget one.
+// Answers requests without a route: 404 with the path that may be meant, or 405 with the methods of the path. Both must be derived
+// from the routes themselves, so that no list can be incomplete.
 
 import { GatewayError } from '../../lib/errors'
 import { pathOf } from '../target'
@@ -9,12 +9,12 @@ export interface Route {
   path: string
 }
 
-/** The methods of a path, as in an Allow header; none if there is no such path. */
+/** The methods of a path, as in an Allow header; empty if there is no such path. */
 function methodsOf(routes: readonly Route[], pathname: string): string[] {
   const exact = routes.filter(({ path }) => path === pathname)
   const matching = exact.length > 0 ? exact : routes.filter(({ path }) => patternOf(path).test(pathname))
   const methods = new Set(matching.map(({ method }) => method))
-  // A GET route answers HEAD by itself.
+  // A GET route also answers HEAD.
   if (methods.has('GET')) methods.add('HEAD')
   methods.delete('OPTIONS')
   return [...methods].sort()
@@ -51,21 +51,21 @@ export function unrouted(routes: readonly Route[], request: Request): GatewayErr
 }
 
 /**
- * Whether clients that send such a request repeat it after a 404, whatever the answer says of repeats. A 400 they show
- * at once: coding clients of the Responses API ask a wrong base URL six times otherwise.
+ * Whether clients that send such a request repeat it after a 404, regardless of the answer's retry headers. They show a 400 at
+ * once: otherwise coding clients of the Responses API would call a wrong base URL six times.
  */
 function isRepeated(method: string, pathname: string): boolean {
   return method === 'POST' && /\/responses(\/|$)/.test(pathname)
 }
 
-/** Paths for clients with a doubled prefix, and those that stand for many. */
+/** Paths for clients with a repeated prefix, and wildcard paths. */
 const NOT_SHOWN = /^\/v1\/(v1\/|mcp$)|\*/
-/** Letters at the beginning by which words are compared. */
+/** Number of letters at the beginning by which words are compared. */
 const ALIKE_LENGTH = 5
-/** Longest path that is compared, in characters. */
+/** Maximum length of a path that is compared, in characters. */
 const COMPARED_LENGTH = 200
 
-/** The route whose path has most words in common with a path; undefined if none has any. */
+/** The route whose path has the most words in common with a path; undefined if none has any. */
 function nearestOf(routes: readonly Route[], method: string, pathname: string): Route | undefined {
   const asked = wordsOf(pathname.slice(0, COMPARED_LENGTH))
   let nearest: Route | undefined
@@ -81,7 +81,7 @@ function nearestOf(routes: readonly Route[], method: string, pathname: string): 
   return nearest
 }
 
-/** The words of a path except for the version: `audio`, `speech`. */
+/** The words of a path without the version: `audio`, `speech`. */
 function wordsOf(path: string): string[] {
   return path
     .toLowerCase()
@@ -95,7 +95,7 @@ function isAlike(one: string, other: string): boolean {
   return one.slice(0, length) === other.slice(0, length)
 }
 
-/** The error for a connection by WebSocket. Clients that try it first fall back to HTTP at this status alone. */
+/** The error for a WebSocket connection. Clients that try it first fall back to HTTP only at this status. */
 function noSocket(): GatewayError {
   return new GatewayError(426, {
     code: 'upgrade_required',
@@ -113,7 +113,7 @@ function noProxy(): GatewayError {
   })
 }
 
-/** The expression that a path such as `/v1/models/*` or `/v1/videos/:id` matches. */
+/** The regular expression for a path such as `/v1/models/*` or `/v1/videos/:id`. */
 function patternOf(path: string): RegExp {
   const source = path
     .replace(/[.+?^${}()|[\]\\]/g, '\\$&')

@@ -1,5 +1,5 @@
-// POST /v1/videos and /v1/videos/{id}/remix: translates a video request of OpenAI's API to a model's own. A field that the model cannot be asked
-// in these terms must be refused, never dropped silently.
+// POST /v1/videos and /v1/videos/{id}/remix: translates a video request of OpenAI's API to a model's own. A field that cannot be
+// expressed for the model must be refused, never dropped silently.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { type EarlierVideo, type Model, taskOf, type Upload } from '../../contract/family'
@@ -37,7 +37,7 @@ const REMIX_FIELDS = Object.keys(RemixBody.properties)
 /** The families' names of fields that have another name here. */
 const NAMES: Readonly<Record<string, string>> = { duration: 'seconds', resolution: 'size' }
 
-/** The request as JSON, in either form: the official SDKs send a form even without a file. */
+/** The request as JSON, from either form: the official SDKs send a form even without a file. */
 export async function readVideoRequest(
   request: Request,
   tools: FormTools,
@@ -78,7 +78,7 @@ export function reword(body: Record<string, unknown>, model: Model): Record<stri
   return { ...own, model: body.model, ...(given(webhookUrl) && { webhook_url: webhookUrl }) }
 }
 
-/** A request for another video, with what is in the address: its model, and the video that it is made from. */
+/** A request for another video, with the members from its path: its model, and the video from which it is made. */
 export function remixRequest(bytes: Uint8Array, { id, model }: Pick<Task, 'id' | 'model'>): Uint8Array {
   const body = parseBody(scanBody(bytes))
   refuseUnknown(body, REMIX_FIELDS)
@@ -108,7 +108,7 @@ export function rewordRemix(
   }
 }
 
-/** The error with the field names that this caller knows. */
+/** The error with the field names that this caller uses. */
 export function withVideoFieldNames(error: unknown): unknown {
   return withFieldNames(error, NAMES)
 }
@@ -122,11 +122,11 @@ async function bodyOf({ fields, files }: Form): Promise<Record<string, unknown>>
   const reference = image ? await dataUrlOf(image) : address
   const entries: [name: string, value: unknown][] = [
     ...texts,
-    // Files of other names are as unknown as texts are.
+    // Files under other names are as unknown as texts are.
     ...[...files.keys()].map((name): [string, null] => [name, null]),
   ]
   if (reference !== undefined) entries.push([IMAGE, { image_url: reference }])
-  // In a fixed order, because some clients shuffle the fields of a retry, which must still be the same request.
+  // In a fixed order, because some clients reorder the fields of a retry, which must still be the same request.
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 

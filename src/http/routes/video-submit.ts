@@ -1,5 +1,5 @@
-// POST /v1/videos and /v1/videos/{id}/remix: submits videos in OpenAI's form: new ones, and others of an earlier one. Their requests must go through the same line as
-// those of POST /v1/videos/generations, and are never sent twice.
+// POST /v1/videos and /v1/videos/{id}/remix: submits videos in OpenAI's form: new ones, and others made from an earlier one. Their
+// requests must use the same line as those of POST /v1/videos/generations, and are never sent twice.
 
 import { Elysia } from 'elysia'
 import { API_TOKENS } from '../../accounts/authenticator'
@@ -39,7 +39,7 @@ class VideoIncoming extends HttpIncoming {
   }
 }
 
-/** A request for another video of an earlier one. */
+/** A request for another video made from an earlier one. */
 class RemixIncoming extends VideoIncoming {
   readonly remixOf: EarlierVideo
   readonly #model: string

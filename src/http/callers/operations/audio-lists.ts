@@ -1,6 +1,6 @@
-// GET /v1/audio/models and /v1/audio/voices: what speaks, and with which voices, for clients that offer a choice. A key
-// sees what it may use. Such clients send no key with these requests: without one the lists name what the API
-// documentation names to everybody, and never more.
+// GET /v1/audio/models and /v1/audio/voices: models that speak, and their voices, for clients that offer a choice. A key sees what
+// it may use. Such clients send no key with these requests: without one the lists contain what the API documentation shows to
+// everybody, and never more.
 
 import { Type } from '@sinclair/typebox'
 import { mayUse } from '../../../accounts/keys'
@@ -48,7 +48,7 @@ function speakingOf({ world: { catalogue }, key }: OpenContext) {
   })
 }
 
-/** The voices of a model: those of its entry, or else those that its family knows; none of a model that does not speak. */
+/** The voices of a model: those of its entry, otherwise those that its family knows; empty for a model that does not speak. */
 export function voicesOf(model: Model): readonly string[] {
   return model.family.kind === 'speech' ? (model.voices ?? model.family.voices(model)) : []
 }

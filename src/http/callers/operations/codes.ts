@@ -1,5 +1,5 @@
-// POST /v1/codes/redeem: a code is credited to the account of the key that asks. Attempts are counted before a code is
-// looked at. It must never say of a code that another account redeemed which one that was.
+// POST /v1/codes/redeem: a code is credited to the account of the calling key. Attempts are counted before a code is looked up. It
+// must never reveal which account redeemed a code.
 
 import { Type } from '@sinclair/typebox'
 import { named, text } from '../../../api-operation/schemas'
@@ -91,7 +91,7 @@ function codeNotFound(): GatewayError {
   return refused(404, 'code_not_found', 'There is no such code. Check it for typing errors.')
 }
 
-/** An error that the same request meets again. */
+/** An error that the same request will get again. */
 function refused(status: number, code: ErrorCode, message: string): GatewayError {
   return new GatewayError(status, { code, message, param: 'code', headers: { [SHOULD_RETRY]: 'false' } })
 }

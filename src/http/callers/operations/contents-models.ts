@@ -82,7 +82,7 @@ export function shownInContents({ id }: ListedModel, card?: ModelCard): Contents
   }
 }
 
-/** The place after the model that a token stands for. Throws 400 for any other text. */
+/** The position after the model that a token names. Throws 400 for any other text. */
 function placeAfter(models: readonly ListedModel[], token: string): number {
   const id = Buffer.from(token, 'base64url').toString()
   const place = models.findIndex((model) => model.id === id)

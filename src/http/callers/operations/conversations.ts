@@ -1,5 +1,5 @@
-// Conversations and their items: /v1/conversations. None of it costs anything. Another account's conversation must read
-// exactly as one that does not exist.
+// Conversations and their items: /v1/conversations. None of this costs anything. Another account's conversation must look exactly
+// like one that does not exist.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Nullable } from '../../../api-operation/operation'
@@ -30,11 +30,11 @@ import { isObject } from '../../../lib/objects'
 import { InputItemList, ItemPageQuery, itemList, MAX_SHOWN_LENGTH, noSuchPlace } from '../item-list'
 import { type CallerWorld, callerOperation } from '../operation'
 
-/** Items that one call adds at most. */
+/** Maximum of items per call. */
 const MAX_ITEMS = 20
-/** Most pairs of metadata, and their longest key and value, in characters. */
+/** Maximum of metadata pairs, and of the length of keys and values, in characters. */
 const METADATA = { pairs: 16, keyLength: 64, valueLength: 512 } as const
-/** Random bytes of an id: nobody guesses one. */
+/** Random bytes of an id: it cannot be guessed. */
 const ID_BYTES = 16
 
 const Metadata = Type.Record(
@@ -94,7 +94,7 @@ const create = callerOperation(Conversation)({
     const head = { id, account, metadata: jsonOf(metadata), itemCount: 0, bytes: 0, createdAt: now() }
     checkSize(world, head, items.length, bytes)
     await makeRoomForResponse(world, account, bytes)
-    // One that nobody knows does no harm.
+    // An unknown one is harmless.
     await apply(
       db,
       [...insertConversation(db, head, expiresAt), ...insertItems(db, head, items, expiresAt, true)],
@@ -168,7 +168,7 @@ const append = callerOperation(InputItemList)({
     await makeRoomForResponse(world, account, bytes, id)
     const statements = insertItems(db, head, items, endOfKeeping(world), true)
     const isThere = await tryApply(db, statements, { mayBeLate: true }).catch((error) => {
-      // A repeat of what was added after all would add it twice, unless the caller's own ids show that.
+      // If the items were added after all, a repeat would add them twice, unless the caller's own ids show it.
       const itemIds = items.map((item) => item.id)
       if (itemIds.every((itemId, place) => itemId !== sent[place]?.id)) lateAppends.takeBack(head, itemIds)
       throw error
@@ -190,7 +190,7 @@ const listItems = callerOperation(InputItemList)({
   answers: 'A page of items.',
   async run({ world, key: { account }, params: { id = '' } }, { limit, order, after = null }) {
     await requireConversation(world, account, id)
-    // One more shows whether there is another page.
+    // One additional item shows whether there is another page.
     const texts = await itemsOnPage(world.db, id, { order, after, limit: limit + 1 })
     if (!texts) throw noSuchPlace(after ?? '')
     const data = texts.slice(0, limit).map((text) => shownItem(JSON.parse(text)))
@@ -225,7 +225,7 @@ const removeItem = callerOperation(Conversation)({
   },
 })
 
-/** When a conversation that is used now will be forgotten. Throws 400 if nothing is kept here. */
+/** When a conversation that is used now will expire. Throws 400 if nothing is stored here. */
 function endOfKeeping({ keptResponses, now }: CallerWorld): number {
   if (keptResponses.keepMs !== undefined) return now() + keptResponses.keepMs
   throw invalidRequest(
@@ -318,7 +318,7 @@ function shown({
   }
 }
 
-/** An item with what clients require of a message. */
+/** An item with the members that clients require in a message. */
 function shownItem(item: Item): Item {
   if (item.type !== 'message') return item
   const { role, status = 'completed', content } = item

@@ -1,4 +1,4 @@
-// GET /v1/artifacts/{id}: a kept result, for anybody with its signed address; no key is needed.
+// GET /v1/artifacts/{id}: a stored result, for anybody with its signed URL; no key is needed.
 
 import { Type } from '@sinclair/typebox'
 import { fileAnswers } from '../../../api-document/described'

@@ -1,4 +1,4 @@
-// All operations of callers next to those that are paid, in the order of the document.
+// All free operations of callers, in the order of the document.
 
 import type { CallerOperation } from '../operation'
 import { audioListOperations } from './audio-lists'

@@ -1,5 +1,5 @@
-// GET /v1/models: the models that the calling key may use, and never more. Clients of messages, who send their version, and
-// those of Google's API, who send the key in a header of their own, get the list in the form that they know.
+// GET /v1/models: the models that the calling key may use, and never more. Clients that send a version of the messages API, and
+// those of Google's API that send the key in a header of their own, get the list in the form that they know.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Nullable, OneOf } from '../../../api-operation/operation'
@@ -155,7 +155,7 @@ const oneModel = {
   ),
 }
 
-/** Below /v1beta there is one form. */
+/** Below /v1beta there is only one form. */
 const inContents = {
   tag: 'Models',
   dialects: ['gemini'],
@@ -238,7 +238,7 @@ const getContentsModel = callerOperation(ContentsModel)({
   },
 })
 
-/** The model of the address. Throws 404 for one that the key may not use. */
+/** The model in the path. Throws 404 for one that the key may not use. */
 function modelInAddress({ world: { catalogue }, key, params }: CallerContext): ListedModel {
   const id = decodedId(params['*'] ?? '')
   const meant = idOfName(catalogue, id)
@@ -247,7 +247,7 @@ function modelInAddress({ world: { catalogue }, key, params }: CallerContext): L
   return model
 }
 
-/** Cards that were made, by catalogue and plan: a reload brings others. */
+/** Cached cards, by catalogue and plan: a reload replaces them. */
 const made = new WeakMap<Catalogue, WeakMap<object, Map<string, ModelCard | undefined>>>()
 
 function cardsFor({ world: { catalogue }, key }: CallerContext) {
@@ -261,7 +261,7 @@ function cardsFor({ world: { catalogue }, key }: CallerContext) {
   }
 }
 
-/** The catalogue does not say when a model was made; the start of this process is as good a time as any. */
+/** The catalogue does not say when a model was created; the start of this process is used instead. */
 const madeAt = ({ startedAt }: CallerContext) => Math.floor(startedAt / 1000)
 
 function shown(asked: CallerContext, { id, ownedBy }: ListedModel, card?: ModelCard): Static<typeof Model> {
@@ -289,8 +289,8 @@ function modelNotFound(message: string): GatewayError {
 }
 
 /**
- * Selects models by operation, or by what comes out and by fields, as clients of other lists ask. A client that can set headers
- * but no query names the operation in `x-gateway-mode`.
+ * Selects models by operation, or by output and fields, as clients of other lists do. A client that can set headers but not a query
+ * names the operation in `x-gateway-mode`.
  */
 function filterOf(query: ListQuery, headers: Headers): (card: ModelCard | undefined) => boolean {
   const mode = query.mode ?? headers.get(MODE_HEADER)

@@ -1,5 +1,5 @@
-// Keys and their money in the forms of other gateways, at the paths at which their clients ask. A key that is paused may ask
-// too. It must never write, nor show another account, or another key of the same account.
+// Keys and their balances in the forms of other gateways, at the paths that their clients use. A paused key may call this too. It
+// must never write, or show another account, or another key of the same account.
 
 import { Type } from '@sinclair/typebox'
 import { keyStatusOf } from '../../../accounts/key-json'
@@ -17,7 +17,7 @@ const RESETS = { day: 'daily', week: 'weekly', month: 'monthly' } as const
 const number = Type.Number()
 const flag = Type.Boolean()
 
-/** The old form of OpenAI, in which what is left is the limit less the usage. Both are lifetime totals of the key. */
+/** The old form of OpenAI, in which the remainder is the limit minus the usage. Both are lifetime totals of the key. */
 const subscription = callerOperation(
   Type.Object({
     object: Type.Literal('billing_subscription'),
@@ -53,7 +53,7 @@ const subscription = callerOperation(
   },
 })
 
-/** Usage in cents. Dates are not read, as on other gateways: clients subtract it from the limit. */
+/** Usage in cents. Dates are ignored, as on other gateways: clients subtract the usage from the limit. */
 const billingUsage = callerOperation(Type.Object({ object: Type.Literal('list'), total_usage: number }))({
   ...ownKey,
   id: 'getBillingUsage',

@@ -1,5 +1,5 @@
-// What holders of keys may see of them: GET /v1/me, /v1/usage and /v1/prices. A key that is paused may ask too: the answer
-// says that it is. It must never write, nor show another account, or another key of the same account.
+// What holders of keys may see of their key: GET /v1/me, /v1/usage and /v1/prices. A paused key may call these too: the answer says
+// that it is paused. It must never write, or show another account, or another key of the same account.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { keyView, keyWithMoneyJson } from '../../../accounts/key-json'
@@ -34,14 +34,14 @@ import { accountOf, accountUsed, spendByDay, spendTotals } from '../key-spend'
 import { callerOperation } from '../operation'
 import { voicesOf } from './audio-lists'
 
-/** The period of a usage report that names none. */
+/** The default period of a usage report. */
 const DEFAULT_DAYS = 30
 /** Usage can be summed by these. */
 const DIMENSIONS = 'model, operation, spender, day, hour, metadata.NAME'
-/** Hours are listed for no longer than this, in days. */
+/** Hours are listed for at most this many days. */
 const MAX_HOURLY_DAYS = 31
 
-/** Properties that all operations have by which a holder looks at a key. */
+/** Properties shared by all operations that show a holder its key. */
 export const ownKey = { tag: 'Keys', mayRest: true, isPrivate: true } as const
 
 const me = callerOperation(
@@ -115,7 +115,7 @@ const me = callerOperation(
   },
 })
 
-/** Ids that a key may use by its own list and by its plan; null: all that there are. */
+/** Ids that a key may use by its own list and by its plan; null: all. */
 function usableModels(key: Key, known: readonly string[]): string[] | null {
   const ids = key.models ?? known
   const usable = ids.filter((id) => mayUse(key, id))
@@ -246,7 +246,7 @@ const prices = callerOperation(
   },
 })
 
-/** Fields that a request in plain words may have next to its text, and their values where they are known, by operation. */
+/** Fields that a plain request may have next to its text, and their values if known, by operation. */
 function optionsOf(forms: readonly Model[]) {
   const options: Record<string, Static<typeof PlainOptions>> = {}
   for (const model of forms) {

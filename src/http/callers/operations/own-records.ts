@@ -1,5 +1,5 @@
-// What a key has done, for its holder: GET /v1/requests and /v1/tasks, /v1/holds, and /v1/artifacts for
-// the results that are kept. It must never write, nor show another key, an upstream, or what the operator pays.
+// What a key has done, for its holder: GET /v1/requests and /v1/tasks, /v1/holds, and /v1/artifacts for stored results. It must
+// never write, or show another key, an upstream, or what the operator pays.
 
 import { Type } from '@sinclair/typebox'
 import type { Key } from '../../../accounts/keys'
@@ -262,7 +262,7 @@ const holds = callerOperation(WholeList(ownHold.schema))({
   },
 })
 
-/** Results of this key that are kept, each with the signed address at which it can be read until it expires. */
+/** Stored results of this key, each with the signed URL at which it can be read until it expires. */
 const artifacts = callerOperation(CursorPage(ownArtifact.schema))({
   ...ownKey,
   id: 'listOwnArtifacts',
@@ -293,7 +293,7 @@ const artifacts = callerOperation(CursorPage(ownArtifact.schema))({
   },
 })
 
-/** An id as a database may keep it: without a NUL. */
+/** An id that a database can store: without a NUL. */
 export function knownId(id: string): string {
   return id.slice(0, 200).replaceAll('\0', '')
 }

@@ -1,5 +1,5 @@
-// POST /v1/me/roll and /v1/me/roll-webhook: who holds a key replaces its secret, or the one that signs its webhooks. The new
-// one is in the answer and nowhere else; the old secret of a key is refused at once.
+// POST /v1/me/roll and /v1/me/roll-webhook: the holder of a key replaces its secret, or the one that signs its webhooks. Only the
+// answer contains the new one; the old secret of a key is refused at once.
 
 import { Type } from '@sinclair/typebox'
 import { giveNewSecret, giveNewWebhookSecret } from '../../../accounts/key-changes'

@@ -1,5 +1,5 @@
-// POST /v1/payments/stripe, where a payment service reports what was paid. It is there only if the configuration has its
-// signing secret. A payment must never be credited before its signature is verified, nor twice.
+// POST /v1/payments/stripe, where a payment service reports payments. It exists only if the configuration has its signing secret. A
+// payment must never be credited before its signature is verified, or twice.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { OneOf, open } from '../../../api-operation/operation'
@@ -55,7 +55,7 @@ async function verifiedBody({ world, request, bytes }: OpenContext): Promise<Uin
   throw new GatewayError(400, { code: 'invalid_signature', message: `This is not to be trusted: ${fault}.` })
 }
 
-/** Credits what was paid. What needs an operator is an error, so that the service shows it and tries again. */
+/** Credits what was paid. If an operator is needed, it answers with an error, so that the service shows it and retries. */
 async function creditPayment(
   { db, config, now, log }: CallerWorld,
   body: Uint8Array,

@@ -1,5 +1,5 @@
-// POST /v1/quotes: the most that a request can cost, before it is sent, with all that would refuse it. It must never reach a
-// vendor, nor hold anything.
+// POST /v1/quotes: the maximum price of a request, before it is sent, with everything that would refuse it. It must never reach a
+// vendor, or hold anything.
 
 import { Type } from '@sinclair/typebox'
 import { OneOf } from '../../../api-operation/operation'
@@ -53,7 +53,7 @@ const QuoteBody = Type.Object(
   },
 )
 
-/** Members of a request in plain words that every form has. */
+/** Members that every form of a plain request has. */
 const NAMED = ['model', 'prompt']
 const FILE = /^data:[a-z]+\/[a-z0-9.+-]+;base64,/i
 type Plain = Readonly<Record<string, unknown>>
@@ -78,7 +78,7 @@ const quote = callerOperation(
   summary: 'Quote',
   description: 'The most that a request can cost, before it is sent.',
   isPrivate: true,
-  // As large as the request in question.
+  // As large as the request itself.
   entrance: 'chat',
   body: QuoteBody,
   answers:
@@ -90,7 +90,7 @@ const quote = callerOperation(
       operation.body === 'form' ? formOf(value, world, request.signal) : Buffer.from(JSON.stringify(value))
     const read = async (value: object) =>
       readRequest(world.catalogue, key, operation, await contentOf(value), world)
-    // In plain words it is read once for its models, of whose families each has a form of its own.
+    // A plain request is read once for its models, whose families each have their own form.
     const own = plain ? rewordPlain(body, formFor((await read(body)).candidates, body)) : body
     const checked = await gateway.checkForQuote(await read(own), {
       headers: {},
@@ -114,8 +114,8 @@ const quote = callerOperation(
 })
 
 /**
- * The form of the first model in which a request in plain words is written: always the same one for the same members, and one
- * that has its options. So what asks for `response_format` gets a form whose answer has it.
+ * The form of the first model in which a plain request is written: always the same one for the same members, and one that supports
+ * its options. So a request with `response_format` gets a form whose answer has it.
  */
 function formFor(candidates: readonly [Model, ...Model[]], { options, ...plain }: Plain): Model {
   const [first] = candidates
@@ -129,7 +129,7 @@ function formFor(candidates: readonly [Model, ...Model[]], { options, ...plain }
   return candidates.find(isFit) ?? first
 }
 
-/** A form whose files are data URLs, as its request would be read. */
+/** A form whose files are data URLs, as the request itself would be read. */
 async function formOf(body: object, { audioReader }: CallerWorld, signal: AbortSignal): Promise<Form> {
   const uploadsOf = async (name: string, value: unknown) => {
     const upload = uploadOf(name, value, 'data:image/png;base64,…')

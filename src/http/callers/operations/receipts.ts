@@ -1,5 +1,4 @@
-// Receipts for holders of keys, and the keys that they are checked with, which anybody may read. It must never show a receipt of
-// another key.
+// Receipts for holders of keys, and the keys that verify them, which anybody may read. It must never show a receipt of another key.
 
 import { Type } from '@sinclair/typebox'
 import { Nullable } from '../../../api-operation/operation'

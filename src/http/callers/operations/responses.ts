@@ -1,5 +1,5 @@
-// Kept responses, and those in the background: read, followed, cancelled and deleted, with their input items. Another
-// account's response must read exactly as one that does not exist.
+// Stored responses, and those in the background: read, followed, cancelled and deleted, with their input items. Another account's
+// response must look exactly like one that does not exist.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { named, text } from '../../../api-operation/schemas'

@@ -1,5 +1,5 @@
-// Tasks for who may read them: a task by its id with its result, and how a caller stops or deletes a request that is answered
-// later. Another account's task must read exactly as one that does not exist.
+// Tasks for those who may read them: a task by its id with its result, and how a caller stops or deletes a request that is answered
+// later. Another account's task must look exactly like one that does not exist.
 
 import { Type } from '@sinclair/typebox'
 import { fileAnswers } from '../../../api-document/described'
@@ -30,7 +30,7 @@ const ofTask = { ...ownKey, params: { id: 'The id of the task.' }, missing: notO
 
 type Asked = Pick<CallerContext, 'world' | 'key' | 'params' | 'request' | 'listener'>
 
-/** The task that a request names, once it has ended or the wait of the caller is over. Throws 404. */
+/** The task that a request names, once it has ended or the caller's wait is over. Throws 404. */
 async function waitedFor({ world, key, params: { id = '' }, request, listener }: Asked): Promise<Task> {
   const find = async () => {
     const task = await findTaskFor(world.db, key, knownId(id))
@@ -46,7 +46,7 @@ async function waitedFor({ world, key, params: { id = '' }, request, listener }:
   return find()
 }
 
-/** A deferred task. Throws 404 for a video, which has paths of its own. */
+/** A deferred task. Throws 404 for a video, which has its own paths. */
 async function deferredOf(asked: Asked): Promise<Task> {
   const task = await waitedFor(asked)
   if (isDeferred(task)) return task

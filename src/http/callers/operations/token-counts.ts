@@ -11,7 +11,7 @@ import { type CallerContext, callerOperation } from '../operation'
 const example = { model: 'a-chat-model', messages: [{ role: 'user', content: 'Hello!' }] }
 const counted = { tag: 'Text', answers: 'The count.', isRaw: true, isMarked: true, forTokens: true } as const
 
-/** Path and further paths of what is counted below an operation. */
+/** Path and additional paths of a token count below an operation. */
 function pathsBelow(name: 'messages' | 'responses', below: string) {
   const [path = '', ...aliases] = servedPaths(operationOf(name), below)
   return { endpoint: `POST ${path}` as `POST /${string}`, aliases, entrance: name }

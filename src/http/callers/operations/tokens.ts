@@ -1,5 +1,5 @@
-// /v1/tokens: who holds a key makes short tokens of it for web pages, lists and revokes them. A secret is in the answer that
-// makes it and nowhere else. A token must never make another one.
+// /v1/tokens: who holds a key makes short tokens of it for web pages, lists and revokes them. Only the answer that creates a secret
+// contains it. A token must never create another one.
 
 import { Type } from '@sinclair/typebox'
 import { isName, NAME_RULE } from '../../../accounts/names'

@@ -1,5 +1,5 @@
-// GET /v1/videos/generations/{id}: the state of a video task, for the account that owns it. Another account's task must
-// read exactly as one that does not exist.
+// GET /v1/videos/generations/{id}: the state of a video task, for the account that owns it. Another account's task must look
+// exactly like one that does not exist.
 
 import { waiting } from '../../../api-document/headers'
 import { waitOfRequest } from '../../../lib/waiting'

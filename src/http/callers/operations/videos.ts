@@ -1,5 +1,5 @@
-// Tasks in the form of OpenAI's video API: listed, read, deleted, and their videos. The same tasks as those of
-// POST /v1/videos/generations. Another account's task must read exactly as one that does not exist.
+// Tasks in the form of OpenAI's video API: listed, read, deleted, and their videos. They are the same tasks as those of POST
+// /v1/videos/generations. Another account's task must look exactly like one that does not exist.
 
 import { Type } from '@sinclair/typebox'
 import { fileAnswers } from '../../../api-document/described'

@@ -31,7 +31,7 @@ export interface Status {
   version: string
   /** The commit that it was built from. Absent from older processes. */
   commit?: string
-  /** The number of the schema that it works with. */
+  /** The number of its schema. */
   schemaVersion: number
   url: string
   /** Where metrics are read; null if they have no listener of their own. */

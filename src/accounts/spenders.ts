@@ -1,5 +1,5 @@
-// Spenders: whoever spends on behalf of a key, with limits of its own below those of the key. A token is a spender with a
-// secret; only its SHA-256 is stored. It must never be able to do more than its key.
+// Spenders: users or programs that spend on behalf of a key, within limits of their own below those of the key. A token is a
+// spender with a secret; only its SHA-256 is stored. It must never be able to do more than its key.
 
 import type { SpenderLimits } from '../billing/ledger/limits'
 import type { BudgetPeriod } from '../contract/budgets'

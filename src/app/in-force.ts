@@ -18,9 +18,9 @@ interface Running {
   catalogue: Catalogue
   /** Groups of accounts with prices and limits of their own. */
   plans: ReadonlyMap<string, Plan>
-  /** How answers of responses are kept. */
+  /** How answers of responses are stored. */
   keptResponses: ResponseLimits
-  /** The addresses that webhooks may go to. */
+  /** The addresses that webhooks may use. */
   addressRules: AddressRules
 }
 

@@ -50,8 +50,8 @@ export interface Server {
    */
   handOver(): Promise<void>
   /**
-   * Stops taking requests, waits for running ones up to the grace, settles those that are cut. Returns how many were
-   * cut. A second call sets another grace. Ends within ten seconds after the grace, also while the database is away.
+   * Stops taking requests, waits for running ones up to the grace, settles those that are cut. Returns how many were cut off. A
+   * second call sets another grace. Ends within ten seconds after the grace, also while the database is away.
    */
   stop(graceMs: number): Promise<number>
   /** Stops at once: cuts what runs and settles it within a deadline; the disk keeps what the database does not take. */

@@ -65,10 +65,10 @@ export interface World extends System, InForce, Observation, MediaWorkers {
   requestLog: ObservedRequests
   authenticator: Authenticator
   ticker: Ticker
-  /** Bounds the bytes that wait for slow callers. */
+  /** Limits the bytes that wait for slow callers. */
   backlog: Backlog
   uploads: Uploads
-  /** Null if results are not kept. */
+  /** Null if results are not stored. */
   artifacts: Artifacts | null
   /** Seals what callers keep for the gateway. */
   sealer: Sealer

@@ -48,7 +48,7 @@ export async function sendEvent(
   return noAnswer(`There is no recipient ${recipient} in events.to any more.`)
 }
 
-/** The event by which a recipient is tried out. */
+/** The event that tests a recipient. */
 export function testEvent(id: string, now: number): EventBody {
   return { id, type: TEST_EVENT, timestamp: isoTime(now), data: { state: 'began', items: [] } }
 }

@@ -14,7 +14,7 @@ export interface CachedAnswer {
   /** The request that made it. */
   request: string
   contentType: string
-  /** Bytes for audio, else text. */
+  /** Bytes for audio, otherwise text. */
   body: string | Uint8Array
   /** The usage that the answer was charged for, as JSON. */
   measured: string

@@ -26,7 +26,7 @@ export interface ConversationToContinue {
 
 /** Items that one request appends at most. */
 const MAX_ADDED_ITEMS = 1_000
-/** Longest id that an error repeats, in characters. */
+/** Maximum length of an id that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 128
 
 /** The id of the conversation that a body names. Throws 400 for anything else in its place, and for two histories. */

@@ -22,7 +22,7 @@ interface Recalled {
 /** The most that is read for one request, in bytes and items: as much as a request itself may have. */
 export const MAX_CHAIN_BYTES = 32 * 1024 * 1024
 export const MAX_CHAIN_ITEMS = 16_384
-/** Longest id that an error repeats, in characters. */
+/** Maximum length of an id that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 128
 
 const NOTHING: Recalled = { input: undefined, addedBytes: 0 }

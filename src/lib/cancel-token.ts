@@ -1,5 +1,5 @@
-// A cancel token: notifies many listeners that something is no longer wanted, as an AbortController does, at less cost.
-// There is one for each request and most are never used, so it must never cost more than its list of listeners.
+// A cancel token: notifies many listeners that something is no longer needed, like an AbortController, at a lower cost. There is
+// one per request and most are never used, so it must never cost more than its list of listeners.
 
 /** The part of a cancel token that its listeners see. An AbortSignal fits too. */
 export interface CancelSignal {
@@ -7,8 +7,8 @@ export interface CancelSignal {
   /** The reason that was given to `abort`; undefined before. */
   readonly reason: unknown
   /**
-   * Returns why what has not begun may not begin any more, or undefined. Asked at the last moment: a process that was suspended
-   * continues before its timers do.
+   * Returns why nothing new may begin; undefined if it may. Called at the last moment: a process that was suspended continues
+   * before its timers do.
    */
   tooLate?: (() => unknown) | undefined
   /** Adds a listener that is called once, on `abort`. A listener that is added after `abort` is never called. */

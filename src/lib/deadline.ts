@@ -1,10 +1,10 @@
-// A deadline for work, and waits that end with it. Late work continues unobserved: it must never be
-// waited for beyond the deadline, nor be cancelled here.
+// A deadline for work, and waits that end with it. Late work continues unobserved: it must never be waited for beyond the deadline,
+// or be cancelled here.
 
 import type { System } from './system'
 
 export class Deadline {
-  /** Resolves when the deadline is moved, and is replaced then. */
+  /** Resolves when the deadline is moved, and is then replaced. */
   private moved = Promise.withResolvers<void>()
 
   constructor(
@@ -13,7 +13,7 @@ export class Deadline {
     private endsAt: number,
   ) {}
 
-  /** Also for waits that have begun. */
+  /** This also applies to waits that have begun. */
   moveTo(endsAt: number): void {
     this.endsAt = endsAt
     this.moved.resolve()
@@ -25,7 +25,7 @@ export class Deadline {
     return Math.max(0, this.endsAt - keepMs - this.clock.monotonic())
   }
 
-  /** Waits for work. The result of work that is late is `late`, and its failure is ignored. */
+  /** Waits for work. If work is late, the result is `late`, and a failure is ignored. */
   async within<Result, Late>(work: Promise<Result>, late: Late, keepMs = 0): Promise<Result | Late> {
     let isOver = false
     const over = work.finally(() => {

@@ -14,7 +14,7 @@ const durationUnits = new Map([
 ])
 const LONGEST_MS = 100 * 365 * DAY_MS
 
-/** Decimal units, as disks are sold, not powers of two. */
+/** Decimal units, as for disks, not powers of two. */
 const byteUnits = new Map([
   ['KB', 1e3],
   ['MB', 1e6],

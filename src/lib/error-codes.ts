@@ -1,17 +1,17 @@
 // The codes of errors in one table: their statuses, what each means, and what helps. The page of error
-// codes is made from it, and the compiler finds an error whose code is not listed here. Vendors' own codes are relayed as
-// they are and are not listed.
+// codes is made from it, and the compiler finds an error whose code is not listed here. Vendors' own codes are relayed unchanged
+// and are not listed.
 
 import { badRequestCodes, type CodeRow, type Repeat } from './error-codes/bad-request'
 
 interface ErrorFacts {
-  /** HTTP statuses; none for the end of something that was begun before, such as a video. */
+  /** HTTP statuses; none for the end of something that was begun earlier, such as a video. */
   statuses: readonly number[]
   meaning: string
   cure: string
   /** Command that shows the reason, where the error's text and `gateway requests show ID` do not. */
   look: string | undefined
-  /** Whether a repeat helps, where its status says otherwise. */
+  /** Whether a repeat helps, if its status suggests otherwise. */
   repeat: Repeat | undefined
 }
 
@@ -453,5 +453,5 @@ export const errorCodes = {
 } as const
 
 export type ErrorCode = keyof typeof errorCodes
-/** A code of a vendor, as it was spelled. */
+/** A code of a vendor, with its spelling. */
 export type RelayedCode = string & { readonly isRelayed: true }

@@ -1,4 +1,4 @@
-// Reads the forms in which vendors put an error into JSON. It must never throw: every body yields a message.
+// Reads the JSON forms of vendors' errors. It must never throw: every body yields a message.
 
 /** The known facts of an error; members that a vendor does not give are null. */
 export interface ErrorShape {
@@ -15,9 +15,9 @@ const PAGE = /<(?:!doctype|\?xml|html|head|body|title|script|style|center|h[1-6]
 export const NO_REASON = 'The upstream gave no reason.'
 
 /**
- * Failures that Z.ai reports as the reason for the end of a completion, with the status for its caller. The reference of its API
- * (docs.bigmodel.cn, the result of an asynchronous completion, 2026-11-24) calls `sensitive` content that the safety review has
- * intercepted, and `network_error` a model that failed.
+ * Failures that Z.ai reports as a finish reason, with the status for its caller. The reference of its API (docs.bigmodel.cn, the
+ * result of an asynchronous completion, 2026-11-24) describes `sensitive` as content that the safety review has intercepted, and
+ * `network_error` as a model that failed.
  */
 const FAILED_REASONS: ReadonlyMap<unknown, { status: number; code: string; message: string }> = new Map([
   [
@@ -35,7 +35,7 @@ const FAILED_REASONS: ReadonlyMap<unknown, { status: number; code: string; messa
 ])
 
 /**
- * Reasons for the end of a candidate of Gemini that are failures of the model, such as a call that nobody can make
+ * Finish reasons of Gemini candidates that are failures of the model, such as a call that nobody can make
  * (NousResearch/hermes-agent#83882, 2026-08-11): https://ai.google.dev/api/generate-content#FinishReason.
  */
 const FAILED_CANDIDATES: ReadonlySet<unknown> = new Set([
@@ -50,7 +50,7 @@ export function isFailedCandidate({ finishReason }: Readonly<Record<string, unkn
   return FAILED_CANDIDATES.has(finishReason)
 }
 
-/** The failure that a completion names as the reason for its end; undefined if it names none. */
+/** The failure in a completion's finish reason; undefined if there is none. */
 export function failureByReason(choices: unknown) {
   if (!Array.isArray(choices)) return undefined
   for (const choice of choices) {
@@ -61,8 +61,8 @@ export function failureByReason(choices: unknown) {
 }
 
 /**
- * Reads `{error:{…}}`, also within a `response`, `{error:'text'}`, `{code,message}`, `{detail}`, `{detail:{status,message}}`, any of
- * them in an array, plain text, and a completion that ended with a failure.
+ * Reads `{error:{…}}`, also inside a `response`, `{error:'text'}`, `{code,message}`, `{detail}`, `{detail:{status,message}}`, any
+ * of them in an array, plain text, and a completion that ended with a failure.
  */
 export function readErrorShape(body: unknown): ErrorShape {
   if (Array.isArray(body)) return readErrorShape(body[0])
@@ -75,7 +75,7 @@ export function readErrorShape(body: unknown): ErrorShape {
   if (within && typeof within === 'object') return shape(asObject(within))
   if (Array.isArray(outer.detail)) return shape({ message: outer.detail.map(detailOf).join('; ') })
   if (typeof outer.detail === 'string') return shape({ message: outer.detail })
-  // ElevenLabs: help.elevenlabs.io/hc/en-us/articles/19572237925521 has both members, the types of its SDK more.
+  // ElevenLabs: help.elevenlabs.io/hc/en-us/articles/19572237925521 has both members, and the types of its SDK have more.
   const detail = asObject(outer.detail)
   if (textOf(detail.message)) return shape({ ...detail, code: detail.code ?? detail.status })
   const failure = failureByReason(outer.choices)
@@ -94,15 +94,15 @@ function candidateFailure({ finishReason, finishMessage }: Record<string, unknow
   return { code: finishReason, message }
 }
 
-/** Whether a body reports an error, in any of the known forms. */
+/** Whether a body reports an error, in any known form. */
 export function isErrorShape(body: unknown): boolean {
   const { message, code } = readErrorShape(body)
   return message !== NO_REASON || code !== null
 }
 
 /**
- * Whether an event reports an error and names no type, in a stream whose events name theirs. Events of unknown types pass, but an
- * event without a type does not belong to such a stream: it reports a failure of the vendor.
+ * Whether an event without a type reports an error, in a stream whose events have types. Events of unknown types pass, but an event
+ * without a type does not belong to such a stream: it reports a failure of the vendor.
  */
 export function isUntypedError(event: unknown): boolean {
   return typeof asObject(event).type !== 'string' && isErrorShape(event)
@@ -123,7 +123,7 @@ export function statedStatus(body: unknown): number | undefined {
   return statusByWord.get(code ?? '') ?? statusByWord.get(type ?? '')
 }
 
-/** The status that belongs to a vendor's word for a failure which is not the caller's. */
+/** The status for a vendor's word for a failure that is not the caller's. */
 const statusByWord: ReadonlyMap<string, number> = new Map([
   ['server_error', 500],
   ['rate_limit_exceeded', 429],
@@ -156,7 +156,7 @@ function asObject(value: unknown): Record<string, unknown> {
   return value && typeof value === 'object' ? (value as Record<string, unknown>) : {}
 }
 
-/** A number, also as text. An object may have members that no conversion survives. */
+/** A number, possibly as text. An object may have members that make any conversion fail. */
 function numberOf(value: unknown): number {
   return isPlain(value) ? Number(value) : Number.NaN
 }

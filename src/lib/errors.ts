@@ -1,5 +1,5 @@
 // The one error that callers may see, and how it reads in each dialect of error bodies.
-// It must never carry a secret, a prompt or an operator's detail: what is in it reaches the caller.
+// It must never carry a secret, a prompt or an operator's detail: its content reaches the caller.
 
 import type { ErrorCode, RelayedCode } from './error-codes'
 
@@ -7,11 +7,11 @@ import type { ErrorCode, RelayedCode } from './error-codes'
 export type Dialect = 'openai' | 'flat' | 'messages' | 'gemini'
 
 export interface ErrorDetails {
-  /** A stable machine-readable word, such as `insufficient_balance`. */
+  /** A stable machine-readable code, such as `insufficient_balance`. */
   code: ErrorCode | RelayedCode
   /** The fault, and what to do about it. */
   message: string
-  /** OpenAI's coarse error class; `invalid_request_error` where nothing fits better. */
+  /** OpenAI's coarse error class; `invalid_request_error` if nothing fits better. */
   type?: string
   /** The request field at fault, such as `messages[0].role`. */
   param?: string | null
@@ -35,17 +35,20 @@ export class GatewayError extends Error {
   notTaken = false
   /** The vendor's id of the answer behind this error; null if it gave none. */
   upstreamRequestId: string | null = null
-  /** The number of the upstream's key that was used, counted from 1; null if it has one or none. For the log. */
+  /** The number of the upstream's key that was used, counted from 1; null if it has at most one. For the log. */
   upstreamKey: number | null = null
   /** The status of the vendor's answer behind this error; null if there was none. For the log. */
   vendorStatus: number | null = null
-  /** The words of a vendor that refuses its operator, without keys: for the operator who tests an upstream, never for callers. */
+  /** The message of a vendor that refuses its operator, without keys: for the operator who tests an upstream, never for callers. */
   operatorRefusal: { status: number; message: string } | null = null
-  /** The field that a vendor refused the request for, empty if it named none; null if no vendor refused it. For the log. */
+  /** The field for which a vendor refused the request, empty if it named none; null if no vendor refused it. For the log. */
   refusedField: string | null = null
-  /** Why a vendor refused a request that another one may take: its length, or its content. Null for any other fault. */
+  /** Why a vendor refused a request that another one may accept: its length, or its content. Null for any other fault. */
   refusedFor: 'too_long' | 'filtered' | null = null
-  /** True for what only the operator of the gateway can cure, whatever its status says, and for the fault of a drill. For the log. */
+  /**
+   * True for errors that only the operator of the gateway can fix, whatever their status says, and for the fault of a drill. For
+   * the log.
+   */
   isOperators = false
   /** The form of the error body; undefined until the contract of the request is known. */
   dialect: Dialect | undefined
@@ -69,8 +72,8 @@ export class GatewayError extends Error {
 export const SHOULD_RETRY = 'x-should-retry'
 
 /**
- * Whether the same request can succeed soon, sent as `x-should-retry`. Official SDKs repeat a request where it is true,
- * waiting a minute at most, and raise the error at once where it is false.
+ * Whether the same request can succeed soon, sent as `x-should-retry`. Official SDKs retry if it is true, waiting at most a minute,
+ * and raise the error at once if it is false.
  */
 export function canRepeatHelp(status: number, headers: Record<string, string> = {}): boolean {
   if (Number(headers['retry-after'] ?? 0) > MAX_WAIT_SECONDS) return false
@@ -87,7 +90,7 @@ export function invalidRequest(
   return new GatewayError(400, { code, message, param })
 }
 
-/** Things that have a code for their absence. */
+/** Kinds of objects that have a code for their absence. */
 type Named = ErrorCode extends infer Code ? (Code extends `${infer What}_not_found` ? What : never) : never
 
 /** 404: it does not exist; `what` is a word such as `key`. */
@@ -156,8 +159,8 @@ const messagesTypes: Record<number, string> = {
 const DETAIL = 'type.googleapis.com/google.rpc'
 
 /**
- * The error as Google writes it: https://google.aip.dev/193. Google reports a wrong key with the reason API_KEY_INVALID; other
- * reasons are our codes in capitals.
+ * The error in Google's form: https://google.aip.dev/193. Google reports a wrong key with the reason API_KEY_INVALID; other reasons
+ * are our codes in capitals.
  */
 function errorWithStatus({ status, code, message, param, headers }: GatewayError, requestId: string): object {
   const reason =

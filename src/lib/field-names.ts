@@ -1,7 +1,7 @@
 // Finds field names that two readers of one body could take differently: a name that appears twice in an object (parsers
 // keep the first, the last or both), and a name that differs from a known field only by case (Go's encoding/json
-// accepts it). What is billed must never differ from what any reader of the body sees. Free-form objects, such as JSON
-// schemas, may use any names, but none twice.
+// accepts it). What is billed must never differ from what any reader of the body sees. Free-form objects, such as JSON schemas, may
+// use any name, but none twice.
 
 import type { TSchema } from '@sinclair/typebox'
 import { decodeKey, skipString } from './json/json'
@@ -21,7 +21,7 @@ export function countMembers(value: unknown): number {
   return count
 }
 
-/** An object or array that is open at some place of the text, and the key or index at that place. */
+/** An object or array that is open at some position of the text, and the key or index there. */
 interface Level {
   /** Undefined for an array. */
   names: Set<string> | undefined
@@ -84,7 +84,7 @@ export interface KnownNames {
 }
 
 export interface Variant {
-  /** The place of the name, as the caller wrote it. */
+  /** The path of the name, as the caller wrote it. */
   path: string
   /** The known name that differs only by case. */
   known: string
@@ -99,7 +99,7 @@ export function knownNamesOf(schema: TSchema, paths: readonly string[] = []): Kn
 }
 
 /**
- * The steps of a path: `messages[].audio` is `messages`, `[]`, `audio`. Text after a blank is a type, for readers only.
+ * The steps of a path: `messages[].audio` is `messages`, `[]`, `audio`. Text after a space is a type, for readers only.
  */
 export function stepsOf(path: string): string[] {
   return (path.split(' ')[0] as string).replaceAll('[]', '.[]').split('.')
@@ -126,7 +126,7 @@ function namesOfPath([step, ...steps]: readonly string[]): KnownNames | undefine
   return step === '[]' ? namesOf(new Map(), inner) : namesOf(new Map([[step, inner]]), undefined)
 }
 
-/** The plain forms of a schema, from unions within unions too. */
+/** The simple alternatives of a schema, including those of nested unions. */
 function variantsOf(schema: TSchema): TSchema[] {
   return schema.anyOf ? (schema.anyOf as TSchema[]).flatMap(variantsOf) : [schema]
 }
@@ -178,14 +178,14 @@ export function findVariant(value: unknown, known: KnownNames): Variant | undefi
   return undefined
 }
 
-/** Called only where a fault is found, so that most requests build no path texts. */
+/** Called only if there is a fault, so that most requests build no path texts. */
 function behind(place: string, path: string): string {
   return path.startsWith('[') ? place + path : `${place}.${path}`
 }
 
 /**
- * Folds a name so that all spellings that some reader takes for it are equal. Upper case comes first, for `ſ` and the
- * Kelvin sign.
+ * Folds a name so that all spellings that some reader treats as equal become equal. Upper case comes first, for `ſ` and the Kelvin
+ * sign.
  */
 export function fold(name: string): string {
   return name.toUpperCase().toLowerCase()

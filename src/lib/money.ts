@@ -9,8 +9,8 @@ const ZERO = 48
 export const MAX_NANO = Number.MAX_SAFE_INTEGER
 
 /**
- * Nano-dollars of a decimal such as `5`, `0.25` or `-1.5`. Undefined for other text, more than nine decimals, or an
- * amount too large.
+ * Nano-dollars of a decimal such as `5`, `0.25` or `-1.5`. Undefined for other text, more than nine decimals, or an amount that is
+ * too large.
  */
 export function parseUsd(text: string): number | undefined {
   const match = /^(-?)(\d{1,7})(?:\.(\d{1,9}))?$/.exec(text.trim())
@@ -36,7 +36,7 @@ export function formatUsd(amountNano: number | bigint): string {
 }
 
 export function assertNano(amountNano: number): void {
-  // Written out for the hot path: building a message that nobody reads would cost more than the check.
+  // Inlined for the hot path: building a message that nobody reads would cost more than the check.
   if (!Number.isSafeInteger(amountNano))
     throw new RangeError(`not a whole amount of nano-dollars: ${amountNano}`)
 }
@@ -53,7 +53,7 @@ export function parseDecimal(text: string, decimals: number): bigint | 'too fine
   return BigInt(`${match[1]}${fraction.padEnd(decimals, '0')}`)
 }
 
-/** Writes parts of 10^-decimals as a decimal with at least two decimals: `0.25`, `0.0375`. */
+/** Writes units of 10^-decimals as a decimal with at least two decimals: `0.25`, `0.0375`. */
 export function formatDecimal(parts: bigint, decimals: number): string {
   const digits = String(parts).padStart(decimals + 1, '0')
   const fraction = digits.slice(-decimals).replace(/0+$/, '').padEnd(2, '0')

@@ -1,5 +1,5 @@
-// What an address belongs to: the network of a caller, networks that somebody lists, and whether it is public. It must never give one caller of IPv6
-// many networks, nor look a name up.
+// What an address belongs to: the network of a caller, networks in a list, and whether it is public. It must never give one caller
+// with IPv6 many networks, or look up a name.
 
 import ipaddr from 'ipaddr.js'
 import { withoutBrackets } from './url-host'
@@ -15,11 +15,11 @@ const PUBLIC_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
 const MAPPED_BITS = 96
 /** A public address that serves cloud machines their settings (Azure's agent). */
 const CLOUD_AGENT = '168.63.129.16'
-/** Names that no public name server knows: of this machine, of a local network, of a cloud's metadata. */
+/** Names that no public name server knows: of this machine, of a local network, of a cloud's metadata service. */
 const PRIVATE_NAME = /^[^.]*$|(?:^|\.)(?:localhost|local|lan|internal|home\.arpa)$/i
-/** Characters of a text that are read for the place that it names. */
+/** Maximum of characters of a text in which an address is searched. */
 const HEAD_LENGTH = 4096
-/** A path of a file, as servers read it that take one instead of an address. */
+/** A file path, for servers that accept one instead of a URL. */
 const PATH = /^(?:[/\\]|\.{1,2}[/\\]|~|[a-z]:[/\\])/i
 /** Plain base64, which may begin with a slash. */
 const BASE64 = /^[A-Za-z0-9+/]{64,}={0,2}$/
@@ -58,17 +58,17 @@ function parsedNetworks(networks: readonly string[]): Network[] {
 }
 
 /**
- * The network that a text names in CIDR form, without the bits of a host: `10.1.2.3/8` is `10.0.0.0/8`. An address alone is a
- * network of one. Undefined if the text names neither.
+ * The network in CIDR form that a text names, without host bits: `10.1.2.3/8` is `10.0.0.0/8`. A single address is a network of
+ * one. Undefined if the text names neither.
  */
 export function networkNamed(text: string): string | undefined {
-  // A zone such as `%eth0` means something on one machine only.
+  // A zone such as `%eth0` has a meaning on one machine only.
   if (text.includes('%')) return undefined
   const cidr = ipaddr.isValid(text) ? `${text}/${text.includes(':') ? 128 : 32}` : text
   if (!ipaddr.isValidCIDR(cidr)) return undefined
   const [address, bits] = ipaddr.parseCIDR(cidr)
   if (address.kind() === 'ipv4') return `${ipaddr.IPv4.networkAddressFromCIDR(cidr)}/${bits}`
-  // Addresses of callers are compared as IPv4 where they are IPv4 inside IPv6.
+  // Addresses of callers are compared as IPv4 if they are IPv4 inside IPv6.
   const mapped = address as ipaddr.IPv6
   if (mapped.isIPv4MappedAddress() && bits >= MAPPED_BITS)
     return networkNamed(`${mapped.toIPv4Address()}/${bits - MAPPED_BITS}`)
@@ -84,7 +84,7 @@ export function isPublic(address: string): boolean {
   return parsed instanceof ipaddr.IPv6 ? parsed.match(PUBLIC_IPV6) : parsed.toString() !== CLOUD_AGENT
 }
 
-/** The host of an address without the brackets of IPv6 and without the dot that ends a full name. */
+/** The host of a URL without the brackets of IPv6 and without the trailing dot of a full name. */
 export function hostOf(url: URL): string {
   return withoutBrackets(url.hostname).replace(/\.$/, '')
 }

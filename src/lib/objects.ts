@@ -1,4 +1,4 @@
-// Recognises objects and texts among values that come from outside. It must never throw, whatever the value.
+// Recognises objects and texts among external values. It must never throw, whatever the value.
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -19,12 +19,12 @@ export function holdsText(value: unknown, label?: string): boolean {
   return false
 }
 
-/** The value if it is an object, else an empty object. */
+/** The value if it is an object, otherwise an empty object. */
 export function asObject(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {}
 }
 
-/** The value if it is a text, else an empty text. */
+/** The value if it is a text, otherwise an empty text. */
 export function asText(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

@@ -1,7 +1,7 @@
 // Makes text safe to print: control characters become escapes that are read as text. Pure. A value of a vendor or a caller must
 // never move the cursor, set a title, begin a line or reverse the order in which a terminal shows what follows.
 
-/** C0, DEL, C1, line and paragraph separators, and what changes the direction of text (Unicode Standard Annex 9). */
+/** C0, DEL, C1, line and paragraph separators, and characters that change the direction of text (Unicode Standard Annex 9). */
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
 
 /** The text with its controls escaped as in JSON, so that a JSON document keeps its meaning. Line feeds and tabs stay. */

@@ -1,14 +1,14 @@
 // Weighted rendezvous hashing: each session has a score for each member, and the member with the highest score serves it. Every node
-// computes the same without a table. It must stay as it is: another hash would move all sessions of all users once.
+// computes the same without a table. It must never change: another hash would move all sessions of all users once.
 
-/** The hash of a text, in 32 bits. `seed` is the hash of the texts before it. */
+/** The hash of a text, in 32 bits. `seed` is the hash of the preceding texts. */
 export function hashOf(text: string, seed = 0): number {
   return Bun.hash.xxHash32(text, seed)
 }
 
 const TWO_TO_32 = 2 ** 32
 
-/** A number between 0 and 1 for a session and a member, both by their hashes. It looks random, and is the same each time. */
+/** A number between 0 and 1 for a session and a member, derived from their hashes. It looks random, and is the same each time. */
 export function drawOf(session: number, member: number): number {
   // The last steps of MurmurHash3: each bit of the input changes half of the bits of the result.
   let bits = Math.imul(session, 0x9e3779b1) ^ member
@@ -19,8 +19,8 @@ export function drawOf(session: number, member: number): number {
 }
 
 /**
- * The score of a member by its draw and its weight. Each member has the highest score as often as its weight says, and
- * nobody's score depends on the others: without one of them only its own sessions go elsewhere.
+ * The score of a member by its draw and its weight. Each member has the highest score as often as its weight says, and no score
+ * depends on the others: without one of them only its own sessions move.
  */
 export function scoreOf(draw: number, weight: number): number {
   return Math.log(draw) / weight

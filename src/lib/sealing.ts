@@ -1,15 +1,15 @@
-// Text that only this gateway can read back and nobody can change: AES-256-GCM under keys that can be replaced. Opening
-// must never throw or say why it failed: sealed texts come from callers.
+// Text that only this gateway can read back and nobody can change: AES-256-GCM under keys that can be replaced. Opening must never
+// throw or reveal why it failed: sealed texts come from callers.
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
 
 export interface Sealer {
   /**
-   * The sealed form of a text, in the characters `A-Za-z0-9._-` and a third longer. It opens only with the same
-   * `associated` text, which says whose it is and is not stored in it.
+   * The sealed form of a text, in the characters `A-Za-z0-9._-` and a third longer. It opens only with the same `associated` text,
+   * which names its owner and is not stored in it.
    */
   seal(plain: string, associated: string): string
-  /** The text that was sealed; undefined for anything else: foreign, changed, of another owner, by a forgotten key. */
+  /** The text that was sealed; undefined for anything else: foreign, changed, of another owner, or with a removed key. */
   open(sealed: string, associated: string): string | undefined
   /** Whether a text looks like one sealed by a known key: if it does not open, it was altered. */
   knows(sealed: string): boolean
@@ -30,14 +30,14 @@ const HEAD_BYTES = SALT_BYTES + NONCE_BYTES
 const FORM = new RegExp(`^${SEALED_PREFIX.replace('.', '\\.')}([0-9a-f]{${2 * ID_BYTES}})\\.`)
 
 /**
- * The sealed text that a client read as bytes in base64, or wrote again in the letters for addresses; undefined if there is none in it.
+ * The sealed text that a client read as bytes in base64, or rewrote in the URL alphabet; undefined if there is none in it.
  */
 export function sealedInBase64(text: string): string | undefined {
   const sealed = Buffer.from(text, 'base64').toString('latin1')
   return sealed.startsWith(SEALED_PREFIX) ? sealed : undefined
 }
 
-/** The public name of a key, from which the key cannot be found. */
+/** The public id of a key, from which the key cannot be derived. */
 export function sealingKeyId(key: Uint8Array): string {
   return derive(key, 'id', ID_BYTES).toString('hex')
 }
@@ -48,8 +48,8 @@ export function sealedBy(text: string): string | undefined {
 }
 
 /**
- * A sealer for one purpose, whose texts no sealer of another purpose opens. The first key seals, all open.
- * `randomBytes` must be the system's secure source.
+ * A sealer for one purpose, whose texts no sealer of another purpose opens. The first key seals, all keys open. `randomBytes` must
+ * be the system's secure source.
  */
 export function createSealer(
   keys: readonly [Uint8Array, ...Uint8Array[]],
@@ -79,7 +79,7 @@ export function createSealer(
 
 function openBytes(key: Buffer, encoded: string, associated: string): string | undefined {
   const bytes = Buffer.from(encoded, 'base64url')
-  // Decoding skips what it does not know: one text must have one spelling.
+  // Decoding skips unknown characters, but one text must have only one spelling.
   if (bytes.length < HEAD_BYTES + TAG_BYTES || bytes.toString('base64url') !== encoded) return undefined
   const head = bytes.subarray(0, HEAD_BYTES)
   const end = bytes.length - TAG_BYTES

@@ -1,5 +1,5 @@
-// Limits how many tasks of a kind run at a time; the others wait in order of arrival or leave the queue. It must never
-// lose a slot: a waiter that leaves has taken none, and a task that ends passes its slot to the next.
+// Limits how many tasks of a kind run at once; the others wait in order of arrival or leave the queue. It must never lose a slot: a
+// waiter that leaves has taken none, and a task that ends passes its slot to the next.
 
 export interface Semaphore {
   /** Runs the work when a slot is free. Throws the signal's reason if that fires first. */

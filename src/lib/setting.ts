@@ -3,7 +3,7 @@
 
 import { type TSchema, Type } from '@sinclair/typebox'
 
-/** Options of an object that takes no other settings: a typing error must not pass. */
+/** Options of an object that accepts no other settings: a typing error must not pass. */
 export const closed = { additionalProperties: false }
 export const Count = Type.Integer({ minimum: 1, maximum: 1_000_000_000 })
 export const Milliseconds = Type.Integer({ minimum: 1, maximum: 86_400_000 })

@@ -1,21 +1,21 @@
-// Splits a server-sent event stream into whole events, wherever the network cut it, and reads the data of an event. It
-// must never change a byte, nor keep more than one unfinished event.
+// Splits a server-sent event stream into whole events, wherever the network cut it, and reads the data of an event. It must never
+// change a byte, or keep more than one unfinished event.
 
 import { parseForeign } from './json/json'
 
-/** A comment, sent when a stream has been silent for `KEEP_ALIVE_MS`, so that no proxy takes it for dead. */
+/** A comment, sent when a stream has been silent for `KEEP_ALIVE_MS`, so that no proxy considers it dead. */
 export const KEEP_ALIVE = ': keep-alive\n\n'
 export const KEEP_ALIVE_MS = 15_000
 
 /**
- * Longest event, in bytes; no vendor sends a longer one, and it would be held in memory. The longest are pictures: 3840
+ * Maximum size of an event, in bytes; no vendor sends a longer one, and it would be held in memory. The longest are pictures: 3840
  * by 2160 pixels with transparency are 33 MB, and a PNG of noise is 44 MB as base64.
  */
 export const MAX_EVENT_BYTES = 64 * 1024 * 1024
 
 interface EventSplitter {
   /**
-   * Takes a piece of the stream. Returns the part that consists of whole events, which is empty if none ended in it.
+   * Receives a piece of the stream. Returns the part that consists of whole events, which is empty if none ended in it.
    */
   push(piece: Uint8Array): Buffer
   /** The bytes after the last whole event. */
@@ -28,14 +28,14 @@ const EMPTY = Buffer.alloc(0)
 const BLANK_LINE = Buffer.from('\n\n')
 const BLANK_LINES = ['\n\n', '\r\r', '\r\n\r\n']
 const blankLine = /\n\n|\r\n\r\n|\r\r/g
-/** In every event that means anything. */
+/** Characters that occur in every meaningful event. */
 const DATA = 'data'
-/** As bytes, because a search for a string makes bytes of it each time. */
+/** As bytes, because searching for a string converts it to bytes each time. */
 const DATA_BYTES = Buffer.from(DATA)
 
 export function createEventSplitter(): EventSplitter {
-  // The unfinished event, with room to grow. Joining it again with each piece takes time that grows with the square of
-  // its size: seconds for a large picture.
+  // The unfinished event, with room to grow. Joining it again with each piece would take time that grows with the square of its
+  // size: seconds for a large picture.
   let store: Buffer = EMPTY
   let carried = 0
 
@@ -57,10 +57,10 @@ export function createEventSplitter(): EventSplitter {
         ? piece
         : Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
       const whole = carried > 0 ? join(bytes) : bytes
-      // A new end can only be where the new piece begins, or later.
+      // A new end can only be at or after the start of the new piece.
       const end = endOfLastEvent(whole, carried)
       if (whole.length - end > MAX_EVENT_BYTES) throw new Error('an event of the stream is too long')
-      // Bytes given away are never written to again: a store that begins again is full, so the next piece moves it.
+      // Bytes that were passed on are never overwritten: a restarted buffer is full, so the next piece moves it.
       if (end > 0 || carried === 0) store = end === whole.length ? EMPTY : whole.subarray(end)
       carried = whole.length - end
       return end === whole.length ? whole : whole.subarray(0, end)
@@ -69,7 +69,7 @@ export function createEventSplitter(): EventSplitter {
   }
 }
 
-/** Index after the last blank line: \n\n, \r\r or \r\n\r\n. The search goes back to three bytes before `from`. */
+/** Index after the last blank line: \n\n, \r\r or \r\n\r\n. The search starts three bytes before `from`. */
 function endOfLastEvent(bytes: Buffer, from: number): number {
   const floor = Math.max(1, from - 3)
   for (let at = bytes.length - 1; at >= floor; at--) {
@@ -83,15 +83,15 @@ function endOfLastEvent(bytes: Buffer, from: number): number {
   return 0
 }
 
-/** The `data` of one event as Latin-1, its lines joined, as a string; undefined for a comment or an empty event. */
+/** The `data` of one event as Latin-1, with its lines joined; undefined for a comment or an empty event. */
 export function dataOfEvent(event: string): string | undefined {
   const data = dataIn(event)
   return data === undefined ? undefined : fromLatin1(data)
 }
 
-/** The `data` of one event in the encoding of its text, its lines joined; undefined for a comment or an empty event. */
+/** The `data` of one event in the encoding of its text, with its lines joined; undefined for a comment or an empty event. */
 export function dataIn(event: string): string | undefined {
-  // Nearly all events have one line of data, perhaps after a name. Lines in a list take three times as long.
+  // Nearly all events have one line of data, possibly after a name. Lines in a list take three times as long.
   const at = event.startsWith('event: ') ? event.indexOf('\n') + 1 : 0
   if (event.startsWith('data: ', at) && event.indexOf('\n', at) === event.length - 2 && !event.includes('\r'))
     return event.slice(at + 6, -2)
@@ -105,7 +105,7 @@ export function dataIn(event: string): string | undefined {
   return data
 }
 
-/** The JSON object or array in the data of an event; undefined for other data, or for one nested too deep. */
+/** The JSON object or array in the data of an event; undefined for other data, or for one that is too deeply nested. */
 export function objectIn(data: string): object | undefined {
   try {
     const json = parseForeign(data)
@@ -116,8 +116,8 @@ export function objectIn(data: string): object | undefined {
 }
 
 /**
- * Single events of a text that consists of whole ones, each with its closing blank line. Events without data, which mean
- * nothing, come as one where they follow each other: a million of them would be a million strings.
+ * Single events of a text that consists of whole ones, each with its closing blank line. Consecutive events without data, which
+ * mean nothing, are returned as one: a million of them would be a million strings.
  */
 export function splitEvents(whole: string): string[] {
   return [...eventsOf(whole)]
@@ -144,7 +144,7 @@ function endOfLast(whole: string, line: string, before: number): number {
   return at === -1 ? 0 : at + line.length
 }
 
-/** Single events of bytes that consist of whole ones, from an index on, as `splitEvents` has them. Each is made when it is wanted. */
+/** Single events of bytes that consist of whole ones, from an index on, like `splitEvents`. Each is made on demand. */
 export function* eventsIn(whole: Buffer, from: number): Generator<string, void, undefined> {
   if (whole.includes(RETURN, from)) {
     yield* eventsOf(whole.toString('latin1', from))

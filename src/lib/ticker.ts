@@ -1,5 +1,5 @@
-// One slow timer for everything that waits: a thousand streams need no thousand timers. It must never run while nobody
-// watches, so that an idle process sleeps.
+// One slow timer for all waits: a thousand streams do not need a thousand timers. It must never run while nobody watches, so that
+// an idle process sleeps.
 
 import { IndexedSet, type Member } from './indexed-set'
 import type { System } from './system'
@@ -24,11 +24,11 @@ export function createTicker({ monotonic, after }: Pick<System, 'monotonic' | 'a
     cancel = undefined
   }
   const tick = () => {
-    // The next tick is set first, so that a watcher that throws does not stop the others for good.
+    // The next tick is set first, so that a watcher that throws does not stop the others permanently.
     cancel = after(BEAT_MS, tick)
     const at = monotonic()
     for (const watcher of watchers.all()) {
-      // A watcher that an earlier one has removed is not called any more.
+      // A watcher that an earlier one has removed is no longer called.
       if (watcher.index !== -1) watcher.beat(at)
     }
   }
@@ -47,8 +47,8 @@ export function createTicker({ monotonic, after }: Pick<System, 'monotonic' | 'a
 }
 
 /**
- * A watch that runs only while it is needed. The returned function starts it, as often as it is called; it ends at the
- * first beat that returns false.
+ * A watch that runs only while it is needed. The returned function starts it, however often it is called; it ends at the first beat
+ * that returns false.
  */
 export function watchWhileNeeded(ticker: Pick<Ticker, 'watch'>, beat: (at: number) => boolean): () => void {
   let unwatch: (() => void) | undefined

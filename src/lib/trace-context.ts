@@ -1,20 +1,20 @@
-// The context of a trace as W3C writes it (https://www.w3.org/TR/trace-context/): read from callers, written for vendors.
-// Pure. What a caller sends decides nothing but the ids of its own trace.
+// The trace context of W3C (https://www.w3.org/TR/trace-context/): read from callers, written for vendors. Pure. What a caller
+// sends decides nothing except the ids of its own trace.
 
 export interface TraceContext {
   /** 32 hex digits. */
   traceId: string
-  /** The span of the request here, and of its call to a vendor: 16 hex digits each. */
+  /** The span of the request here, and that of its call to a vendor: 16 hex digits each. */
   spanId: string
   callSpanId: string
   /** The caller's span; null if the trace begins here. */
   parentId: string | null
   isSampled: boolean
-  /** The caller's `tracestate`, which goes along unchanged. */
+  /** The caller's `tracestate`, which is passed on unchanged. */
   state: string | null
 }
 
-/** The headers by which a caller says which trace its request belongs to. */
+/** The headers in which a caller names the trace of its request. */
 export interface CallerTrace {
   parent: string | null
   state: string | null

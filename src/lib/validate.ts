@@ -8,8 +8,8 @@ import { type GatewayError, invalidRequest } from './errors'
 import { isObject } from './objects'
 
 /**
- * The returned function throws a 400 for a body that does not fit. It compiles the schema when it is first called, so that a
- * start does not wait for the schemas of everything that might be asked.
+ * The returned function throws a 400 for a body that does not fit. It compiles the schema when it is first called, so that a start
+ * does not wait for schemas that may never be used.
  */
 export function createValidator(schema: TSchema): (body: unknown) => void {
   let compiled: TypeCheck<TSchema> | undefined
@@ -98,12 +98,12 @@ function faultInList(schema: TSchema, list: unknown[]): Fault | undefined {
   return { ...fault, path: `/${furthest.index}${fault.path}` }
 }
 
-/** The fault of the form that fits furthest into the value, where it fits none of several forms. */
+/** The fault of the alternative that matches the value furthest, if it matches none. */
 function innermost(fault: ValueError): ValueError {
   let furthest = fault
   for (const form of fault.errors) {
     const [first, second] = form
-    // All items are valid and only their number is wrong, so this form was meant.
+    // All items are valid and only their number is wrong, so this alternative was meant.
     const isLength = first?.path === fault.path && first.schema.type === 'array' && Array.isArray(fault.value)
     if (isLength && !second) return first
     const inner = first && innermost(first)
@@ -118,7 +118,7 @@ function isFurther(path: string, than: string): boolean {
   return differs !== -1 && (differs >= others.length || Number(parts[differs]) > Number(others[differs]))
 }
 
-/** A JSON pointer as people write it: `/messages/0/role` is `messages[0].role`. */
+/** A JSON pointer in readable form: `/messages/0/role` is `messages[0].role`. */
 function parameterOf(path: string): string {
   return path
     .split('/')
@@ -161,7 +161,7 @@ function describe(name: string, schema: TSchema, value: unknown): GatewayError {
   return invalidRequest(param, `Invalid ${shown}: ${boundOf(fitting, value)}`, boundCode(fitting, value))
 }
 
-/** The plain forms of a schema, from unions within unions too. */
+/** The simple alternatives of a schema, including those of nested unions. */
 function variantsOf(schema: TSchema): TSchema[] {
   return schema[Kind] === 'Union' ? (schema.anyOf as TSchema[]).flatMap(variantsOf) : [schema]
 }

@@ -16,7 +16,7 @@ import type { WaitWorld } from '../tasks/wait'
 
 /** Everything that tools need besides the gateway. */
 export interface ToolWorld extends WaitWorld, Pick<System, 'now' | 'random' | 'log'> {
-  /** Null if results are not kept. */
+  /** Null if results are not stored. */
   artifacts: Artifacts | null
   audioReader: Pick<AudioReader, 'read'>
   catalogue: Catalogue
@@ -33,7 +33,7 @@ export interface McpCall {
   clientAddress: string | null
   /** The trace that the call is a part of. */
   trace(): CallerTrace
-  /** Fires when the caller leaves. */
+  /** Fires when the caller disconnects. */
   signal(): AbortSignal
   /** The origin at which callers reach this gateway. */
   gatewayUrl(): string

@@ -14,7 +14,7 @@ import type { PaidTool } from './paid-tool'
 import { type FreeTool, type McpCall, type McpResult, optionalArgument } from './tool'
 
 const DEFAULT_WAIT_SECONDS = 30
-/** Longest wait: proxies cut connections that are silent for longer. */
+/** Maximum wait: proxies cut connections that are silent for longer. */
 const MAX_WAIT_SECONDS = 300
 /** Interval of reports to a caller who waits, in milliseconds. */
 const REPORT_MS = 2_000

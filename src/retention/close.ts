@@ -35,7 +35,7 @@ export interface ClosingParts {
   db: Db
   /** Where archives are kept. */
   place: BackupPlace
-  /** The key that signs checkpoints; undefined if there is none that can be trusted. */
+  /** The key that signs checkpoints; undefined if none can be trusted. */
   key: string | undefined
   /** A folder with room for an archive or two. */
   scratch: string
@@ -107,7 +107,7 @@ class MonthReading {
   charges = 0
   hash = ''
   private readonly sums = new EntrySums()
-  /** Hash of the charges since the checkpoint before. */
+  /** Hash of the charges since the previous checkpoint. */
   private sinceCheckpoint = new RowsHash()
 
   constructor(

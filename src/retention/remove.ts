@@ -49,7 +49,7 @@ export async function removeRows(db: Db, pause: () => Promise<void>): Promise<nu
     }
     while (from < position) {
       const to = Math.min(from + BATCH, position)
-      // A miss means that another node does the same at this moment.
+      // A miss means that another node is doing the same.
       const isDone = await tryApply(db, [moveRemoved(from, to), remove(from, to)])
       from = isDone ? to : await removedUpTo(db)
       await pause()

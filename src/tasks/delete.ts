@@ -13,7 +13,7 @@ import { deleteEnded } from './rows'
 import { isDeferred, type Task } from './task'
 
 export interface DeleteWorld extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'log'> {
-  /** Null if results are not kept. */
+  /** Null if results are not stored. */
   artifacts: Artifacts | null
   db: Db
 }

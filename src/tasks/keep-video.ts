@@ -16,7 +16,7 @@ const COPY_TIMEOUT_MS = 120_000
 const LEASE_MARGIN_MS = 15_000
 
 export interface KeepVideoWorld extends Pick<System, 'now'> {
-  /** Null if results are not kept. */
+  /** Null if results are not stored. */
   artifacts: Artifacts | null
   db: Db
 }

@@ -1,6 +1,6 @@
-// Credentials of AWS where a machine keeps them: variables, the token of a web identity, the shared file, the role of a container,
-// the role of an instance, in this order. They are looked for only where the operator asks for it (`credentials: 'aws'`), and the
-// endpoints are those that the operator's own environment names. A report of a failure must never have a secret.
+// AWS credentials from where a machine keeps them: variables, the token of a web identity, the shared file, the role of a
+// container, the role of an instance, in this order. They are searched only if the operator asks for it (`credentials: 'aws'`), and
+// the endpoints are those that the operator's own environment names. A report of a failure must never contain a secret.
 // https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html.
 
 import { readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 interface Parts {
   transport: Transport
-  /** How AWS itself is reached; endpoints on the machine are always asked directly. */
+  /** How AWS itself is reached; endpoints on the machine are always called directly. */
   options: OpenOptions
   environment: Environment
   wall: () => number
@@ -24,17 +24,17 @@ interface Keys {
   accessKeyId: unknown
   secretAccessKey: unknown
   sessionToken?: unknown
-  /** When they end, as a date; absent: they do not. */
+  /** When they expire, as a date; absent: never. */
   expiration?: unknown
 }
 
-/** A file or a variable may be replaced at any time: this is how long what it says is used. */
+/** A file or a variable may be replaced at any time: this is how long its content is used. */
 const STATIC_LIFE_MS = 600_000
 const LOCAL_TIMEOUT_MS = 2_000
 const STS_TIMEOUT_MS = 10_000
 const MAX_REPLY_BYTES = 64 * 1024
 const CONTAINER_HOST = 'http://169.254.170.2'
-/** Hosts that may be asked without TLS: https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html. */
+/** Hosts that may be called without TLS: https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html. */
 const LOCAL_HOSTS = /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\]|169\.254\.170\.(?:2|23)|\[fd00:ec2::23\])$/
 const INSTANCE_HOST = 'http://169.254.169.254'
 const ROLES = '/latest/meta-data/iam/security-credentials/'
@@ -62,7 +62,7 @@ export async function awsCredentials(parts: Parts): Promise<ObtainedToken> {
   return { token: texts.join(':'), lifeMs: Number.isNaN(endsAt) ? STATIC_LIFE_MS : endsAt - parts.wall() }
 }
 
-/** A profile that is named wins over variables with keys. */
+/** A named profile takes precedence over variables with keys. */
 function keysInVariables(environment: Environment): Keys | undefined {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = environment
   if (!accessKeyId || !secretAccessKey || environment.AWS_PROFILE) return undefined
@@ -215,14 +215,14 @@ function textIn(file: string, variable: string): string {
 }
 
 interface Question extends Pick<HttpRequest, 'method' | 'headers'> {
-  /** Name of the question in messages to the operator. */
+  /** Name of the request in messages to the operator. */
   what: string
   options: OpenOptions
   timeoutMs: number
   body: string | null
 }
 
-/** The text of a good answer; what a refusal says may hold a secret, and is left out. */
+/** The text of a successful answer; a refusal may contain a secret, and its text is omitted. */
 async function ask({ transport }: Parts, address: string, question: Question): Promise<string> {
   const { what, options, timeoutMs, method, headers, body } = question
   const { pathname, search } = new URL(address)

@@ -1,4 +1,4 @@
-// The breaker of one upstream: after failures in a row it is left alone for a while, then one request may try and
+// The circuit breaker of one upstream: after consecutive failures it gets no requests for a while, then one request may try and
 // decides for the others. Only a missing answer is a failure; a refusal must never count as one.
 
 export type BreakerState =
@@ -13,7 +13,7 @@ export type BreakerState =
  */
 export type BreakerEvent = 'asked' | 'answered' | 'failed' | 'cut'
 
-/** Failures in a row that open the breaker, and how long it stays open before one request may try. */
+/** Consecutive failures that open the breaker, and how long it stays open before one request may try. */
 export const BREAKER_FAILURES = 5
 export const BREAKER_OPEN_MS = 5_000
 

@@ -1,6 +1,6 @@
-// Makes the caller's errors of an upstream's failures: the caller's own mistakes in the vendor's words, the operator's
-// troubles as the gateway's. Pure. It must never show the operator's account, bill or key, nor a 401 or 402 that is not
-// the caller's.
+// Converts an upstream's failures to errors for the caller: the caller's own mistakes in the vendor's words, the operator's
+// problems as the gateway's. Pure. It must never show the operator's account, bill or key, or a 401 or 402 that is not the
+// caller's.
 
 import type { UpstreamError } from '../contract/upstream'
 import type { RelayedCode } from '../lib/error-codes'
@@ -10,7 +10,7 @@ import { withoutAccountIds } from './caller-view'
 import { refusedField } from './refused-field'
 import { refusedFor } from './refused-for'
 
-/** Seconds after which to come back, for a refusal that the operator has to fix. */
+/** Seconds after which to retry, for a refusal that the operator must fix. */
 const OPERATOR_RETRY_SECONDS = 30
 
 /**
@@ -31,8 +31,7 @@ export function refusedByUpstream(
 }
 
 /**
- * Whether the vendor has not begun: a failing server may have failed after its work; one that is too busy has not
- * begun.
+ * Whether the vendor has not begun: a failing server may have failed after its work; an overloaded one has not begun.
  */
 export function isNotTaken(status: number): boolean {
   return status < 500 || status === 503 || status === 529
@@ -52,7 +51,7 @@ export function notServed(name: string): GatewayError {
   return new GatewayError(503, {
     code: 'upstream_unavailable',
     message: `The upstream ${name} does not serve this gateway now. Its operator can see why in the log.`,
-    // Nothing changes soon: a client that waits and repeats would only show the reason later.
+    // It will not change soon: a client that waits and retries would only show the reason later.
     headers: { 'retry-after': String(OPERATOR_RETRY_SECONDS), 'x-should-retry': 'false' },
   })
 }
@@ -107,7 +106,7 @@ function callersMistake(
   return error
 }
 
-/** A vendor's code as it was spelled. */
+/** A vendor's code with its spelling. */
 function relayedCode(code: string | null): RelayedCode | null {
   return code as RelayedCode | null
 }
@@ -129,8 +128,7 @@ export function notHttp(name: string, cause: unknown): GatewayError {
 }
 
 /**
- * The error for an unreachable vendor. `unsent`: not a byte went out, the only failure after which another vendor may
- * be tried.
+ * The error for an unreachable vendor. `unsent`: nothing was sent, the only failure after which another vendor may be tried.
  */
 export function unreachable(name: string, cause: unknown, unsent: boolean): GatewayError {
   const error = new GatewayError(502, {
@@ -150,7 +148,7 @@ export function overConcurrency(name: string, concurrency: number): GatewayError
       headers: { 'retry-after': '1' },
     }),
   )
-  // The limit is the operator's own, and no caller's.
+  // The limit belongs to the operator, not to a caller.
   error.isOperators = true
   return error
 }

@@ -1,5 +1,5 @@
-// Removes from a vendor's answer what it cost the operator, and the operator's account with the vendor. It must never
-// change an answer that has neither, nor what a model has written.
+// Removes from a vendor's answer its cost to the operator, and the operator's account with the vendor. It must never change an
+// answer that has neither, or text that a model has written.
 
 import { editObject, scanObject } from '../lib/json/json'
 import { dataOfEvent, fromLatin1, objectIn, toLatin1 } from '../lib/sse'
@@ -30,8 +30,8 @@ export function callerView<Answer extends object>(answer: Answer): Answer {
 }
 
 /**
- * The text of an answer without these members, every other character unchanged. `shown` is the answer with other figures,
- * if they are not those that the vendor reports.
+ * The text of an answer without these members, every other character unchanged. `shown` is the answer with other figures, if they
+ * differ from those that the vendor reports.
  */
 export function callerText(text: string, answer: object, shown: object = answer): string {
   return edited(text, answer as Members, callerView(shown) as Members)
@@ -61,7 +61,7 @@ export function callerEvent(
 
 const IDENTIFIER = String.raw`(?:[0-9a-f]{8}-[0-9a-f-]{27}|\d{6,}|(?=[\w-]*\d)[A-Za-z0-9][\w-]{7,})`
 const ACCOUNTS: readonly (readonly [RegExp, string])[] = [
-  // An id that names its kind: org-…, proj_…, wrkspc_….
+  // An id that shows its kind: org-…, proj_…, wrkspc_….
   [/\b(?:org|proj|acct|team|user|wrkspc)[-_](?=[A-Za-z_-]*[0-9A-Z])[A-Za-z0-9_-]{8,}/g, '…'],
   // projects/123456, project_number:123456
   [
@@ -78,8 +78,7 @@ const ACCOUNTS: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * A vendor's error text without the ids of the operator's organization, project, team or account; also one that is
- * JSON.
+ * A vendor's error text, which may be JSON, without the ids of the operator's organization, project, team or account.
  */
 export function withoutAccountIds(text: string): string {
   return ACCOUNTS.reduce((words, [pattern, shown]) => words.replace(pattern, shown), text)
@@ -132,7 +131,7 @@ function usageView(usage: unknown, depth: number): unknown {
   return changes ? changed(usage, changes) : usage
 }
 
-/** Names already checked: vendors use the same few again and again, and a look-up is cheaper than a match. */
+/** Names that were already checked: vendors use the same few again and again, and a look-up is faster than a match. */
 const reportedByAnswer = new Map<string, boolean>()
 const reportedByUsage = new Map<string, boolean>()
 const MOST_KNOWN_NAMES = 1_000
@@ -147,7 +146,7 @@ function matchesName(name: string, pattern: RegExp, known: Map<string, boolean>)
   return isOperators
 }
 
-/** The members with some replaced, and without those that are undefined now. */
+/** The members with some replaced, and without those that are now undefined. */
 function changed(members: Members, changes: ReadonlyMap<string, unknown>): Members {
   return Object.fromEntries(
     Object.entries(members).flatMap(([name, value]) => {
@@ -161,11 +160,11 @@ function isMembers(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The text of an object, changed as the object was. */
+/** The text of an object, with the same changes as the object. */
 function edited(text: string, before: Members, after: Members): string {
   if (before === after) return text
   const scanned = scanObject(text)
-  // Lists, objects with a repeated name, and what is not an object any more.
+  // Lists, objects with a repeated name, and anything that is no longer an object.
   if (!('members' in scanned) || !isMembers(after)) return JSON.stringify(after)
   const set: Record<string, string> = {}
   const drop: string[] = []

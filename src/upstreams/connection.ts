@@ -22,17 +22,17 @@ import { type CallHeaders, type UpstreamKey, UpstreamKeys } from './upstream-key
 /** The outside world of a connection. `wall` is for times that vendors name. */
 export interface UpstreamWorld extends Pick<System, 'wall' | 'monotonic' | 'log'> {
   transport: Transport
-  /** Variables that credentials are found by, where the operator asks for it. Absent: none. */
+  /** Variables that locate credentials, if the operator asks for it. Absent: none. */
   environment?: Environment
 }
 
-/** Attempts in all: other keys after 401 and 429, and a second try if the connection was refused. */
+/** Maximum of attempts: other keys after 401 and 429, and a second attempt if the connection was refused. */
 const MAX_ATTEMPTS = 3
 
-/** Tokens of each key that are hidden: the one in use, and that before it. */
+/** Number of tokens of each key that are masked: the current and the previous one. */
 const SHOWN_TOKENS_OF_EACH = 2
 
-/** A key, and what is sent of it: itself, or its token. */
+/** A key, and what is sent for it: itself, or its token. */
 interface Proof {
   key: UpstreamKey
   secret: string | null
@@ -48,7 +48,7 @@ export class UpstreamConnection {
   private readonly place: UpstreamPlace
   private readonly wall: () => number
   private readonly tokens: Tokens | undefined
-  /** Sent with every call: some servers want their API's version there. */
+  /** Sent with every call: some servers require their API's version there. */
   private readonly search: string
   private readonly auth: UpstreamConfig['auth']
   /** The operator's own headers, by lower-case name. */
@@ -126,7 +126,7 @@ export class UpstreamConnection {
       refusal.error.upstreamKey = key.number
       const isTokenRefused = this.tokens !== undefined && refusal.status === 401
       if (isTokenRefused) this.tokens?.forget(key)
-      // A token may have been taken back before its end: a new one is tried once.
+      // A token may have been revoked before its expiry: a new one is tried once.
       const mayHelp = (isTokenRefused && attempts === 1) || this.keys.refused(key, refusal)
       if (!mayHelp || attempts >= MAX_ATTEMPTS) throw refusal.error
       failed?.(refusal.error)
@@ -186,7 +186,7 @@ export class UpstreamConnection {
     return { ...headers, 'content-type': body.contentType, 'content-length': String(body.byteLength) }
   }
 
-  /** The headers with the key: the kind's own, or where the operator wants it. */
+  /** The headers with the key: the kind's own, or those that the operator configures. */
   private authHeaders(secret: string, protocol: Call['protocol']): CallHeaders {
     const usual = this.kind.headers(secret, protocol)
     if (!this.auth) return usual
@@ -208,7 +208,7 @@ export class UpstreamConnection {
         accept: stream ? 'text/event-stream' : 'application/json',
         // The gateway relays bytes: compressed ones would have to be unpacked here.
         'accept-encoding': 'identity',
-        // Without a name some vendors' firewalls refuse a request.
+        // Without a user agent some vendors' firewalls refuse a request.
         'user-agent': 'unified-model-gateway',
         ...(secret === null ? {} : this.authHeaders(secret, protocol)),
         ...this.headers,
@@ -219,7 +219,7 @@ export class UpstreamConnection {
   }
 }
 
-/** An address with further parameters, which are encoded. */
+/** A URL with additional parameters, which are encoded. */
 function withQuery(path: string, parameters: string): string {
   if (parameters === '') return path
   return path.includes('?') ? `${path}&${parameters}` : `${path}?${parameters}`

@@ -1,10 +1,10 @@
 // Turns a vendor's framed stream into server-sent events, at the reader's pace. It must never pass on anything of a stream after
-// its first fault, nor take a cut one for whole.
+// its first fault, or mistake a truncated one for complete.
 
 import type { StreamFraming } from '../contract/upstream'
 import { HttpBody, HttpResponse } from '../http-client/response'
 
-/** The answer as server-sent events, if it has this framing; else as it is. */
+/** The answer as server-sent events, if it has this framing; otherwise unchanged. */
 export function withoutFraming(response: HttpResponse, framing: StreamFraming): HttpResponse {
   if (!response.header('content-type')?.startsWith(framing.contentType)) return response
   const head = {

@@ -1,5 +1,5 @@
-// Removes an upstream's keys from what it answers, headers included, before that is read, relayed, logged or stored. It
-// must never change an answer without a key.
+// Removes an upstream's keys from its answers, headers included, before they are read, relayed, logged or stored. It must never
+// change an answer without a key.
 
 import { HttpBody, HttpResponse } from '../http-client/response'
 import { isEventStream } from './reply'
@@ -8,18 +8,18 @@ import { SplitKeys, type SplitMask } from './split-keys'
 export interface Mask {
   /** Returns the answer with keys masked in its headers and its body. */
   response(response: HttpResponse): HttpResponse
-  /** Masks keys in a short text that did not come in an answer's body. */
+  /** Masks keys in a short text that did not arrive in an answer's body. */
   text(text: string): string
 }
 
 /** Replaces a key. */
 const MASK = '…'
 const MASK_BYTES = Buffer.from(MASK)
-/** Bytes of a cut key from which on it is masked too. */
+/** Minimum length of a truncated key that is also masked, in bytes. */
 const SECRET_LENGTH_LEAST = 8
 /**
- * Shorter values of letters or digits alone are words and numbers such as `none`, `ollama` or `1234`, which occur in
- * honest answers too: they are placeholders of servers that want no key. Others, such as `sk-1234`, are keys.
+ * Shorter values of only letters or digits are words and numbers such as `none`, `ollama` or `1234`, which occur in honest answers
+ * too: they are placeholders for servers that need no key. Others, such as `sk-1234`, are keys.
  */
 const SHORT_SECRET = /^(?=.*[^a-z])[a-z].{5,}$/i
 const SHORT_SECRET_LENGTH_LEAST = 4
@@ -56,7 +56,7 @@ export function createMask(secrets: readonly (string | null)[]): Mask {
   }
 }
 
-/** Whether a key is masked. One that can occur in an honest text by chance, such as `k` or `none`, is not. */
+/** Whether a key is masked. One that can occur in honest text by chance, such as `k` or `none`, is not. */
 export function isMaskable(key: string): boolean {
   return key.length >= SECRET_LENGTH_LEAST || SHORT_SECRET.test(key)
 }
@@ -83,7 +83,7 @@ function maskedBody(body: HttpBody, search: Search, split: SplitMask | undefined
     if (shown.length > 0) masked.push(shown)
   }
 
-  /** Releases what is held. At the end of the body it can only be a part of a key. */
+  /** Releases what is held. At the end of the body it can only be part of a key. */
   function release(): void {
     if (held.length > 0) pass(held.length < search.least ? held : MASK_BYTES)
     held = NOTHING
@@ -98,7 +98,7 @@ function maskedBody(body: HttpBody, search: Search, split: SplitMask | undefined
     body.cancel()
   }
 
-  /** Breaks the body off where a step of it throws: an event is too long. */
+  /** Breaks the body off if a step throws: an event is too long. */
   function attempt(step: () => void): void {
     try {
       if (!isOver) step()
@@ -135,11 +135,11 @@ function bufferOf(piece: Uint8Array): Buffer {
 }
 
 interface Search {
-  /** Bytes of a cut key from which on it is masked. */
+  /** Minimum length of a truncated key that is masked, in bytes. */
   least: number
   /** The bytes with keys masked; the input if there are none. */
   mask(bytes: Buffer): Buffer
-  /** Index of a key that is cut off at the end; the length if there is none. */
+  /** Index of a truncated key at the end; the length if there is none. */
   beginningAt(bytes: Buffer): number
 }
 
@@ -148,7 +148,7 @@ function createSearch(keys: readonly Buffer[]): Search {
   // Searching for a whole long key would take twenty times as long.
   const beginnings = plain.map((form) => form.subarray(0, SECRET_LENGTH_LEAST))
   const characters = new Set(keys.flatMap((key) => [...key]))
-  /** Bytes that may be the last one of a key that is cut off. */
+  /** Bytes that may be the last one of a truncated key. */
   const inside = new Set([
     ...characters,
     ...plain.flatMap((form) => [...form]),
@@ -156,7 +156,7 @@ function createSearch(keys: readonly Buffer[]): Search {
   ])
   const longest = ESCAPE_LENGTH * Math.max(...keys.map(({ length }) => length))
 
-  /** Whether some character may be written as `\u00…`. Accents and the like need no closer look. */
+  /** Whether some character may be written as `\u00…`. Accents and the like need no closer check. */
   function hasEscapes(bytes: Buffer): boolean {
     if (characters.has(SLASH) && bytes.indexOf(ESCAPED_SLASH) !== -1) return true
     for (let at = bytes.indexOf(ESCAPE); at !== -1; at = bytes.indexOf(ESCAPE, at + ESCAPE_LENGTH)) {
@@ -187,7 +187,7 @@ function createSearch(keys: readonly Buffer[]): Search {
   }
 }
 
-/** Forms of a key in an address, if they differ. */
+/** Forms of a key in a URL, if they differ. */
 function inAddress(key: Buffer): Buffer[] {
   const text = encodeURIComponent(key.toString())
   return text.length === key.length ? [] : [Buffer.from(text)]
@@ -205,7 +205,7 @@ function withoutForm(bytes: Buffer, form: Buffer): Buffer {
   })
 }
 
-/** The bytes with the mask instead of each range that `find` returns from an index on. */
+/** The bytes with the mask in place of each range that `find` returns from an index on. */
 function replaced(bytes: Buffer, find: (from: number) => [start: number, end: number] | undefined): Buffer {
   let found = find(0)
   if (!found) return bytes

@@ -101,7 +101,7 @@ export function withModel(
   return 'members' in scanned ? editObject(text, scanned, { set: { model: `"${model.id}"` } }) : text
 }
 
-/** The vendor's usage object as it came. */
+/** The vendor's usage object, unchanged. */
 export function usageJsonOf(json: object): string | null {
   const usage = usageOf(json)
   return usage === undefined ? null : JSON.stringify(usage)

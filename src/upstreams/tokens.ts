@@ -35,7 +35,7 @@ type Obtain = (secret: string) => Promise<ObtainedToken>
 
 interface Parts {
   monotonic: () => number
-  /** Learns of each token before it is used, so that no answer can show it. */
+  /** Called with each token before it is used, so that no answer can show it. */
   hide(token: string): void
 }
 
@@ -48,7 +48,7 @@ export class Tokens {
     private readonly parts: Parts,
   ) {}
 
-  /** The token of a key, or the key itself where it is one. Throws NoToken. */
+  /** The token of a key, or the key itself if it is one. Throws NoToken. */
   of(key: UpstreamKey): string | Promise<string> {
     const held = this.held.get(key)
     const now = this.parts.monotonic()
@@ -62,7 +62,7 @@ export class Tokens {
     return this.renew(key).then(({ token }) => token)
   }
 
-  /** Forgets a token that the vendor no longer takes. */
+  /** Discards a token that the vendor no longer accepts. */
   forget(key: UpstreamKey): void {
     this.held.delete(key)
   }

@@ -1,17 +1,17 @@
-// The keys of one upstream. A session keeps to its key, because vendors keep a prompt cache for each; requests without a session use the
-// keys in turn. A key that the vendor refused rests while others are tried. A single key must never rest, because there would be
-// nothing to send.
+// The keys of one upstream. A session keeps its key, because vendors have a prompt cache per key; requests without a session use
+// the keys in turn. A key that the vendor refused rests while others are tried. A single key must never rest, because there would
+// be nothing to send.
 
 import type { UpstreamError } from '../contract/upstream'
 import { drawOf, hashOf } from '../lib/rendezvous'
 
 /** One of an upstream's keys, and the headers of calls with it. */
 export class UpstreamKey {
-  /** Null if the upstream wants no key. */
+  /** Null if the upstream needs no key. */
   readonly secret: string | null
-  /** Place in the configuration, counted from 1; null for a single key. */
+  /** Position in the configuration, counted from 1; null for a single key. */
   readonly number: number | null
-  /** By the key itself, not by its place: a list in another order moves no session. */
+  /** By the key itself, not its position: reordering the list moves no session. */
   readonly hash: number
   restsUntil = 0
   /** Headers of calls by protocol, made once because they never change. */
@@ -32,7 +32,7 @@ export type CallHeaders = Readonly<Record<string, string>>
 export interface KeyRefusal {
   status: number
   whose: UpstreamError['whose']
-  /** Wait that the vendor asks for, in milliseconds. */
+  /** Wait that the vendor requests, in milliseconds. */
   retryAfterMs: number | undefined
 }
 
@@ -44,7 +44,7 @@ const MAX_KEY_REST_MS = 600_000
 /** A key for a call. */
 interface ChosenKey {
   key: UpstreamKey
-  /** The keys that its session prefers and that rest, by their numbers, the most preferred first; null for none. */
+  /** The keys that its session prefers and that are resting, by number, the most preferred first; null for none. */
   resting: readonly number[] | null
 }
 
@@ -63,8 +63,8 @@ export class UpstreamKeys {
   }
 
   /**
-   * The key of a session, by its hash, or the next one in turn without a session. Where it rests, the one after it in the order of this
-   * session; where all rest, the one that rests for the shortest time.
+   * The key of a session, by its hash, or the next one in turn without a session. If it rests, the next one in the order of this
+   * session; if all rest, the one with the shortest rest.
    */
   choose(session: number | undefined): ChosenKey {
     const { keys } = this

@@ -1,5 +1,5 @@
-// An upstream for the request line, and the only way to a vendor: a limit on running requests and a breaker in front of
-// the connection. It must never let an uncounted request through, nor count one that has ended.
+// An upstream for the request line, and the only way to a vendor: a limit on running requests and a circuit breaker in front of the
+// connection. It must never let an uncounted request through, or count one that has ended.
 
 import type { Call } from '../contract/family'
 import type {
@@ -29,7 +29,7 @@ const DEFAULT_CONCURRENCY = 4096
 /** The limit of the strictest vendors. */
 const DEFAULT_POLLS_PER_SECOND = 20
 const DEFAULT_TASK_DEADLINE_MS = 24 * 3_600_000
-/** Failures for the breaker. An answer of 500 or 403 may be about one request or one model only. */
+/** Failures for the breaker. An answer of 500 or 403 may concern only one request or one model. */
 const NO_ANSWER = new Set(['upstream_unreachable', 'upstream_timeout'])
 
 export function createUpstream(
@@ -115,7 +115,7 @@ class LimitedUpstream implements Upstream {
     } catch (error) {
       done()
       if (error instanceof GatewayError && NO_ANSWER.has(error.code)) this.breaker.report('failed')
-      // A refusal is an answer; a call that was cut, as when its caller left, says nothing about the vendor.
+      // A refusal is an answer; a call that was cut off, such as when its caller disconnected, says nothing about the vendor.
       else this.breaker.report(signal.aborted || signal.tooLate?.() ? 'cut' : 'answered')
       throw error
     }

@@ -9,7 +9,7 @@ import type { Receivers } from './receivers'
 
 export interface AttemptWorld {
   receivers: Receivers
-  /** The addresses that webhooks may go to. */
+  /** The addresses that webhooks may use. */
   addressRules: AddressRules
 }
 

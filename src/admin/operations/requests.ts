@@ -58,7 +58,7 @@ const operation = operationsIn('Requests')
 const usageOperation = operationsIn('Usage')
 const DAY_MS = 86_400_000
 const DEFAULT_DAYS = 30
-/** Hours are listed for no longer than this, in days. */
+/** Hours are listed for at most this many days. */
 const MAX_HOURLY_DAYS = 93
 const MOST_USAGE_ROWS = 20_000
 

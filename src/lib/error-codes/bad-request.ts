@@ -1,6 +1,6 @@
 // The codes of errors with status 400: what each means, and what helps. ../error-codes.ts has all others.
 
-/** Whether a repeat helps, where the status of an error says otherwise. */
+/** Whether a repeat helps, if the status of an error suggests otherwise. */
 export type Repeat = 'yes' | 'no' | 'as `x-should-retry` says'
 /** A code, with the command that shows its reason. */
 export type CodeRow = readonly [meaning: string, cure: string, look?: string | undefined, repeat?: Repeat]

@@ -1,7 +1,7 @@
-// Media types that a browser may show as declared; all others are served as plain bytes. It must never accept a type
-// that can hold a script, such as SVG or HTML.
+// Media types that a browser may display as declared; all others are served as plain bytes. It must never accept a type that can
+// contain a script, such as SVG or HTML.
 
-/** Safe types, each with its file ending. */
+/** Safe types, each with its file extension. */
 const safeTypes = new Map([
   ['image/png', 'png'],
   ['image/jpeg', 'jpg'],
@@ -30,7 +30,7 @@ const aliases: Record<string, string> = {
 
 export const UNKNOWN_TYPE = 'application/octet-stream'
 
-/** The safe type of a file by its header, or else by the ending of its name. */
+/** The safe type of a file by its header, otherwise by the extension of its name. */
 export function safeTypeOf(header: string | null, pathname: string): string {
   const named = header?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   const type = aliases[named] ?? named

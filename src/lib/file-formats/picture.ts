@@ -1,5 +1,5 @@
-// Finds the format (PNG, JPEG, WebP) and size of a picture from its own bytes. It must never trust a name or a type
-// that was sent along, nor read more than headers, however large the file.
+// Finds the format (PNG, JPEG, WebP) and size of a picture from its own bytes. It must never trust a name or a type that was sent
+// along, or read more than headers, however large the file is.
 
 import type { IImage } from 'image-size/types/interface'
 import { JPG } from 'image-size/types/jpg'
@@ -13,24 +13,24 @@ export interface PictureSize {
   height: number
 }
 
-/** The bytes of a file that a search for its size asks for, from an index to before another. */
+/** A range of bytes that a search for a picture's size needs: start inclusive, end exclusive. */
 type Range = readonly [from: number, to: number]
-/** A search that asks for one range after the other. */
+/** A search that requests one range after the other. */
 type Search<Found> = Generator<Range, Found, Uint8Array>
 
-/** Each format with the parser for it: no file ever reaches those of other formats. */
+/** Each format with its parser: no file ever reaches those of other formats. */
 const formats: Record<PictureSize['format'], { parser: IImage; head(): Search<Uint8Array> }> = {
   png: { parser: PNG, head: firstBytes },
   jpeg: { parser: JPG, head: jpegHead },
   webp: { parser: WEBP, head: firstBytes },
 }
 
-/** Bytes that hold the size in a PNG and in every kind of WebP. */
+/** Number of bytes that contain the size in a PNG and in every kind of WebP. */
 const HEAD_BYTES = 64
-/** Most segments before the size: even a picture with many megabytes of colour profiles and depth maps has fewer. */
+/** Maximum of segments before the size: even a picture with many megabytes of colour profiles and depth maps has fewer. */
 const MAX_SEGMENTS = 1000
 
-/** Format and size of a picture. Undefined for other formats, and for a file too broken to have a size. */
+/** Format and size of a picture. Undefined for other formats, and for a file too damaged to have a size. */
 export async function pictureOf(file: Blob): Promise<PictureSize | undefined> {
   const search = findPicture()
   let step = search.next()
@@ -38,7 +38,7 @@ export async function pictureOf(file: Blob): Promise<PictureSize | undefined> {
   return step.value
 }
 
-/** Format and size of a picture in base64; only the parts that are needed are decoded; undefined as above. */
+/** Format and size of a picture in base64, of which only the necessary parts are decoded; undefined as above. */
 export function pictureInBase64(text: string): PictureSize | undefined {
   const search = findPicture()
   let step = search.next(new Uint8Array())
@@ -46,7 +46,7 @@ export function pictureInBase64(text: string): PictureSize | undefined {
   return step.value
 }
 
-/** Bytes of base64: three of them are four letters. */
+/** Bytes in base64: three of them are four letters. */
 function decoded(text: string, from: number, to: number): Uint8Array {
   const first = Math.floor(from / 3)
   const bytes = Buffer.from(text.slice(first * 4, Math.ceil(to / 3) * 4), 'base64')
@@ -88,7 +88,7 @@ function* jpegHead(): Search<Uint8Array> {
     const segment = Buffer.from(yield [at, at + HEAD_BYTES])
     const marker = segment[1]
     if (segment.length < 4 || segment[0] !== 0xff || marker === undefined) break
-    // Baseline, extended and progressive; pictures have no other.
+    // Baseline, extended and progressive; pictures use no others.
     if (marker >= 0xc0 && marker <= 0xc2) return Buffer.concat([JPEG_START, segment])
     // Bytes of 0xff may pad the space before a marker.
     at += marker === 0xff ? 1 : 2 + segment.readUInt16BE(2)

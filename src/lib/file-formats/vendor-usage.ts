@@ -1,9 +1,9 @@
-// Reads the usage that vendors report in the files that they export, by day and model. Pure. It must never guess: a
-// file with unknown columns, or a figure that is not a number, is an error.
+// Reads the usage in files that vendors export, by day and model. Pure. It must never guess: a file with unknown columns, or a
+// figure that is not a number, is an error.
 
 import { formatUsd } from '../money'
 
-/** Figures of a day and a model; a figure that the file does not have is absent. Cost in nano-dollars. */
+/** Figures of a day and a model; a figure missing from the file is absent. Cost in nano-dollars. */
 export interface UsageFigures {
   requests?: number
   inputTokens?: number
@@ -21,7 +21,7 @@ export interface VendorUsage extends UsageFigures {
   model: string
 }
 
-/** Rows with one for each day and model, in which their figures are added up. */
+/** Rows merged to one per day and model, with their figures summed. */
 export function summedUsage(rows: readonly VendorUsage[]): VendorUsage[] {
   const sums = new Map<string, VendorUsage>()
   for (const row of rows) {
@@ -33,7 +33,7 @@ export function summedUsage(rows: readonly VendorUsage[]): VendorUsage[] {
   return [...sums.values()]
 }
 
-/** A row as the admin API takes it. */
+/** A row in the form of the admin API. */
 export function usageRowJson({ day, model, requests, inputTokens, outputTokens, costNano }: VendorUsage) {
   return {
     day,
@@ -45,7 +45,7 @@ export function usageRowJson({ day, model, requests, inputTokens, outputTokens, 
   }
 }
 
-/** The columns in which a file has what; several are added up. */
+/** The columns of a file for each figure; several are summed. */
 export interface UsageColumns extends Partial<Record<FigureName, readonly string[]>> {
   day: string
   model: string
@@ -77,7 +77,7 @@ const usageExports: readonly UsageColumns[] = [
   { day: 'usage_date_utc', model: 'model', costNano: ['cost_usd'] },
 ]
 
-/** Rows of a file, one for each of its lines. Throws an Error that says what is wrong with it. */
+/** Rows of a file, one per line. Throws an Error that describes its fault. */
 export function readVendorUsage(text: string, named?: UsageColumns): VendorUsage[] {
   const records = recordsOf(text)
   const titles = Object.keys(records[0] ?? {})
@@ -89,10 +89,10 @@ export function readVendorUsage(text: string, named?: UsageColumns): VendorUsage
   return records.flatMap((record, index) => rowOf(record, columns, index + 2) ?? [])
 }
 
-/** Separators of values; that of a file is the first of them that its titles have. */
+/** Separators of values; a file uses the first of them that its titles contain. */
 const SEPARATORS = ['\t', ';', ','] as const
 
-/** The lines of a table by their titles, which are in the first one. A value may be quoted. Throws an Error for a quote without an end. */
+/** The lines of a table by their titles, which are in the first line. A value may be quoted. Throws an Error for an unclosed quote. */
 function recordsOf(text: string): Record<string, string>[] {
   const plain = text.replace(/^\ufeff/, '')
   const [first = ''] = plain.split('\n', 1)
@@ -124,14 +124,14 @@ function rowOf(record: Record<string, string>, columns: UsageColumns, line: numb
     if (columns[name]) row[name] = values.reduce((sum, value) => sum + figureOf(value, name, line), 0)
     if (values.some((value) => value !== '')) isEmpty = false
   }
-  // Days without use are in some exports without any figure.
+  // Some exports list days without use without any figure.
   if (isEmpty) return undefined
   if (row.model === '')
     throw new Error(`line ${line} has no model in ${modelColumn}: export it by model or line item`)
   return row
 }
 
-/** The model of a line item such as `name-of-model, input`. */
+/** The model in a line item such as `name-of-model, input`. */
 function modelOf(text: string): string {
   return text.split(', ')[0] ?? ''
 }

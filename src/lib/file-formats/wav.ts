@@ -1,5 +1,5 @@
-// Reads the samples of a WAV file that arrives in pieces, and writes WAV headers. It must never depend on where the
-// pieces were cut, nor trust a size that was written before the audio was complete.
+// Reads the samples of a WAV file that arrives in pieces, and writes WAV headers. It must never depend on where the pieces were
+// split, or trust a size that was written before the audio was complete.
 
 /** Samples of 16 bits, little-endian, channels interleaved. */
 export interface PcmFormat {
@@ -12,26 +12,26 @@ export interface PcmReader {
   push(piece: Uint8Array): Uint8Array
   /** The format; undefined until enough has arrived to know it. */
   format(): PcmFormat | undefined
-  /** False while there is less than the header says. */
+  /** False while there is less than the header declares. */
   isWhole(): boolean
 }
 
 const BYTES_PER_SAMPLE = 2
 const HEADER_BYTES = 44
-/** Longest header, in bytes: it is held in memory. */
+/** Maximum length of a header, in bytes: it is held in memory. */
 export const MAX_HEADER_BYTES = 64 * 1024
 const PCM = 1
 /** The format code of a WAV whose header describes its channels in more detail. */
 const EXTENSIBLE = 0xfffe
-/** Form codes of samples that each have the same size: integers, floats, A-law and mu-law. */
+/** Format codes of samples that all have the same size: integers, floats, A-law and mu-law. */
 const PLAIN_SAMPLES: ReadonlySet<number> = new Set([PCM, 3, 6, 7, EXTENSIBLE])
-/** Sizes from here on mean "not known yet". */
+/** Sizes from this value on mean "not known yet". */
 const UNKNOWN_BYTES = 0x7fff0000
 const EMPTY = Buffer.alloc(0)
 
 /**
- * Creates a reader of samples. With `plain` the samples may come without a header, and a header's size is not trusted:
- * it was written when only the first piece was there. Without `plain` a whole file is expected.
+ * Creates a reader of samples. With `plain` the samples may arrive without a header, and a header's size is not trusted: it was
+ * written when only the first piece existed. Without `plain` a complete file is expected.
  */
 export function createPcmReader(plain?: PcmFormat): PcmReader {
   let head: Buffer | undefined = EMPTY
@@ -79,7 +79,7 @@ export function createPcmReader(plain?: PcmFormat): PcmReader {
 
 /**
  * Whether the header of a WAV file states the size of a frame that its channels and samples have. Readers that trust a larger one
- * find a shorter sound than others. True for a file that is not a WAV, or whose samples are compressed.
+ * compute a shorter duration than others. True for a file that is not a WAV, or whose samples are compressed.
  */
 export function hasTrueFrames(head: Buffer): boolean {
   if (head.toString('latin1', 8, 12) !== 'WAVE') return true

@@ -1,5 +1,5 @@
-// Reads the JSON of callers. Every entrance that takes JSON uses it. It must never build a value before the cost has
-// been counted on the text, nor accept a name that readers could take differently.
+// Reads JSON from callers. Every entrance that accepts JSON uses it. It must never build a value before its cost has been counted
+// on the text, or accept a name that readers could understand differently.
 
 import { type GatewayError, invalidRequest } from '../errors'
 import { countMembers, findDuplicate } from '../field-names'
@@ -25,13 +25,13 @@ export const BODY_LIMITS: JsonLimits = {
   plainCharacters: 4 * 1024 * 1024,
 }
 
-/** A body as text, with the place of each field. */
+/** A body as text, with the position of each field. */
 export interface JsonBody {
   text: string
   scanned: ScannedObject
 }
 
-/** Longest part of the caller's text that an error repeats, in characters. */
+/** Maximum length of the caller's text that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 128
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -68,7 +68,7 @@ export function fieldOf({ text, scanned }: JsonBody, name: string): unknown {
 
 /** A field of plain letters, read from the beginning of a body that is still arriving; undefined if not found there. */
 export function leadingText(beginning: Uint8Array, name: string): string | undefined {
-  // Latin-1 is one character a byte: the piece may end in the middle of a letter.
+  // Latin-1 is one character per byte: the piece may end in the middle of a letter.
   const quoted = leadingField(Buffer.from(beginning).toString('latin1'), name)
   return quoted && /^"[\w .:/-]*"$/.test(quoted) ? quoted.slice(1, -1) : undefined
 }

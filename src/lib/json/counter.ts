@@ -1,5 +1,5 @@
-// Counts what a JSON text contains while its bytes arrive, so that a body with too much is refused early. Its figures
-// equal those of `scanObject`. It must never keep a byte; it does not validate.
+// Counts what a JSON text contains while its bytes arrive, so that a body with too much content is refused early. Its figures equal
+// those of `scanObject`. It must never keep a byte; it does not validate.
 
 import type { JsonLimit, JsonLimits } from './json'
 

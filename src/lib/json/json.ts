@@ -1,11 +1,11 @@
 // Finds the top-level members of a JSON object, so that single fields can be edited in the caller's own text.
-// Everything else stays as sent: big integers, `1.0`, key order, white space. It counts what the text contains before
-// anything is built of it. It must never re-encode what it does not edit. It does not validate: JSON.parse does that.
+// Everything else stays as sent: large integers, `1.0`, key order, white space. It counts what the text contains before anything is
+// built from it. It must never re-encode what it does not edit. It does not validate: JSON.parse does that.
 
 /** Deepest nesting. Honest requests need less; more would slow other JSON code or overflow its stack. */
 export const MAX_DEPTH = 128
 
-/** The most that one text may contain. Each of these costs time to build and to check. */
+/** The limits of one text. Each of these costs time to build and to check. */
 export interface JsonLimits {
   /** Members of the outermost object. */
   fields: number
@@ -33,7 +33,7 @@ interface Member {
 
 export interface ScannedObject {
   members: Map<string, Member>
-  /** Members of all objects in the text, the outermost included, each as often as it is written. */
+  /** Members of all objects in the text, including the outermost, each as often as it is written. */
   memberCount: number
   /** Index of the closing brace. */
   end: number
@@ -51,7 +51,7 @@ export interface Edit {
   /** Members to set, as JSON text. An existing value is replaced in place. */
   set?: Record<string, string>
   drop?: readonly string[]
-  /** Members that are objects, edited in their own text. A member that is not an object is replaced. */
+  /** Members that are objects, which are edited in their own text. A member that is not an object is replaced. */
   inside?: Record<string, Edit>
 }
 
@@ -103,7 +103,7 @@ export function scanObject(text: string, limits: JsonLimits = UNLIMITED): Scan {
     count.quoted += keyEnd - at
     const colon = skipSpace(text, keyEnd, count)
     if (key === undefined || text.charCodeAt(colon) !== COLON) return failure(count, colon)
-    // Two members of one name would let us and the vendor read two different requests.
+    // With two members of the same name, the gateway and the vendor could read different requests.
     if (members.has(key)) return { fault: 'duplicate key', key }
     if (members.size === limits.fields) return { fault: 'too much', limit: 'fields', key: undefined }
     count.members++
@@ -144,7 +144,7 @@ export function leadingField(text: string, name: string): string | undefined {
 }
 
 function finished(text: string, members: Map<string, Member>, count: Count, end: number): Scan {
-  // JSON.parse refuses text after the object, unless there is too much of it to look at.
+  // JSON.parse refuses text after the object, unless there is too much of it to read.
   const limit = passedLimit(count, text.length - 1)
   if (limit !== undefined) return { fault: 'too much', limit, key: undefined }
   return { members, memberCount: count.members, end }
@@ -224,7 +224,7 @@ function addDrops(
       if (kept === 0 && previousEnd !== -1) changes.push({ from: previousEnd, to: start, put: '' })
       kept++
     } else {
-      // A dropped member goes with everything between it and the member before.
+      // A dropped member is removed with everything between it and the previous member.
       changes.push({ from: previousEnd === -1 ? start : previousEnd, to: valueEnd, put: '' })
     }
     previousEnd = valueEnd
@@ -358,8 +358,7 @@ export function replaceStrings(text: string, replacements: ReadonlyMap<string, s
 export class TooDeep extends Error {}
 
 /**
- * Parses JSON from outside, such as a vendor's. Throws TooDeep if code that follows its levels could overflow the
- * stack.
+ * Parses external JSON, such as a vendor's. Throws TooDeep if recursive code could overflow the stack.
  */
 export function parseForeign(text: string): unknown {
   const value: unknown = JSON.parse(text)

@@ -6,7 +6,7 @@ import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 
 const VERSION = '2023-06-01'
-/** Ids that a caller names, and may have misspelled. */
+/** Ids in a caller's request, which may be misspelled. */
 const CALLERS_ID = /\b(file|container|skill)_/
 
 export const anthropic: UpstreamKind = {

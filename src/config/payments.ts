@@ -26,7 +26,7 @@ export const StripeEntry = Type.Object(
 export const PaymentsEntry = Type.Object(
   {
     stripe: optionalSetting(
-      'Payments of Stripe Checkout are credited, by `POST /v1/payments/stripe` (docs/operate/sell.md).',
+      'Payments of Stripe Checkout are credited, by `POST /v1/payments/stripe` (docs/operate/stripe.md).',
       StripeEntry,
     ),
   },

@@ -193,7 +193,7 @@ const ConfigSchema = Type.Object(
       Type.Record(Type.String(), Type.Unknown()),
     ),
     plans: optionalSetting(
-      'Groups of accounts with prices, models and limits of their own, by names of your choice (docs/operate/sell.md).',
+      'Groups of accounts with prices, models and limits of their own, by names of your choice (docs/operate/plans.md).',
       Type.Record(Type.String(), PlanEntry),
     ),
     statements: optionalSetting('Seller, logo, tax and note on statements.', StatementsEntry),

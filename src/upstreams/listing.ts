@@ -1,5 +1,5 @@
-// Asks a vendor for its list of models: for a command of the operator, or by itself where the models are free and the operator
-// says so (`discover`). It must never happen while a request waits.
+// Requests a vendor's list of models: for a command of the operator, or automatically if the models are free and the operator
+// enables it (`discover`). It must never happen while a request waits.
 
 import type { Call } from '../contract/family'
 import type { ListedModels, Upstream, UpstreamKind } from '../contract/upstream'
@@ -8,12 +8,12 @@ import { parseForeign } from '../lib/json/json'
 
 const MAX_LIST_BYTES = 32 * 1024 * 1024
 const MAX_DETAILS_BYTES = 4 * 1024 * 1024
-/** Most models whose details are asked for one by one. */
+/** Maximum of models whose details are requested one by one. */
 const MAX_DETAILED = 1_000
-/** The account of these calls: none of a customer. */
+/** The account of these calls, which is not a customer's. */
 const ACCOUNT = 'operator'
 
-/** The vendor's models; undefined if it has no list for this gateway. Throws a GatewayError, or what cannot be read. */
+/** The vendor's models; undefined if it has no list for this gateway. Throws a GatewayError, or the error of an unreadable list. */
 export async function fetchModelList(
   upstream: Upstream,
   { listing }: UpstreamKind,

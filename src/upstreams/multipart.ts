@@ -4,7 +4,7 @@
 import type { FormPart } from '../contract/family'
 import type { EncodedForm } from '../contract/upstream'
 
-/** Bytes of a file in memory at a time. */
+/** Number of bytes of a file in memory at once. */
 const PIECE_BYTES = 64 * 1024
 
 /** Encodes the parts. `boundary` must not occur in them: a random one does not. */
@@ -32,7 +32,7 @@ function headOf(part: FormPart): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a header may have none of them
 const UNSAFE = /["\x00-\x1f\x7f]/g
 
-/** A name escaped as browsers do, so that it cannot end its line or its quotes. */
+/** A name, escaped as browsers do, so that it cannot end its line or its quotes. */
 function escapeName(name: string): string {
   return name.replaceAll(UNSAFE, (character) => encodeURIComponent(character))
 }

@@ -1,5 +1,5 @@
-// Tries one upstream with a call that costs nothing, and says what is wrong in the words of its operator. It must never ask
-// for anything that a vendor bills, nor be asked by a caller.
+// Tests one upstream with a free call, and describes the fault for its operator. It must never request anything that a vendor
+// bills, or be triggered by a caller.
 
 import { compatibleCall } from '../contract/call'
 import type { Call } from '../contract/family'
@@ -13,31 +13,31 @@ import type { System } from '../lib/system'
 import { baseUrlOf } from './connection'
 import type { UpstreamConfig } from './settings'
 
-/** The finding of one try, as commands and the admin API show it. */
+/** The result of one test, as commands and the admin API show it. */
 export interface ProbeResult {
   upstream: string
   kind: string
-  /** `reached`: it answered, but that does not prove that the key is good. */
+  /** `reached`: it answered, but that does not prove that the key is valid. */
   state: 'ready' | 'reached' | 'failed'
   duration_ms: number
-  /** Path and host that were asked. */
+  /** Path and host of the call. */
   address: string
   reason: string | null
   advice: string | null
-  /** Models that the vendor ends on another day than the configuration says; null if one of them names none. */
+  /** Models that the vendor retires on another day than the configuration says; null if one of them names none. */
   shutdown_dates: { model: string; configured: string | null; vendor: string | null }[]
 }
 
-/** The days on which the models of an upstream end by its configuration, by the vendor's names; undefined for one without. */
+/** The retirement days of an upstream's models in the configuration, by the vendor's names; undefined for a model without one. */
 export type ConfiguredEnds = ReadonlyMap<string, string | undefined>
 
 const TIMEOUT_MS = 20_000
 const LIST: Call = compatibleCall('/models', null, { method: 'GET' })
-/** Longest part of a vendor's words that is shown, in characters. */
+/** Maximum length of a vendor's message that is shown, in characters. */
 const MOST_SHOWN = 200
-/** Models that a reason names. */
+/** Maximum of models that a reason names. */
 const MOST_NAMED = 5
-/** The longest list of models that is compared, in bytes. */
+/** Maximum size of a list of models that is compared, in bytes. */
 const LIST_BYTES_MOST = 4 * 1024 * 1024
 
 export async function probeUpstream(
@@ -92,7 +92,7 @@ async function ask(
   const { response, done } = await upstream.send(call, text, signal, { account: 'operator' })
   try {
     if (!read) return READY
-    // That it answers is what was asked: a list that cannot be read changes nothing about it.
+    // The test only asks whether it answers: an unreadable list does not change that.
     return read(parseForeign(new TextDecoder().decode(await response.body.bytes(LIST_BYTES_MOST))))
   } catch {
     return READY
@@ -102,7 +102,7 @@ async function ask(
   }
 }
 
-/** Compares the days on which the vendor ends its models, if its list has such days, with those of the configuration. */
+/** Compares the days on which the vendor retires its models, if its list has such days, with those of the configuration. */
 function findingOf({ models }: ListedModels, ends: ConfiguredEnds): Finding {
   if (Object.values(models).every(({ retires }) => retires === undefined)) return READY
   const differing = [...ends].flatMap(([model, configured = null]) => {

@@ -1,5 +1,5 @@
-// Reads an upstream's refusal: removes its keys, logs what is for the operator, and makes the caller's error. It must
-// always produce an error, whatever the answer.
+// Reads an upstream's refusal: removes its keys, logs the part for the operator, and makes the caller's error. It must always
+// produce an error, whatever the answer.
 
 import type { UpstreamError, UpstreamKind } from '../contract/upstream'
 import type { HttpResponse } from '../http-client/response'
@@ -18,7 +18,7 @@ export interface Refusal extends KeyRefusal {
 }
 
 const MAX_ERROR_BYTES = 64 * 1024
-/** Longest quoted error that is not JSON, in characters: a longer one is a page or a dump. */
+/** Maximum length of a quoted error that is not JSON, in characters: a longer one is a page or a dump. */
 const MAX_SENTENCE_LENGTH = 500
 
 export class Refusals {
@@ -49,7 +49,7 @@ export class Refusals {
     return { status, whose: vendor.whose, retryAfterMs, error }
   }
 
-  /** The error for a 200 with an error in its body; a status that the body names wins over `assumed`. */
+  /** The error for a 200 with an error in its body; a status in the body takes precedence over `assumed`. */
   errorOf(assumed: number, body: unknown): GatewayError {
     const status = statedStatus(body) ?? assumed
     const vendor = this.readError(status, body)
@@ -68,11 +68,11 @@ export class Refusals {
     return Object.assign(notServed(this.name), { notTaken: true, operatorRefusal })
   }
 
-  /** An error body in the gateway's terms; what is for the operator is logged. */
+  /** An error body in the gateway's terms; the part for the operator is logged. */
   private readError(status: number, body: unknown, header?: (name: string) => string | null): UpstreamError {
     const vendor = this.kind.error(status, body, header)
     const message = this.mask.text(vendor.message)
-    // A vendor's 402 is the operator's bill; callers who read 402 would check their own balance.
+    // A vendor's 402 is the operator's bill; callers that get 402 would check their own balance.
     const whose = status === 402 ? 'operator' : vendor.whose
     if (whose === 'operator') {
       const fields = { upstream: this.name, status, code: vendor.code, message }
@@ -106,7 +106,7 @@ function parse(text: string): unknown {
   try {
     return parseForeign(text)
   } catch (error) {
-    // An error nested too deep is unreadable anyway.
+    // A too deeply nested error is unreadable anyway.
     return error instanceof TooDeep || text.length > MAX_SENTENCE_LENGTH ? {} : text
   }
 }

@@ -1,8 +1,8 @@
-// Finds the field that a vendor's refusal is about, for counts by field. Pure. It must never return more of a vendor's words than a
+// Finds the field that caused a vendor's refusal, for counts by field. Pure. It must never return more of a vendor's message than a
 // name: the rest may be a caller's text.
 
 const NAME = '[A-Za-z_][\\w.\\[\\]-]*'
-/** How vendors name a field in their words, the most exact first. */
+/** How vendors name a field in their messages, the most specific form first. */
 const NAMED: readonly RegExp[] = [
   // Google: `Unknown name "store": Cannot find field.`
   new RegExp(`unknown name "(${NAME})"`, 'i'),
@@ -19,7 +19,7 @@ const NAMED: readonly RegExp[] = [
 ]
 const LONGEST = 64
 
-/** The field by the vendor's own `param`, or by its words, with all indexes alike; empty if it names none. */
+/** The field in the vendor's `param` or in its message, with all indexes replaced by the same text; empty if there is none. */
 export function refusedField(message: string, param: string | null): string {
   const named = param || NAMED.map((pattern) => pattern.exec(message)?.[1]).find((name) => name !== undefined)
   return (named ?? '')

@@ -1,13 +1,13 @@
-// Finds out whether a vendor refused a request for its length or for what is in it: another vendor may take it then. Pure. A refusal
-// that is not known counts as neither, because the next vendor would refuse any other fault too.
+// Determines whether a vendor refused a request for its length or its content: another vendor may accept it then. Pure. An unknown
+// refusal counts as neither, because the next vendor would refuse any other fault too.
 
 /**
- * Codes of prompts that are too long: OpenAI and those who speak its API (https://platform.openai.com/docs/guides/error-codes), and
- * llama.cpp (`ERROR_TYPE_EXCEED_CONTEXT_SIZE` in tools/server/server-common.cpp).
+ * Codes of prompts that are too long: OpenAI and servers that speak its API (https://platform.openai.com/docs/guides/error-codes),
+ * and llama.cpp (`ERROR_TYPE_EXCEED_CONTEXT_SIZE` in tools/server/server-common.cpp).
  */
 const TOO_LONG_CODES: ReadonlySet<string> = new Set(['context_length_exceeded', 'exceed_context_size_error'])
 
-/** Words of vendors for prompts that are too long, where they have no code. Each with a refusal that was seen. */
+/** Messages of vendors about prompts that are too long, where there is no code. Each with a refusal that was observed. */
 const TOO_LONG: readonly RegExp[] = [
   // Anthropic: "prompt is too long: 213462 tokens > 200000 maximum"
   /prompt is too long/i,
@@ -37,7 +37,7 @@ const TOO_LONG: readonly RegExp[] = [
 ]
 
 /**
- * Codes of prompts and answers that a filter held back: `content_filter` of Azure OpenAI
+ * Codes for prompts and answers that a filter blocked: `content_filter` of Azure OpenAI
  * (https://learn.microsoft.com/en-us/azure/ai-foundry/openai/concepts/content-filter) and Moonshot, `content_policy_violation` and
  * `moderation_blocked` of OpenAI's images, `data_inspection_failed` of DashScope, 1301 of Z.ai
  * (https://docs.z.ai/api-reference/api-code), `…SensitiveContentDetected` of Ark.
@@ -45,7 +45,7 @@ const TOO_LONG: readonly RegExp[] = [
 const FILTERED_CODE =
   /^(?:content_filter|content_policy_violation|moderation_blocked|data_?inspection_?failed|1301|\w*SensitiveContentDetected\S*)$/i
 
-/** Words for what a filter held back, where vendors have no code. Each with a refusal that was seen. */
+/** Messages about content that a filter blocked, where vendors have no code. Each with a refusal that was observed. */
 const FILTERED: readonly RegExp[] = [
   // Anthropic: "Output blocked by content filtering policy"
   /blocked by (?:our )?content filtering policy/i,
@@ -57,7 +57,7 @@ const FILTERED: readonly RegExp[] = [
   /may contain inappropriate content/i,
 ]
 
-/** Why a vendor refused a request that another may take, by its code and its words; null for any other fault. */
+/** Why a vendor refused a request that another may accept, from its code and message; null for any other fault. */
 export function refusedFor(code: string | null, message: string): 'too_long' | 'filtered' | null {
   if (TOO_LONG_CODES.has(code ?? '') || TOO_LONG.some((words) => words.test(message))) return 'too_long'
   if (FILTERED_CODE.test(code ?? '') || FILTERED.some((words) => words.test(message))) return 'filtered'

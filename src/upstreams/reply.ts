@@ -1,5 +1,5 @@
-// Reads a vendor's whole reply, with limits on its size and depth. It must refuse nothing but what is too large, too
-// deep or no JSON object.
+// Reads a vendor's whole reply, with limits on its size and depth. It must refuse only replies that are too large, too deeply
+// nested or not a JSON object.
 
 import { garbage } from '../contract/failures'
 import type { Model } from '../contract/family'
@@ -10,12 +10,12 @@ import { editObject, parseForeign, scanObject, TooDeep } from '../lib/json/json'
 import { objectIn } from '../lib/sse'
 import { callerText } from './caller-view'
 
-/** Most bytes of a result: ten large pictures as base64, or thousands of embeddings. */
+/** Maximum size of a result, in bytes: ten large pictures as base64, or thousands of embeddings. */
 const MAX_REPLY_BYTES = 256 * 1024 * 1024
-/** Most bytes of any other document, such as the state of a task or a number of tokens. */
+/** Maximum size of any other document, such as the state of a task or a token count, in bytes. */
 export const MAX_DOCUMENT_BYTES = 1024 * 1024
 
-/** Most bytes of a text, enough for many hours of speech. */
+/** Maximum size of a text, in bytes: enough for many hours of speech. */
 const MAX_TEXT_BYTES = 4 * 1024 * 1024
 
 const decoder = new TextDecoder()
@@ -27,7 +27,7 @@ interface UpstreamReply {
   json: object
 }
 
-/** Reads a reply. Throws the reason of the signal when that fires. An empty one reads as `{}` if allowed. */
+/** Reads a reply. Throws the signal's reason when that fires. If allowed, an empty one is read as `{}`. */
 export async function readReply(
   response: HttpResponse,
   model: Model,
@@ -81,7 +81,7 @@ function faultOf(error: unknown, { body }: HttpResponse, model: Model, signal: C
 }
 
 /**
- * The reply's text for the caller, with the gateway's id instead of the vendor's model name. `plain` is the reply in the words of
+ * The reply's text for the caller, with the gateway's id instead of the vendor's model name. `plain` is the reply in the form of
  * the contract; `usage` replaces the vendor's, if given.
  */
 export function withModel(
@@ -93,7 +93,7 @@ export function withModel(
   const text = callerText(answered, json, usage && usageOf(plain) !== usage ? { ...plain, usage } : plain)
   const { model: named } = json as { model?: unknown }
   if (typeof named !== 'string' || named === model.id) return text
-  // Nearly all vendors write this; within a string the quotes would be escaped.
+  // Nearly all vendors write it this way; inside a string the quotes would be escaped.
   const usual = `"model":${JSON.stringify(named)}`
   const at = text.indexOf(usual)
   if (at !== -1) return `${text.slice(0, at)}"model":"${model.id}"${text.slice(at + usual.length)}`

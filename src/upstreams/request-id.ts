@@ -1,8 +1,8 @@
-// The id that a vendor gives its answer, by which its support finds it. For the operator only: callers have the gateway's.
+// The id that a vendor gives its answer, by which its support can find it. For the operator only: callers have the gateway's id.
 
 import type { HttpResponse } from '../http-client/response'
 
-/** Headers with such an id, the most usual first. */
+/** Headers with such an id, the most common first. */
 const NAMES = [
   'x-request-id',
   'request-id',
@@ -13,7 +13,7 @@ const NAMES = [
 ]
 const MAX_LENGTH = 128
 
-/** The vendor's id of an answer; null if it gave none that can be shown. */
+/** The vendor's id of an answer; null if there is none that can be shown. */
 export function requestIdOf(response: Pick<HttpResponse, 'header'>): string | null {
   for (const name of NAMES) {
     const id = response.header(name)

@@ -1,6 +1,6 @@
-// Fetches a result that a vendor's reply points to, such as audio or a picture, over a connection of its own. It must
-// only ever reach hosts of that vendor, never follow a redirect, and carry the vendor's key to the address of its API only, if a kind says
-// that the key opens files there.
+// Fetches a result at a URL in a vendor's reply, such as audio or a picture, over a separate connection. It must only ever reach
+// hosts of that vendor, never follow a redirect, and send the vendor's key only to the address of its API, and only if the kind
+// says that files there need it.
 
 import type { FetchFile, UpstreamKind } from '../contract/upstream'
 import { HttpBody, HttpResponse } from '../http-client/response'
@@ -90,8 +90,8 @@ function parse(text: string): URL | undefined {
 }
 
 /**
- * Whether a file's host is allowed: the host of the connection, or a listed one, by its name or as `.example.com` with
- * all hosts below it. A listed host is only reached at the usual ports, unless it is listed with another one.
+ * Whether a file's host is allowed: the host of the connection, or a listed one, by name or as `.example.com` with all hosts below
+ * it. A listed host is reached only at the default ports, unless it is listed with another one.
  */
 function isAllowed(url: URL, ownHost: string, hosts: readonly string[]): boolean {
   if (url.host === ownHost) return true

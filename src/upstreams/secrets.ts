@@ -6,15 +6,15 @@ import type { UpstreamKind } from '../contract/upstream'
 import type { TlsOptions } from '../http-client/transport'
 import { KEY_VARIABLE, type UpstreamConfig } from './settings'
 
-/** Settings by these names hold secrets: some servers want their key in the address, proxies one in a header. */
+/** Settings with these names contain secrets: some servers expect their key in the URL, proxies in a header. */
 const SECRET_NAME = /key|token|secret|signature|auth|password|cookie/i
 
-/** The keys of an upstream, null if it needs none; undefined if a key is missing. Reads the file that it names. */
+/** The keys of an upstream, null if it needs none; undefined if a key is missing. Reads the file that the setting names. */
 export function keysOfUpstream(
   kind: UpstreamKind | undefined,
   { apiKey, apiKeyFile, credentials }: Pick<UpstreamConfig, 'apiKey' | 'apiKeyFile' | 'credentials'>,
 ): readonly (string | null)[] | undefined {
-  // The connection finds them, and sends no key besides.
+  // The connection finds them itself, and sends no other key.
   if (credentials === 'aws') return [null]
   if (credentials) {
     const { accessKeyId, secretAccessKey, sessionToken } = credentials
@@ -26,12 +26,12 @@ export function keysOfUpstream(
   return apiKey === null ? [null] : [apiKey].flat()
 }
 
-/** The variable that supplies the missing key: the one that the file names, else the usual one of the kind. */
+/** The variable that supplies the missing key: the one in the configuration file, otherwise the kind's default. */
 export function keyVariableOf({ secretVariable }: UpstreamKind, entry: UpstreamConfig): string {
   return entry[KEY_VARIABLE] ?? secretVariable
 }
 
-/** Secrets besides the keys: in the address, the query, the headers and the proxy. */
+/** Secrets other than the keys: in the URL, the query, the headers and the proxy. */
 export function otherSecretsOf({ baseUrl, query, headers, proxy }: UpstreamConfig): string[] {
   const named = [
     ...(baseUrl === undefined ? [] : new URL(baseUrl).searchParams),

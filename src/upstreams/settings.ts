@@ -1,5 +1,5 @@
-// The settings of an upstream in the configuration file. Every setting except the kind must have a default, which
-// is where it is used.
+// The settings of an upstream in the configuration file. Every setting except the kind must have a default, at the place where it
+// is used.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Count, closed, Milliseconds, optionalSetting, requiredSetting } from '../lib/setting'
@@ -148,7 +148,7 @@ export const UpstreamEntry = Type.Object(
   closed,
 )
 
-/** The environment variable that the configuration file reads the missing key of an upstream from. Not a setting. */
+/** The environment variable from which the configuration file reads the missing key of an upstream. Not a setting. */
 export const KEY_VARIABLE = Symbol('key variable')
 
 export type UpstreamConfig = Static<typeof UpstreamEntry> & { readonly [KEY_VARIABLE]?: string }

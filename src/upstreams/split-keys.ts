@@ -1,27 +1,27 @@
-// Masks a key that several strings of an answer share, such as the deltas of a stream, however many. It must never change
-// text that is not part of a whole key, nor hold back an event that does not end in the beginning of one.
+// Masks a key that is spread over several strings of an answer, such as the deltas of a stream, however many. It must never change
+// text that is not part of a complete key, or hold back an event that does not end with the beginning of one.
 
 import { createEventSplitter, dataIn, eventsIn, fromLatin1, objectIn, toLatin1 } from '../lib/sse'
 
-/** Most characters of a key's beginning that pass at once, such as `sk-`: a text that ends in them is not held back. */
+/** Maximum of characters of a key's beginning that pass at once, such as `sk-`: a text that ends with them is not held back. */
 const MOST_OPEN_CHARACTERS = 7
 /** The share of a key that may pass before it is known whether the rest follows. */
 const OPEN_SHARE = 1 / 4
-/** Most bytes of events that wait for the rest of a key, and of a document that is read as a whole. */
+/** Maximum of bytes of events that wait for the rest of a key, and of a document that is read as a whole. */
 const MOST_HELD_BYTES = 256 * 1024
-/** Most events that wait: other candidates and pings may come between the strings that share a key. */
+/** Maximum of waiting events: other candidates and pings may arrive between the strings that contain a key. */
 const MOST_HELD_EVENTS = 4_096
-/** Most places whose strings end in the beginning of a key at the same time. */
+/** Maximum of places whose strings end with the beginning of a key at the same time. */
 const MOST_PLACES = 64
 const QUOTE = 34
 const COLON = 58
 const BACKSLASH = 92
 const NOTHING = Buffer.alloc(0)
-/** The beginnings of escapes that a character of a key may be written as. */
+/** The beginnings of escapes in which a character of a key may be written. */
 const ESCAPES = [Buffer.from('\\u00'), Buffer.from('\\/')]
-/** Bytes of a key that are searched for: a search for all of a long one would take twenty times as long. */
+/** Number of bytes of a key that are searched: searching for all of a long one would take twenty times as long. */
 const SEARCHED_BYTES = 8
-/** Bytes of a beginning that is found without the quote after it: few honest texts have them. */
+/** Number of bytes of a beginning that is found without the quote after it: few honest texts contain them. */
 const RARE_BYTES = 4
 const INDEX = /index$/
 
@@ -34,29 +34,29 @@ interface HeldEvent {
   waiting: number
 }
 
-/** A string that is a value in an event. */
+/** A string value in an event. */
 interface Piece {
   event: HeldEvent
   parent: Record<string, unknown>
   name: string
 }
 
-/** Strings of one name, of one candidate and one block. */
+/** Strings with one name, of one candidate and one block. */
 interface Place {
   /** The part of the beginning of a key that was passed on. */
   passed: string
-  /** The strings that hold the rest of the beginning. */
+  /** The strings that contain the rest of the beginning. */
   pieces: Piece[]
 }
 
 interface Key {
-  /** All of the key, or all that follows its first letters. */
+  /** The complete key, or everything after its first letters. */
   text: string
   /** Characters that pass at once. */
   open: number
 }
 
-/** Whether the strings in bytes have to be read. */
+/** Whether the strings in bytes must be read. */
 type Shares = (bytes: Buffer) => boolean
 
 export interface SplitMask {
@@ -91,8 +91,8 @@ export class SplitKeys {
 }
 
 /**
- * A key as it is looked for in streams: from a character on that few words end in, if one is among those that may pass. One
- * word in ten ends in the first letter of `sk-`, and each would have to be read.
+ * A key as it is searched in streams: from a character on with which few words end, if one is among those that may pass. One word
+ * in ten ends with the first letter of `sk-`, and each would have to be read.
  */
 function keyOf(key: string): Key {
   const open = Math.min(MOST_OPEN_CHARACTERS, Math.floor(key.length * OPEN_SHARE))
@@ -163,7 +163,7 @@ class StreamMask implements SplitMask {
   }
 }
 
-/** An event, with its data written again if a part of a key was taken out of it. */
+/** An event, with its data rewritten if part of a key was removed. */
 function shownOf({ text, json, isChanged }: HeldEvent): string {
   if (!isChanged) return text
   const names = text.split(/\r\n|\n|\r/).filter((line) => line !== '' && !line.startsWith('data'))
@@ -179,7 +179,7 @@ class DocumentMask implements SplitMask {
     private readonly mayShare: Shares,
   ) {}
 
-  /** A document that is too large to be read here passes as it comes. */
+  /** A document that is too large to be read here passes unchanged. */
   push(piece: Buffer): Buffer {
     this.pieces.push(piece)
     this.length += piece.length
@@ -204,7 +204,7 @@ class DocumentMask implements SplitMask {
   }
 }
 
-/** Places whose last strings end in what may be the beginning of a key. */
+/** Places whose last strings end with a possible beginning of a key. */
 class Places {
   private readonly places = new Map<string, Place>()
 
@@ -222,7 +222,7 @@ class Places {
     this.walk(event, event.json as Record<string, unknown>, '')
   }
 
-  /** Waits no longer. Masks beginnings that are most of a key. */
+  /** Stops waiting. Masks beginnings that are most of a key. */
   giveUp(): void {
     for (const place of this.places.values()) {
       const text = place.passed + textOf(place.pieces)
@@ -298,7 +298,7 @@ class Places {
   }
 }
 
-/** Lets the first pieces of a place go. */
+/** Releases the first pieces of a place. */
 function settle(place: Place, count: number): void {
   for (const { event } of place.pieces.splice(0, count)) event.waiting--
 }
@@ -313,7 +313,7 @@ function pieceText({ parent, name }: Piece): string {
   return parent[name] as string
 }
 
-/** Writes the mask in the place of a range of what was passed on and the pieces; what was passed on stays. */
+/** Writes the mask in place of a range that covers passed-on text and the pieces; passed-on text stays. */
 function replace({ passed, pieces }: Place, from: number, end: number, mask: string): void {
   let at = passed.length
   let written = mask
@@ -328,7 +328,7 @@ function replace({ passed, pieces }: Place, from: number, end: number, mask: str
   }
 }
 
-/** Length of the longest beginning of a key, but not all of it, that a text ends in. */
+/** Length of the longest incomplete beginning of a key with which a text ends. */
 function endOf(text: string, key: string): number {
   const last = text.charCodeAt(text.length - 1)
   for (let length = Math.min(text.length, key.length - 1); length > 0; length--) {
@@ -337,9 +337,9 @@ function endOf(text: string, key: string): number {
   return 0
 }
 
-/** Whether a string in bytes may end in the beginning of one of the keys, or have all of it. Nearly none of a stream does. */
+/** Whether a string in bytes may end with the beginning of one of the keys, or contain all of it. Almost no string of a stream does. */
 function sharesOf(keys: readonly Buffer[]): Shares {
-  /** Lengths of the beginnings that end in a byte. */
+  /** Lengths of the beginnings that end with a byte. */
   const beginnings: { key: Buffer; length: number }[][] = Array.from({ length: 256 }, () => [])
   for (const key of keys) {
     for (let length = 1; length < key.length; length++) {
@@ -363,7 +363,7 @@ function sharesOf(keys: readonly Buffer[]): Shares {
     return false
   }
   return (bytes) => {
-    // Searches of the runtime are ten times as fast as a loop here, which only sees what has one of the words.
+    // The runtime's searches are ten times as fast as a loop here, which only gets bytes that contain one of the words.
     if (words.some((word) => bytes.includes(word))) {
       if (starts.some((start) => bytes.includes(start)) || endsInBeginning(bytes)) return true
     }
@@ -371,7 +371,7 @@ function sharesOf(keys: readonly Buffer[]): Shares {
   }
 }
 
-/** Bytes with a key, or with a string that ends in the beginning of one, have at least one of these words. */
+/** Bytes with a key, or with a string that ends with the beginning of one, contain at least one of these words. */
 function wordsOf(keys: readonly Buffer[]): Buffer[] {
   const words = keys.flatMap((key) => {
     const rare = key.toString('latin1', 0, RARE_BYTES)

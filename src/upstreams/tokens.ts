@@ -1,5 +1,6 @@
-// Tokens for the keys of an upstream that does not send the keys themselves: obtained once for all who wait, kept while they live,
-// and renewed ahead. It must never send a key to anything but the address that the key itself names, nor use a token that has ended.
+// Tokens for the keys of an upstream that does not send the keys themselves: obtained once for all waiting calls, kept until they
+// expire, and renewed in advance. It must never send a key anywhere except to the address that the key itself names, or use an
+// expired token.
 
 import type { TokenExchange } from '../contract/upstream'
 import type { OpenOptions, Origin, Transport } from '../http-client/transport'
@@ -13,11 +14,11 @@ interface Held {
   endsAt: number
 }
 
-/** How long before its end a token is renewed, while the old one is still used. */
+/** How long before its expiry a token is renewed, while the old one is still used. */
 const RENEW_MS = 300_000
-/** How long before its end a token is no longer used. */
+/** How long before its expiry a token is no longer used. */
 const MARGIN_MS = 30_000
-/** A renewal ahead that failed is tried again after this time. */
+/** A failed early renewal is retried after this time. */
 const RETRY_MS = 10_000
 const TIMEOUT_MS = 15_000
 const MAX_REPLY_BYTES = 64 * 1024

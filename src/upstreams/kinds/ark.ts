@@ -1,10 +1,10 @@
-// BytePlus ModelArk, and Volcengine Ark at home: images and videos. Errors are `{error:{code,message,param,type}}`, where
-// a member that says nothing is often an empty string.
+// BytePlus ModelArk, and Volcengine Ark at home: images and videos. Errors are `{error:{code,message,param,type}}`; members without
+// content are often empty strings.
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 
-/** Codes about bills, limits and rights of the operator's account, whatever the status. */
+/** Codes about bills, limits and permissions of the operator's account, whatever the status. */
 const OPERATOR_CODE =
   /^(AccountOverdueError|AuthenticationError|InvalidApiKey|ModelNotOpen|AccessDenied|OperationDenied|SetLimitExceeded|QuotaExceeded|UnsupportedModel|InvalidEndpoint)/
 

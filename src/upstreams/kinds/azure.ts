@@ -1,5 +1,5 @@
-// Azure OpenAI and the models of Microsoft Foundry: OpenAI's API on a resource of one's own. A model here is a
-// deployment. Without `apiVersion` calls go to the API v1, with it to the older paths of each deployment:
+// Azure OpenAI and the models of Microsoft Foundry: OpenAI's API on the operator's own resource. A model here is a deployment.
+// Without `apiVersion` calls use the v1 API, with it the older paths of each deployment:
 // https://learn.microsoft.com/en-us/azure/ai-foundry/openai/api-version-lifecycle.
 
 import type { UpstreamKind } from '../../contract/upstream'
@@ -14,9 +14,9 @@ const OPERATOR_CODES = new Set([
   'insufficient_quota',
   'unsupported_api_version',
 ])
-/** The version of the API without one in the configuration. */
+/** The API version if the configuration names none. */
 const LATEST = 'v1'
-/** The first version with responses, as older ones say in their refusal: Aider-AI/aider#4029. */
+/** The first version with responses, according to the refusals of older ones: Aider-AI/aider#4029. */
 const FIRST_WITH_RESPONSES = '2025-03-01-preview'
 /** Paths that belong to no deployment, even in the older API. */
 const OF_RESOURCE = /^\/(responses|files|batches|models)\b/
@@ -27,7 +27,7 @@ export const azure: UpstreamKind = {
   secretVariable: 'AZURE_OPENAI_API_KEY',
   needs: ['baseUrl'],
   prefix: { openai: '/openai/v1', native: '' },
-  // A name such as `preview` is that of a later version.
+  // A name such as `preview` means a later version.
   servesResponses: ({ apiVersion = LATEST }) => apiVersion >= FIRST_WITH_RESPONSES,
   fileHosts: ['.blob.core.windows.net'],
   headers: (secret) => ({ 'api-key': secret }),

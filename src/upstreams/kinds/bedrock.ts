@@ -1,5 +1,5 @@
-// Amazon Bedrock: Claude's messages by InvokeModel, models that only Converse serves, and the OpenAI-compatible chat of the models that have it. Requests are signed
-// (SigV4), or carry a key of Bedrock; streams are frames of AWS:
+// Amazon Bedrock: Claude's messages by InvokeModel, models that only Converse serves, and OpenAI-compatible chat for models that
+// have it. Requests are signed (SigV4), or carry a Bedrock key; streams are AWS frames:
 // https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html,
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModelWithResponseStream.html.
 
@@ -11,20 +11,20 @@ import { asObject } from '../../lib/objects'
 import { type Frame, FrameParser } from './bedrock/frames'
 import { requestedVersion } from './messages-version'
 
-/** The version for callers of Anthropic's first one, which Bedrock knows by a name of its own. */
+/** The version for callers of Anthropic's first version, which has its own name at Bedrock. */
 const VERSION = 'bedrock-2023-05-31'
-/** Models before Claude 4.7, which know no other version here: https://platform.claude.com/docs/en/api/versioning (November 2026). */
+/** Models before Claude 4.7, which support no other version here: https://platform.claude.com/docs/en/api/versioning (November 2026). */
 const OLDER = /claude-(?:instant|v?[1-3]|(?:opus|sonnet|haiku)-4(?:-[0-6](?!\d))?(?![-.]?[7-9](?!\d)))/
 const DEFAULT_REGION = 'us-east-1'
 /** Credentials as one text: the id of an access key, its secret, and the token of a session. */
 const CREDENTIALS = /^((?:AKIA|ASIA)[A-Z0-9]{8,}):([^:]+)(?::(.+))?$/
-/** Statuses of Bedrock's own for a model that takes too long, and for one that fails. */
+/** Bedrock's own statuses for a model that takes too long, and for one that fails. */
 const USUAL_STATUS: Readonly<Record<number, number>> = { 408: 504, 424: 502 }
-/** Refusals with the status of a caller's mistake that only the operator can fix. */
+/** Refusals that only the operator can fix, although their status blames the caller. */
 const OPERATORS = /model identifier is invalid|on-demand throughput|end of its life|security token|signature/i
 /**
- * The quota of the operator's account, with the status of a caller's mistake. It "can be resubmitted later", as
- * @aws-sdk/client-bedrock-runtime 3.1164 says, and not how much later.
+ * The quota of the operator's account, although its status blames the caller. It "can be resubmitted later", as
+ * @aws-sdk/client-bedrock-runtime 3.1164 says, but not when.
  */
 const QUOTA_ERROR = 'ServiceQuotaExceededException'
 const QUOTA_RETRY_SECONDS = 30
@@ -151,7 +151,7 @@ function signature(
   }
 }
 
-/** Frames as server-sent events: what a chunk holds, or the exception that ends the stream. */
+/** Frames as server-sent events: the content of a chunk, or the exception that ends the stream. */
 class Events implements StreamDecoder {
   private readonly parser = new FrameParser()
 
@@ -174,7 +174,7 @@ function eventOf({ headers, payload }: Frame): string {
     return printed({ type: 'error', error: { type: ERROR_TYPES[name] ?? 'api_error', message: String(why) } })
   }
   if (CONVERSE_EVENTS.has(type)) return printed({ [type]: fields })
-  // Types of events that are not known yet say nothing that could be passed on.
+  // Unknown types of events contain nothing that could be passed on.
   if (typeof bytes !== 'string') return ''
   const text = Buffer.from(bytes, 'base64').toString('utf8')
   return printed(JSON.parse(text), text)

@@ -10,11 +10,11 @@ export const cohere: UpstreamKind = {
   prefix: { openai: '', native: '' },
   fileHosts: [],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
-  // `V2RerankRequest` of cohere-ai 8.1 (November 2026) lacks what the first version of the API had.
+  // `V2RerankRequest` of cohere-ai 8.1 (November 2026) lacks fields that the first version of the API had.
   renamed: { return_documents: null, max_chunks_per_doc: null, truncation: null },
   error(status, body) {
     const shape = readErrorShape(body)
-    // A trial key that is used up, and an account without a payment method.
+    // An exhausted trial key, and an account without a payment method.
     const isTrial = /trial key|payment method|billing/i.test(shape.message)
     const operator = [401, 402, 403, 404].includes(status) || (status === 429 && isTrial)
     return { ...shape, whose: operator ? 'operator' : 'caller' }

@@ -1,10 +1,10 @@
-// Alibaba DashScope (Model Studio): the OpenAI-compatible API and the native one on one host, which is shared by all workspaces of a
-// region or belongs to one: https://www.alibabacloud.com/help/model-studio/base-url (2026-10-11).
+// Alibaba DashScope (Model Studio): the OpenAI-compatible API and the native one on one host, which is either shared by all
+// workspaces of a region or belongs to one: https://www.alibabacloud.com/help/model-studio/base-url (2026-10-11).
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 
-/** Codes about bills, quotas and rights of the operator's account. */
+/** Codes about bills, quotas and permissions of the operator's account. */
 const OPERATOR_CODE =
   /^(Arrearage|.*BillOverdue|CommodityNotPurchased|InvalidApiKey|invalid_api_key|AccessDenied|.*\.AccessDenied|AllocationQuota|ModelNotFound|model_not_found|insufficient_quota)/
 
@@ -12,7 +12,7 @@ const OPERATOR_CODE =
 const VOICE = /\bvoice '.*' is not supported|: (?:parameters\.audio|input)\.voice/i
 
 const DEFAULT_REGION = 'ap-southeast-1'
-/** Shared hosts of regions, where their names say something else than the region. */
+/** Shared hosts of regions whose names differ from the region. */
 const SHARED_HOSTS: Readonly<Record<string, string>> = {
   [DEFAULT_REGION]: 'dashscope-intl.aliyuncs.com',
   'us-east-1': 'dashscope-us.aliyuncs.com',

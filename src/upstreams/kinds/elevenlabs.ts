@@ -1,4 +1,4 @@
-// ElevenLabs: speech. Errors are `{detail: {status, message}}`, and an account that has spent its credits is a 401.
+// ElevenLabs: speech. Errors are `{detail: {status, message}}`, and an account without credits is a 401.
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
@@ -13,7 +13,7 @@ export const elevenlabs: UpstreamKind = {
   headers: (secret) => ({ 'xi-api-key': secret }),
   error(status, body) {
     const shape = readErrorShape(body)
-    // A voice that is not there is the caller's mistake: help.elevenlabs.io/hc/en-us/articles/19572237925521.
+    // A missing voice is the caller's mistake: help.elevenlabs.io/hc/en-us/articles/19572237925521.
     const operator = [401, 402, 403, 404].includes(status) && shape.code !== 'voice_not_found'
     return { ...shape, whose: operator ? 'operator' : 'caller' }
   },

@@ -1,5 +1,5 @@
-// fal: videos of many makers over one queue. Errors are `{detail: [{loc, msg, type}]}` of a model, and `{detail, error_type}` of the
-// platform: fal.ai/docs/documentation/model-apis/errors and …/request-errors, 2026-11.
+// fal: videos of many makers over one queue. Errors are `{detail: [{loc, msg, type}]}` from a model, and `{detail, error_type}`
+// from the platform: fal.ai/docs/documentation/model-apis/errors and …/request-errors, 2026-11.
 
 import { nativeCall } from '../../contract/call'
 import type { UpstreamKind } from '../../contract/upstream'
@@ -11,7 +11,7 @@ export const fal: UpstreamKind = {
   baseUrl: 'https://queue.fal.run',
   secretVariable: 'FAL_KEY',
   prefix: { openai: '', native: '' },
-  // Results of `File` in @fal-ai/client 1.10 are at v3.fal.media, v3b.fal.media and the like.
+  // Results of type `File` in @fal-ai/client 1.10 are at v3.fal.media, v3b.fal.media and the like.
   fileHosts: ['.fal.media'],
   headers: (secret) => ({ authorization: `Key ${secret}` }),
   error(status, body) {
@@ -28,7 +28,7 @@ export const fal: UpstreamKind = {
       whose: operator ? 'operator' : 'caller',
     }
   },
-  // The queue has no list of models, and the state of a request that nobody sent costs nothing.
+  // The queue has no list of models, and asking for the state of a request that does not exist is free.
   probe: nativeCall('/fal-ai/kling-video/requests/00000000-0000-0000-0000-000000000000/status', null, {
     method: 'GET',
   }),

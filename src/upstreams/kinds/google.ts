@@ -10,13 +10,13 @@ export const google: UpstreamKind = {
   secretVariable: 'GEMINI_API_KEY',
   prefix: { openai: '/openai', native: '' },
   fileHosts: [],
-  // Videos are files of the API: examples of ai.google.dev/gemini-api/docs/video fetch them with the key.
+  // Videos are files of the API: examples in ai.google.dev/gemini-api/docs/video fetch them with the key.
   keyOpensFiles: true,
   headers: (secret, protocol) =>
     protocol === 'openai' ? { authorization: `Bearer ${secret}` } : { 'x-goog-api-key': secret },
-  // A closed list of fields: each of these was seen refused by `Unknown name "…": Cannot find field` on the OpenAI-compatible path
-  // (page-assist#418, agents#45, openhanako#394, cursor-byok#112 and SkyrimNet-GamePlugin#77 on GitHub). Penalties, `seed` and
-  // `top_k` are hints of how words are chosen.
+  // The accepted fields are a closed list: each of these was refused with `Unknown name "…": Cannot find field` on the
+  // OpenAI-compatible path (page-assist#418, agents#45, openhanako#394, cursor-byok#112 and SkyrimNet-GamePlugin#77 on GitHub).
+  // Penalties, `seed` and `top_k` are hints for how words are chosen.
   renamed: {
     store: null,
     metadata: null,
@@ -25,7 +25,7 @@ export const google: UpstreamKind = {
     top_k: null,
     frequency_penalty: null,
     presence_penalty: null,
-    // Not seen, and without effect on an answer: nothing that Google documents has these names.
+    // No report of these, and they have no effect on an answer: Google documents nothing under these names.
     prompt_cache_retention: null,
     safety_identifier: null,
     user: null,
@@ -37,7 +37,7 @@ export const google: UpstreamKind = {
       why: 'the vendor of this model refuses it',
       instead: "Use 'reasoning_effort' in its place.",
       always: true,
-      // For a responses request it is translated.
+      // In a responses request it is translated.
       unless: ({ family }) => family.operation !== 'chat',
     },
   ],
@@ -61,8 +61,7 @@ export const google: UpstreamKind = {
 }
 
 /**
- * The reason of a failed interaction. It is not an error by its form: the reason is in a list of errors, or in the failed
- * step.
+ * The reason of a failed interaction. Its form is not that of an error: the reason is in a list of errors, or in the failed step.
  */
 function reasonOf(body: unknown): unknown {
   const { error, errors, steps } = (body ?? {}) as { error?: unknown; errors?: unknown; steps?: unknown }

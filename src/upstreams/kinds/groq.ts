@@ -1,10 +1,10 @@
-// Groq: OpenAI's API, with a status of its own for a tier that is full: https://console.groq.com/docs/errors.
+// Groq: OpenAI's API, with its own status for a tier without capacity: https://console.groq.com/docs/errors.
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 import { NO_PROBABILITIES, omittedProbabilities, refusedOfAudio } from './refused-fields'
 
-/** The flexible tier has no capacity left: the model was not begun. */
+/** The flexible tier has no capacity: the model has not begun. */
 const TIER_IS_FULL = 498
 const OPERATOR_CODES = new Set([
   'model_not_found',
@@ -33,7 +33,7 @@ export const groq: UpstreamKind = {
   // "Currently unsupported" and 400, by https://console.groq.com/docs/openai and the types of groq-sdk 1.6 (November 2026); the
   // refusal of metadata is on record in hass_local_openai_llm#59 on GitHub. That page lists `messages[].name` too, but the types have
   // it, and the vendor's own refusal of another field offers it: "property 'status' is unsupported, did you mean 'name'?"
-  // (run-llama/llama_index#14701, 2024-07-11). So names are sent.
+  // (run-llama/llama_index#14701, 2024-07-11). Therefore names are sent.
   refused: [
     ...NO_PROBABILITIES,
     {
@@ -41,7 +41,7 @@ export const groq: UpstreamKind = {
       why: 'the vendor of this model refuses it',
       instead: "Use 'reasoning_effort' in its place.",
       always: true,
-      // For a responses request it is translated.
+      // In a responses request it is translated.
       unless: ({ family }) => family.operation !== 'chat',
     },
     { field: 'n', plain: [1], why: 'the vendor of this model gives one answer to a request', always: true },

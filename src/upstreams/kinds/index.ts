@@ -51,7 +51,7 @@ export const upstreamKinds: ReadonlyMap<string, UpstreamKind> = new Map(
   ].map((kind) => [kind.kind, kind]),
 )
 
-/** The family by which conversations of a kind are usually served. */
+/** The default family for conversations of a kind. */
 export function chatFamilyOf(kind: string): string {
   return upstreamKinds.get(kind)?.chatFamily ?? 'openai-chat'
 }

@@ -1,10 +1,10 @@
-// The version of the messages API for vendors that take it in the body, as Anthropic's own SDKs send it there
-// (@anthropic-ai/bedrock-sdk 1.1.3, client.mjs). It must never replace a version that the caller named.
+// The version of the messages API for vendors that expect it in the body, as Anthropic's own SDKs send it to them
+// (@anthropic-ai/bedrock-sdk 1.1.3, client.mjs). It must never replace a version in the caller's request.
 
-/** Named by callers of all ages; these vendors have names of their own for it. */
+/** Old and new callers name it; these vendors have their own names for it. */
 const FIRST_VERSION = '2023-06-01'
 
-/** The version that a caller named in a header; undefined if there is none or it is the first one: both leave it to the vendor. */
+/** The version in a caller's header; undefined if there is none or it is the first one: both leave the choice to the vendor. */
 export function requestedVersion(headers: Readonly<Record<string, string>>): string | undefined {
   const version = headers['anthropic-version']
   return version === FIRST_VERSION ? undefined : version

@@ -1,6 +1,6 @@
-// MiniMax: speech and videos. Errors of version 1 of its API are `{base_resp: {status_code, status_msg}}`, mostly with the HTTP status
+// MiniMax: speech and videos. Errors of version 1 of its API are `{base_resp: {status_code, status_msg}}`, usually with HTTP status
 // 200; those of version 2 are `{type, error: {type, message}}`. Keys of the international platform do not work at
-// `https://api.minimaxi.com`, that of China, which is a `baseUrl`.
+// `https://api.minimaxi.com`, the Chinese one, for which `baseUrl` must be set.
 
 import { nativeCall } from '../../contract/call'
 import type { UpstreamKind } from '../../contract/upstream'

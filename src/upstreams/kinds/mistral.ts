@@ -1,5 +1,5 @@
-// Mistral AI: chat, embeddings and transcriptions nearly in OpenAI's form. Fields that it does not know are refused with 422, and a
-// stream reports its usage without being asked: https://docs.mistral.ai/api.
+// Mistral AI: chat, embeddings and transcriptions in a form close to OpenAI's. Unknown fields are refused with 422, and a stream
+// always reports its usage: https://docs.mistral.ai/api.
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
@@ -33,7 +33,7 @@ export const mistral: UpstreamKind = {
     seed: 'random_seed',
     // Of vectors.
     dimensions: 'output_dimension',
-    // Of audio. Lists have no brackets.
+    // Of audio. Names of lists have no brackets.
     'context_bias[]': 'context_bias',
     'timestamp_granularities[]': 'timestamp_granularities',
     stream_options: null,
@@ -42,17 +42,17 @@ export const mistral: UpstreamKind = {
     store: null,
     prompt_cache_retention: null,
     prompt_cache_options: null,
-    // Settings of sampling, and of the length of the answer.
+    // Settings for sampling, and for the length of the answer.
     top_k: null,
     min_p: null,
     repetition_penalty: null,
     verbosity: null,
   },
   error(status, body) {
-    // Faults of fields are a list within the message.
+    // Faults of fields are a list inside the message.
     const { message } = (body ?? {}) as { message?: unknown }
     const shape = readErrorShape(message !== null && typeof message === 'object' ? message : body)
-    // A model that does not exist is a 400 here.
+    // A missing model is a 400 here.
     const operator = [401, 402, 403, 404].includes(status) || shape.message.startsWith('Invalid model')
     return { ...shape, whose: operator ? 'operator' : 'caller' }
   },

@@ -1,10 +1,10 @@
-// Moonshot AI (Kimi): chat in OpenAI's form, and messages under a path of their own:
-// https://platform.moonshot.ai/docs/api/chat. Tokens from its cache are reported as `cached_tokens` of the usage.
+// Moonshot AI (Kimi): chat in OpenAI's form, and messages under a separate path: https://platform.moonshot.ai/docs/api/chat. Cached
+// tokens are reported as `cached_tokens` in the usage.
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 
-/** Types of errors about the operator's account, some with the status of a rate limit. */
+/** Error types about the operator's account, some with the status of a rate limit. */
 const OPERATOR_TYPES = new Set([
   'exceeded_current_quota_error',
   'invalid_authentication_error',

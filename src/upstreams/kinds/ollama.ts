@@ -1,5 +1,5 @@
-// Ollama: models on a machine of one's own, free, without a key. They are asked in OpenAI's form, and listed by the server's own
-// API: https://github.com/ollama/ollama/blob/main/docs/api.md.
+// Ollama: models on the operator's own machine, free, without a key. Requests have OpenAI's form; models are listed by the server's
+// own API: https://github.com/ollama/ollama/blob/main/docs/api.md.
 
 import { nativeCall } from '../../contract/call'
 import type { Call } from '../../contract/family'
@@ -49,14 +49,14 @@ function showCall(model: string): Call {
   return nativeCall('/show', { json: { model } })
 }
 
-/** The settings of a model by its metadata; undefined for one that only embeds. */
+/** The settings of a model, from its metadata; undefined for one that only makes embeddings. */
 function settingsOf(about: Record<string, unknown>): ListedSettings | undefined {
   const { capabilities, model_info: info, parameters } = about
   const abilities: unknown[] = Array.isArray(capabilities) ? capabilities : ['completion']
   if (!abilities.includes('completion')) return undefined
   const facts = asObject(info)
   const trained = facts[`${facts['general.architecture']}.context_length`]
-  // What the model is run with, if its file sets that, is less than what it was made for.
+  // The context that it runs with, if its file sets one, is smaller than the model's.
   const [, set] = /^num_ctx\s+(\d+)/m.exec(typeof parameters === 'string' ? parameters : '') ?? []
   const context = set === undefined ? trained : Number(set)
   return {

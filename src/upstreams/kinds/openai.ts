@@ -6,7 +6,7 @@ import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 import { asObject } from '../../lib/objects'
 
-/** Codes about the operator's account or set-up, whatever the status. */
+/** Codes about the operator's account or setup, whatever the status. */
 const OPERATOR_CODES = new Set([
   'insufficient_quota',
   'billing_hard_limit_reached',
@@ -15,7 +15,7 @@ const OPERATOR_CODES = new Set([
   'unsupported_country_region_territory',
 ])
 
-/** The beginning of a date as the vendor writes it. */
+/** The beginning of a date in the vendor's format. */
 const DAY = /^20\d\d-\d\d-\d\d/
 
 export const openai: UpstreamKind = {
@@ -32,7 +32,7 @@ export const openai: UpstreamKind = {
       status === 401 || status === 403 || status === 404 || OPERATOR_CODES.has(shape.code ?? '')
     return { ...shape, whose: operator ? 'operator' : 'caller' }
   },
-  // Names and ends only: what a model costs and serves must be said in the configuration.
+  // Names and retirement dates only: the configuration must say what a model costs and serves.
   listing: {
     call: compatibleCall('/models', null, { method: 'GET' }),
     read(list) {

@@ -1,6 +1,6 @@
 // OpenRouter: many vendors behind OpenAI's API, and messages under the same base URL: https://openrouter.ai/docs/api-reference.
-// Its list of models has prices, which a file can hold for this gateway. It must never let a caller choose what its price
-// list does not cover.
+// Its list of models has prices, which can be written to a file for this gateway. It must never let a caller choose anything that
+// its price list does not cover.
 
 import { compatibleCall } from '../../contract/call'
 import type { ListedModels, ListedSettings, UpstreamKind } from '../../contract/upstream'
@@ -8,7 +8,7 @@ import { readErrorShape } from '../../lib/error-shapes'
 import { formatDecimal } from '../../lib/money'
 import { asObject } from '../../lib/objects'
 
-/** Prices of one in dollars, by `PublicPricing` of @openrouter/sdk 1.3 (November 2026), each with our key for a million. */
+/** Prices per unit in dollars, by `PublicPricing` of @openrouter/sdk 1.3 (November 2026), each with our key per million. */
 const PER_TOKEN: Readonly<Record<string, string>> = {
   prompt: 'per_1m_input_tokens',
   completion: 'per_1m_output_tokens',
@@ -19,7 +19,7 @@ const PER_TOKEN: Readonly<Record<string, string>> = {
   input_audio_cache: 'per_1m_cached_input_audio_tokens',
   audio_output: 'per_1m_output_audio_tokens',
 }
-/** Our keys that use the price of another where they have none. */
+/** Our keys that use another key's price if they have none. */
 const FALLBACKS: Readonly<Record<string, string>> = {
   per_1m_cached_input_tokens: 'per_1m_input_tokens',
   per_1m_cache_write_tokens: 'per_1m_input_tokens',
@@ -28,9 +28,9 @@ const FALLBACKS: Readonly<Record<string, string>> = {
   per_1m_cached_input_audio_tokens: 'per_1m_input_audio_tokens',
   per_1m_output_audio_tokens: 'per_1m_output_tokens',
 }
-/** Prices of what a request only costs with fields that callers may not set. */
+/** Prices of things that a request costs only with fields that callers may not set. */
 const OF_REFUSED_FIELDS = ['web_search']
-/** Prices that say nothing new where they are those of another: what they are for is counted as that. */
+/** Prices that are redundant if they equal another one: their units are counted as that one's. */
 const COUNTED_AS: Readonly<Record<string, string>> = {
   internal_reasoning: 'completion',
   image: 'prompt',
@@ -38,7 +38,7 @@ const COUNTED_AS: Readonly<Record<string, string>> = {
 }
 /** Conditions of an override that depend on the time of the request. */
 const TIMES = ['utc_start', 'utc_end', 'utc_days']
-/** Decimals of a price of one: a pico-dollar, the finest that is billed. */
+/** Number of decimals of a unit price: a pico-dollar, the finest that is billed. */
 const DECIMALS = 12
 const AMOUNT = /^(\d{1,10})(?:\.(\d{1,30}))?$/
 
@@ -67,7 +67,7 @@ export const openrouter: UpstreamKind = {
     if (isModerated) return { ...shape, code: 'content_policy_violation', whose: 'caller', status: 400 }
     return { ...shape, whose: operator ? 'operator' : 'caller' }
   },
-  // Its list of models is open to everybody.
+  // Its list of models is public.
   probe: compatibleCall('/key', null, { method: 'GET' }),
   listing: {
     call: compatibleCall('/models', null, { method: 'GET' }),
@@ -90,7 +90,7 @@ function readModels(list: unknown): ListedModels {
 
 type Amounts = Record<string, bigint>
 
-/** The price list of a model, or why it has none that this gateway could bill by. */
+/** The price list of a model, or why this gateway cannot bill it. */
 function priceOf(
   pricing: Record<string, unknown>,
   architecture: Record<string, unknown>,
@@ -142,7 +142,7 @@ function isText(modalities: unknown): boolean {
   return Array.isArray(modalities) && modalities.every((modality) => modality === 'text')
 }
 
-/** Pico-dollars of a decimal, the next whole one where it is finer: never less than the vendor asks. */
+/** Pico-dollars of a decimal, rounded up: never less than the vendor charges. */
 function picoOf(text: string): bigint | undefined {
   const [, whole, fraction = ''] = AMOUNT.exec(text) ?? []
   if (whole === undefined) return undefined
@@ -150,7 +150,7 @@ function picoOf(text: string): bigint | undefined {
   return /[1-9]/.test(fraction.slice(DECIMALS)) ? pico + 1n : pico
 }
 
-/** A price list of amounts, each range with all that apply to it: later ones win. */
+/** A price list made from amounts, each range with all that apply to it: later ones take precedence. */
 function listOf(
   ranges: readonly { above: number; amounts: Amounts }[],
 ): Pick<ListedSettings, 'free' | 'price'> {
@@ -159,7 +159,7 @@ function listOf(
     (above): Amounts =>
       Object.assign({}, ...ranges.filter((range) => range.above <= above).map(({ amounts }) => amounts)),
   )
-  // A price of zero says that nothing is billed apart, as for writes to a cache: those are counted as input.
+  // A price of zero means that nothing is billed separately, as for cache writes: those are counted as input.
   const keys = Object.keys(Object.assign({}, ...tables)).filter((key) => tables.some((table) => table[key]))
   if (keys.length === 0) return { free: true }
   const names = new Set(['per_1m_input_tokens', 'per_1m_output_tokens', ...keys])
@@ -170,7 +170,7 @@ function listOf(
   return { price: { ...usual, ...Object.fromEntries(above) } }
 }
 
-/** The price under a key of a table, or under the key that it is counted as there. */
+/** The price under a key of a table, or under the key as which it is counted there. */
 function amountFor(table: Amounts, key: string): bigint {
   const other = FALLBACKS[key]
   return table[key] ?? (other === undefined ? 0n : amountFor(table, other))
@@ -202,7 +202,7 @@ function settingsOf(about: Record<string, unknown>): ListedSettings {
 }
 
 /**
- * The traits of a model that thinks, as the list has them: `ModelReasoning` of @openrouter/sdk 1.3.19. Fields that such a model
+ * The traits of a model that thinks, according to the list: `ModelReasoning` of @openrouter/sdk 1.3.19. Fields that such a model
  * does not support have no effect.
  */
 function traitsOf({

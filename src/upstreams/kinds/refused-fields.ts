@@ -1,11 +1,11 @@
-// Rules for fields of a request that several vendors refuse though the answer would be another one without them. The
-// fields must be refused under the names that each dialect has for them.
+// Rules for fields that several vendors refuse although the answer would differ without them. The fields must be refused under the
+// names of each dialect.
 
 import type { FieldRule } from '../../contract/family'
 
 const none = { why: 'the vendor of this model has no probabilities of tokens', always: true } as const
 
-/** Rules for a vendor that neither weighs tokens nor returns their probabilities. Models that ignore the fields never get here. */
+/** Rules for a vendor that supports neither token biases nor probabilities. Models that ignore the fields never get here. */
 export const NO_PROBABILITIES: readonly FieldRule[] = [
   { field: 'logit_bias', plain: ['{}'], ...none },
   { field: 'logprobs', plain: [false], ...none },
@@ -13,7 +13,7 @@ export const NO_PROBABILITIES: readonly FieldRule[] = [
   { field: 'include[]', plain: /^(?!message\.output_text\.logprobs$)/, ...none },
 ]
 
-/** Rules for fields of a transcription that a vendor lacks: they do not judge fields of the same names in other requests. */
+/** Rules for transcription fields that a vendor lacks: they do not apply to fields of the same names in other requests. */
 export function refusedOfAudio(...rules: readonly Omit<FieldRule, 'always' | 'unless'>[]): FieldRule[] {
   return rules.map((rule) => ({
     ...rule,
@@ -22,5 +22,5 @@ export function refusedOfAudio(...rules: readonly Omit<FieldRule, 'always' | 'un
   }))
 }
 
-/** Fields of `NO_PROBABILITIES` that are left out where their values change nothing: such a vendor refuses those too. */
+/** Fields of `NO_PROBABILITIES` that are omitted if their values have no effect: such a vendor refuses those too. */
 export const omittedProbabilities = { logit_bias: null, logprobs: null, top_logprobs: null } as const

@@ -1,5 +1,6 @@
-// Google Cloud's Vertex AI: Gemini's chat by its OpenAI-compatible endpoint or its own API, and Claude's messages. A key is the JSON of a service
-// account, which is exchanged for tokens: https://developers.google.com/identity/protocols/oauth2/service-account,
+// Google Cloud's Vertex AI: Gemini's chat through its OpenAI-compatible endpoint or its own API, and Claude's messages. A key is
+// the JSON of a service account, which is exchanged for tokens:
+// https://developers.google.com/identity/protocols/oauth2/service-account,
 // https://cloud.google.com/vertex-ai/generative-ai/docs/migrate/openai/overview,
 // https://cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude.
 
@@ -15,11 +16,11 @@ const VERSION = 'vertex-2023-10-16'
 const DEFAULT_REGION = 'global'
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
-/** The longest life that a token may be asked for, in seconds. */
+/** Maximum lifetime that may be requested for a token, in seconds. */
 const LIFE_SECONDS = 3_600
 /** Methods of Gemini's own API, whose model is in the path. */
 const CONTENTS = /^\/models\/[^/]+:(?:generateContent|streamGenerateContent|countTokens)(?:\?|$)/
-/** Asks for a number of tokens, which costs nothing. */
+/** Requests a token count, which is free. */
 const PROBE = '/probe'
 
 export const vertex: UpstreamKind = {
@@ -88,7 +89,7 @@ export const vertex: UpstreamKind = {
     const shape = readErrorShape(body)
     const { error } = asObject(Array.isArray(body) ? body[0] : body)
     const { status: word } = asObject(error)
-    // A project that lacks the model answers 400 too.
+    // A project that lacks the model also answers 400.
     const operator =
       [401, 403, 404].includes(status) ||
       word === 'FAILED_PRECONDITION' ||
@@ -101,7 +102,7 @@ export const vertex: UpstreamKind = {
   },
 }
 
-/** The host of a region, of a part of the world, or of all. */
+/** The host for a region, a continent, or the whole world. */
 function hostOf(region: string): string {
   if (region === 'global') return 'aiplatform.googleapis.com'
   return ['us', 'eu'].includes(region)

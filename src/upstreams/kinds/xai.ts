@@ -1,5 +1,5 @@
-// xAI. Errors come in three shapes, and a bad key is a 400 or a 403 with a sentence instead of a code.
-// It must never show callers whose team and key a refusal of content names.
+// xAI. Errors come in three forms, and a bad key is a 400 or a 403 with a sentence instead of a code. It must never show callers
+// the team and the key that a content refusal names.
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
@@ -14,7 +14,7 @@ export const xai: UpstreamKind = {
   prefix: { openai: '', native: '' },
   fileHosts: ['.x.ai'],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
-  // Penalties are refused by every model: NativeTavern#83 (2026-09-15) and uni-api#105 (2025-04-24) on GitHub.
+  // Every model refuses penalties: NativeTavern#83 (2026-09-15) and uni-api#105 (2025-04-24) on GitHub.
   renamed: { frequency_penalty: null, presence_penalty: null },
   error(status, body) {
     const shape = readErrorShape(body)

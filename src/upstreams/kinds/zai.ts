@@ -1,10 +1,13 @@
-// Z.ai (Zhipu): chat in OpenAI's form, and messages under a path of their own. Errors have numbers as codes, and arrears come
-// with the status of a rate limit: https://docs.z.ai/api-reference/api-code.
+// Z.ai (Zhipu): chat in OpenAI's form, and messages under a separate path. Errors have numbers as codes, and unpaid bills have the
+// status of a rate limit: https://docs.z.ai/api-reference/api-code.
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 
-/** Keys (1000 to 1004), accounts and arrears (1110 to 1121), models and rights (1211, 1220, 1221), used-up plans (1304 to 1313). */
+/**
+ * Keys (1000 to 1004), accounts and unpaid bills (1110 to 1121), models and permissions (1211, 1220, 1221), exhausted plans (1304
+ * to 1313).
+ */
 const OPERATOR_CODE = /^(100[0-4]|111\d|112[01]|1211|122[01]|130[4-9]|131[0-3])$/
 
 export const zai: UpstreamKind = {

@@ -1,10 +1,10 @@
-// Reads the frames of AWS event streams: lengths, headers, payload, each guarded by a checksum. Strict and bounded: a stream with
-// one wrong byte is not a stream. https://smithy.io/2.0/aws/amazon-eventstream.html.
+// Reads the frames of AWS event streams: lengths, headers and payload, each protected by a checksum. Strict and bounded: a stream
+// with one wrong byte is invalid. https://smithy.io/2.0/aws/amazon-eventstream.html.
 
 import { crc32 } from 'node:zlib'
 
 export interface Frame {
-  /** Headers that are text; those of other types are left out. */
+  /** Text headers; those of other types are omitted. */
   headers: ReadonlyMap<string, string>
   payload: Buffer
 }
@@ -15,10 +15,10 @@ export class BadFrame extends Error {}
 const PRELUDE_BYTES = 12
 const CHECKSUM_BYTES = 4
 const LEAST_BYTES = PRELUDE_BYTES + CHECKSUM_BYTES
-/** Largest frame: more than the vendor sends, and as much as one event may be. */
+/** Maximum size of a frame: more than the vendor sends, and the maximum of an event. */
 const MOST_BYTES = 16 * 1024 * 1024
 const MOST_HEADER_BYTES = 128 * 1024
-/** Bytes of values by the type of a header; types 6 and 7 begin with their length. */
+/** Number of bytes of a value by the type of its header; types 6 and 7 begin with their length. */
 const FIXED_BYTES: Readonly<Record<number, number>> = { 0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16 }
 const BYTES = 6
 const TEXT = 7
@@ -28,10 +28,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export class FrameParser {
   private pieces: Buffer[] = []
   private byteLength = 0
-  /** Bytes without which nothing more can be read. */
+  /** Number of bytes without which nothing more can be read. */
   private needed = PRELUDE_BYTES
 
-  /** The frames that are whole with these bytes. */
+  /** The frames that these bytes complete. */
   push(bytes: Uint8Array): Frame[] {
     this.pieces.push(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
     this.byteLength += bytes.byteLength
@@ -58,7 +58,7 @@ export class FrameParser {
   }
 }
 
-/** The length of the frame that begins here, by its checked prelude. */
+/** The length of the frame that begins here, from its verified prelude. */
 function totalOf(bytes: Buffer): number {
   const total = bytes.readUInt32BE(0)
   const headers = bytes.readUInt32BE(4)
@@ -95,7 +95,7 @@ function headersOf(bytes: Buffer): Map<string, string> {
     const nameLength = take(1).readUInt8(0)
     const name = textOf(take(nameLength))
     const type = take(1).readUInt8(0)
-    // Two readers could take one or the other.
+    // Two readers could choose different ones.
     if (nameLength === 0 || names.has(name)) throw new BadFrame('a header has no name, or appears twice')
     names.add(name)
     const fixed = FIXED_BYTES[type]

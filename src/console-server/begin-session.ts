@@ -1,5 +1,5 @@
-// Begins a session of the console for somebody who has authenticated. It must never leave an earlier session of the same browser open,
-// nor answer with a session whose owner was revoked meanwhile.
+// Begins a session of the console for an authenticated person. It must never leave an earlier session of the same browser open, or
+// answer with a session whose owner was revoked meanwhile.
 
 import {
   endSession,
@@ -23,7 +23,7 @@ export interface SessionWorld extends Pick<System, 'now' | 'newId'> {
   randomBytes(count: number): Uint8Array
 }
 
-/** Where a request of the console comes from, and who may sign in there. */
+/** Where a console request comes from, and who may sign in there. */
 export interface ConsolePlace {
   clientAddress: string | null
   kinds: readonly SessionKind[]
@@ -34,18 +34,18 @@ interface Beginning {
   requestId: string
   place: ConsolePlace
   owner: SessionOwner & { name: string }
-  /** By what: `token`, `link` or the name of an identity provider. */
+  /** How the person signed in: `token`, `link` or the name of an identity provider. */
   by: string
-  /** The hash of the link that it uses up. */
+  /** The hash of the link that it consumes. */
   linkHash?: string | undefined
-  /** Further statements that are done with it or not at all, for the id of the session. */
+  /** Additional statements that are executed with it or not at all, for the id of the session. */
   also?(sessionId: string): readonly Statement[]
   /** The path of the gateway behind a proxy, such as `/gateway`. */
   base: string
   isSecure: boolean
 }
 
-/** A session that has begun, and the headers with its cookies. */
+/** A new session, and the headers with its cookies. */
 export interface Begun {
   token: SessionToken
   cookies: Headers

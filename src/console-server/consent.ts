@@ -1,6 +1,6 @@
-// Consent: GET /console/consent shows the holder of a key what a program asks for, POST allows or refuses it. Both take the query
-// that the program sent, and check it again: what a page says of it is not believed. It must never be decided by another site, nor
-// by anybody but who holds the key.
+// Consent: GET /console/consent shows the holder of a key what a program requests, POST allows or refuses it. Both receive the
+// query that the program sent, and check it again: the page's own claims are not trusted. It must never be decided by another site,
+// or by anybody but the holder of the key.
 
 import { sessionEnded } from '../accounts/authenticator'
 import type { Key } from '../accounts/keys'
@@ -43,7 +43,7 @@ export class Consent {
     }
   }
 
-  /** The key that signed in. Only the console's own page gets further, and a change needs the token of that page. */
+  /** The key that signed in. Only the console's own page gets further, and a change needs that page's token. */
   private async holderOf(request: Request, { kinds, clientAddress }: ConsolePlace): Promise<Key> {
     const { config, authenticator } = this.world
     if (!['GET', 'POST'].includes(request.method))
@@ -98,7 +98,7 @@ export class Consent {
   }
 }
 
-/** Where a program gets its answer: the one thing that it cannot make up. */
+/** Where a program gets its answer: the only thing that it cannot invent. */
 function placeOf(redirectUri: string): { host: string; is_this_machine: boolean } {
   const { host, hostname, protocol } = new URL(redirectUri)
   return { host, is_this_machine: protocol === 'http:' && isLoopback(hostname) }

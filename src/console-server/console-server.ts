@@ -1,5 +1,5 @@
-// What the console asks of the server besides the admin API and the paths of keys: its session, sign-in by others, what programs may
-// connect, and what happens live.
+// What the console needs from the server in addition to the admin API and the paths of keys: its session, sign-in by providers,
+// consent for programs, and live events.
 
 import { AttemptLimit } from '../http/attempt-limit'
 import type { System } from '../lib/system'

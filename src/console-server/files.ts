@@ -1,6 +1,6 @@
-// Sends the files of the console: the page, its scripts and its styles. In the executable they lie ready; from source they
-// are bundled on the first request. Addresses must be relative to the page, so that it works below a path of a proxy, and
-// the page must load nothing from elsewhere.
+// Sends the files of the console: the page, its scripts and its styles. In the executable they are prebuilt; from source they are
+// bundled on the first request. URLs must be relative to the page, so that it works below a path of a proxy, and the page must load
+// nothing from elsewhere.
 
 import { basename } from 'node:path'
 import { promisify } from 'node:util'
@@ -17,10 +17,10 @@ interface SentFile {
   etag: string
 }
 
-/** Files by their names; the page by the empty one. */
+/** Files by name; the page under the empty name. */
 type ConsoleFiles = ReadonlyMap<string, SentFile>
 
-/** Only scripts, styles and requests of this gateway; nothing that is in the page itself is run. */
+/** Only scripts, styles and requests of this gateway; nothing inline is run. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -42,7 +42,7 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
   vary: 'accept-encoding',
 }
-/** Names of files hold a hash of their contents. */
+/** Names of files contain a hash of their contents. */
 const CACHED = 'public, max-age=31536000, immutable'
 
 export async function readConsoleFiles(): Promise<ConsoleFiles> {
@@ -70,8 +70,8 @@ function isPage(contentType: string): boolean {
 }
 
 /**
- * The page with hints to load the scripts that its script imports at the same time as that. A browser would find each only when it has
- * read the one before.
+ * The page with hints to load imported scripts in parallel with its own script. A browser would find each only after reading the
+ * previous one.
  */
 function withPreloads(html: string, texts: ReadonlyMap<string, string>): string {
   const [, first = ''] = /<script[^>]* src="console\/([^"]+)"/.exec(html) ?? []
@@ -89,7 +89,7 @@ function withPreloads(html: string, texts: ReadonlyMap<string, string>): string 
 /** The answer to GET `/console` and below; undefined for a path that is not a file of the console. */
 export function consoleFileAnswer(files: ConsoleFiles, request: Request): Response | undefined {
   const path = pathOf(request).slice(CONSOLE_PATH.length)
-  // The page's relative addresses begin at the folder around it.
+  // The page's relative URLs begin at its folder.
   if (path === '/') return new Response(null, { status: 308, headers: { location: '../console' } })
   const file = files.get(path.slice(1))
   if (!file) return undefined
@@ -139,7 +139,7 @@ async function bundledFiles(index: string): Promise<ReadFile[]> {
   )
 }
 
-/** The bundler addresses files from the root, or next to each other. Scripts lie next to each other; the page does not. */
+/** The bundler writes URLs from the root, or relative to each other. Scripts are in one folder; the page is not. */
 function withRelativeNames(text: string, names: readonly string[], isIndex: boolean): string {
   const place = isIndex ? 'console/' : './'
   return names.reduce(

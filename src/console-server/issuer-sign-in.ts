@@ -1,6 +1,6 @@
-// Sign-in by an identity provider: POST /console/sign-in/NAME sends the browser there, and it comes back to …/callback with a code.
-// What it was sent with is sealed in a cookie of that browser, so that nothing is kept here and no other browser can end it.
-// It must never send a browser to an address that a request names, nor log or show a code.
+// Sign-in by an identity provider: POST /console/sign-in/NAME sends the browser there, and it returns to …/callback with a code.
+// The state of the sign-in is sealed in a cookie of that browser, so that nothing is stored here and no other browser can complete
+// it. It must never send a browser to a URL from a request, or log or show a code.
 
 import { makeSessionToken } from '../accounts/sessions'
 import { record } from '../admin/audit-trail'
@@ -25,7 +25,7 @@ export interface IssuerSignInWorld extends ConsoleWorld {
   sealer: Sealer
 }
 
-/** A sign-in that a browser has begun, as its cookie keeps it. */
+/** A sign-in that a browser has begun, as stored in its cookie. */
 interface Begun extends Expected {
   issuer: string
   redirectUri: string
@@ -83,7 +83,7 @@ export class IssuerSignIn {
     const { config, now, randomBytes, sealer } = this.world
     requireOwnPage(request, config)
     const base = baseOf(queryOf(request).get('base') ?? '')
-    // It is the page's own, as has been checked; the provider has a list of those that it sends people back to.
+    // It is the page's own, which was checked; the provider has a list of its allowed return URLs.
     const origin = request.headers.get('origin') ?? ''
     const redirectUri = `${origin}${base}${SIGN_IN_PATH}/${issuer.name}/callback`
     const [state, nonce, verifier] = [1, 2, 3].map(() => makeSessionToken(randomBytes)) as [
@@ -109,7 +109,7 @@ export class IssuerSignIn {
     return response
   }
 
-  /** Ends at the page of the console in any case, which shows what went wrong by its code. */
+  /** Always ends at the page of the console, which shows what went wrong by its code. */
   private async comeBack(
     request: Request,
     issuer: Issuer,
@@ -172,7 +172,7 @@ export class IssuerSignIn {
     return issuer === name && endsAt > this.world.now() ? (begun as object as Begun) : undefined
   }
 
-  /** The error that the page shows. What the provider itself has said stays in the log, by its code. */
+  /** The error that the page shows. The provider's own message stays in the log, under its code. */
   private failure(error: unknown, { name, title }: Issuer): GatewayError {
     if (error instanceof GatewayError) return error
     if (error instanceof IssuerUnreachable) {
@@ -213,7 +213,7 @@ function cookieOf({ base, redirectUri, issuer }: Begun, sealed: string, maxAgeSe
   return `${COOKIE}=${sealed}; Path=${base}${SIGN_IN_PATH}/${issuer}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure}`
 }
 
-/** Sends the browser to the page of the console: below the path that was sealed, and nowhere else. */
+/** Sends the browser to the page of the console: only below the sealed path. */
 function toConsole({ base }: Pick<Begun, 'base'>, result: string): Response {
   return new Response(null, {
     status: 303,

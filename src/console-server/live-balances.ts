@@ -1,5 +1,5 @@
-// Reads what has happened since the last look from the books, so that it does not matter which process did it: ended
-// requests, tasks, and figures. Each look reads a bounded number of rows. It must never write.
+// Reads what has happened since the last read from the database, so that it does not matter which process did it: ended requests,
+// tasks, and figures. Each read returns a limited number of rows. It must never write.
 
 import { keyNames } from '../accounts/keys'
 import { openNow } from '../admin/overview-figures'
@@ -21,7 +21,7 @@ export interface LiveWorld extends Pick<System, 'now' | 'monotonic' | 'log'> {
   requestLog: Pick<RequestStore, 'list'>
 }
 
-/** Something that happened, as an admin sees it, and as the holder of its key does. */
+/** An event, as an admin sees it, and as the holder of its key sees it. */
 export interface LiveEvent {
   name: 'overview' | 'request' | 'task'
   keyId?: string | undefined
@@ -29,43 +29,43 @@ export interface LiveEvent {
   own?: object
 }
 
-/** Who is watching: the keys whose holders are, and whether an admin is. */
+/** Who is watching: the keys whose holders watch, and whether an admin does. */
 interface Watched {
   keys: ReadonlySet<string>
   hasAdmin: boolean
 }
 
-/** A task, and a word that changes when an event must report it. */
+/** A task, and a text that changes when an event must report it. */
 interface CurrentTask {
   task: Task
   state: string
 }
 
-/** The most rows of one look. If there are more within a second, a row says so. */
+/** Maximum of rows per read. If there are more within a second, a row says so. */
 const MOST_ROWS = 200
 const MOST_OPEN_TASKS = 500
 const DAY_MS = 86_400_000
-/** Every how many looks figures and tasks are read. */
+/** Figures and tasks are read once per this many reads. */
 const FIGURES = 5
 const TASKS = 2
 
 export class LiveBalances {
   private rounds = 0
   private seen: ReadonlySet<string> | undefined
-  /** States of tasks by their ids, of those that had not ended. */
+  /** States of unfinished tasks, by id. */
   private tasks: Map<string, string> | undefined
   private names = new Map<string, string>()
 
   constructor(private readonly world: LiveWorld) {}
 
-  /** Forgets what was seen: what happened while nobody watched is not news. */
+  /** Clears what was seen: events from before anybody watched are not news. */
   begin(): void {
     this.rounds = 0
     this.seen = undefined
     this.tasks = undefined
   }
 
-  /** Reads events since the last look, oldest first. */
+  /** Reads events since the last read, oldest first. */
   async read(watched: Watched): Promise<LiveEvent[]> {
     const round = this.rounds++
     const requests = await this.readRequests()
@@ -116,15 +116,15 @@ export class LiveBalances {
       }))
   }
 
-  /** The newest tasks, and those that had not ended: of the last look, or all at the first. */
+  /** The newest tasks, and those that were unfinished: at the last read, or all at the first. */
   private async currentTasks(open: readonly string[] | undefined): Promise<CurrentTask[]> {
     const { db } = this.world
-    // The progress of a task is in its document, which is large once it has ended.
+    // The progress of a task is in its document, which is large once the task has ended.
     const columns = `id, model, account, key_id, upstream, state, upstream_id, error_code, error_message, cost,
       created_at, ended_at, case when state = 'submitted' then document end as document,
       (select state || attempts from webhooks where task = tasks.id order by created_at desc limit 1) as webhook`
     const ids = (open ?? []).slice(0, MOST_OPEN_TASKS)
-    // No id is empty, and no database takes an empty list.
+    // No id is empty, and no database accepts an empty list.
     const places = ["''", ...ids.map((_id, index) => `$${index + 1}`)].join(', ')
     const others = open ? `id in (${places})` : `state = 'submitted'`
     const rows = await db.query({
@@ -198,7 +198,7 @@ function taskEvent(task: Task) {
   }
 }
 
-/** The state of a task as a word that changes when an event must report it or its webhook, and not with each poll. */
+/** The state of a task as a text that changes when an event must report it or its webhook, and not with each poll. */
 function stateOf(task: Task, webhook: string | null): string {
   const { state, upstreamId, errorCode } = task
   const progress = state === 'submitted' ? (progressOf(task) ?? '') : ''

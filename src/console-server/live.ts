@@ -1,6 +1,6 @@
-// GET /console/live: what happens, as server-sent events for signed-in pages: figures, ended requests, and tasks. One
-// reading of the books serves all who watch, and nothing is read while nobody does. It must never hold more than a bounded
-// number of events for a slow reader, nor continue after the session has ended.
+// GET /console/live: what happens, as server-sent events for signed-in pages: figures, ended requests, and tasks. One read serves
+// all watchers, and nothing is read while there are none. It must never hold more than a limited number of events for a slow
+// reader, or continue after the session has ended.
 
 import { isSessionOpen } from '../accounts/sessions'
 import { errorResponse } from '../http/errors'
@@ -12,15 +12,15 @@ import type { SignedIn, SignIn } from './sign-in'
 
 const MOST_WATCHERS = 100
 const MOST_OF_SESSION = 6
-/** Bytes that wait for a reader, at most. Events that do not fit are dropped, and the reader is asked to reload. */
+/** Maximum of bytes that wait for a reader. Events that do not fit are dropped, and the reader is asked to reload. */
 const MOST_WAITING_BYTES = 256 * 1024
-/** A reader that takes nothing for this long is let go, in milliseconds. */
+/** A reader that takes nothing for this long is disconnected, in milliseconds. */
 const SLOW_MS = 60_000
 const BEAT_MS = 1_000
-/** Every how many beats a comment is sent, so that no proxy cuts a silent stream, and the session is looked at. */
+/** A comment is sent, so that no proxy cuts a silent stream, and the session is checked, once per this many beats. */
 const HEARTBEAT = 5
 
-/** A page that watches, as the source of its stream. */
+/** A watching page, as the source of its stream. */
 class Watcher {
   readonly session: string
   /** The key whose events these are; undefined for an admin, who sees all. */
@@ -102,7 +102,7 @@ export class Live {
     }
   }
 
-  /** Ends all streams, also those that come, such as for a process that stops: the page asks its successor. */
+  /** Ends all streams, including new ones, such as for a stopping process: the page connects to its successor. */
   stop(): void {
     this.isStopped = true
     for (const watcher of [...this.watchers]) watcher.close()
@@ -139,7 +139,7 @@ export class Live {
 
   private leave(watcher: Watcher): void {
     this.watchers.delete(watcher)
-    // A beat that runs ends the loop itself.
+    // A running beat ends the loop itself.
     if (this.watchers.size > 0 || !this.cancel) return
     this.cancel()
     this.cancel = undefined

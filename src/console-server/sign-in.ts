@@ -1,5 +1,5 @@
 // Sessions of the console: POST /console/session signs in with a token, a key or a link, GET says who is signed in, and
-// DELETE signs out. A session must never be made for a page of another origin, nor be known before it is made.
+// DELETE signs out. A session must never be created for a page of another origin, or be known before it is created.
 
 import type { Authenticator } from '../accounts/authenticator'
 import { sessionEnded } from '../accounts/authenticator'
@@ -137,7 +137,7 @@ export class SignIn {
       base: asked.base,
       isSecure: isPageSecure(request),
     })
-    // A link that has been used meanwhile signs nobody in, and neither does anything of an owner who has been revoked.
+    // A link that was used meanwhile signs nobody in, and neither does anything of a revoked owner.
     if (!begun) throw asked.link === undefined ? sessionEnded() : unusableLink()
     const found = await this.ownerOfSession(begun.token, owner.kind, place.clientAddress)
     if (!found) throw unusableLink()
@@ -146,7 +146,7 @@ export class SignIn {
     return response
   }
 
-  /** Who signs in by a token, a key or a link. Rejects with 401 if it is invalid, and with 403 if it gives no access here. */
+  /** The person behind a token, a key or a link. Rejects with 401 if it is invalid, and with 403 if it gives no access here. */
   private async identify(
     { token, link }: SignInRequest,
     { kinds, clientAddress }: ConsolePlace,
@@ -167,7 +167,7 @@ export class SignIn {
     return { kind, subject: id, name }
   }
 
-  /** The name of the owner of a link. Rejects with 401 and 403 for one who may not sign in. */
+  /** The name of the owner of a link. Rejects with 401 and 403 if they may not sign in. */
   private async nameOf({ kind, subject }: SessionOwner, clientAddress: string | null): Promise<string> {
     const { db, authenticator, now } = this.world
     if (kind === 'key') return (await authenticator.authenticateOwner(subject, clientAddress)).name
@@ -202,7 +202,7 @@ export class SignIn {
     return response
   }
 
-  /** The address at the identity provider where the browser signs out; undefined if no provider began the session, or it does not answer. */
+  /** The URL at the identity provider where the browser signs out; undefined if no provider began the session, or it does not answer. */
   private async signOutAddress(
     request: Request,
     sessionId: string,
@@ -237,7 +237,7 @@ interface SignInRequest {
   base: string
 }
 
-/** The JSON object in the body of a request of a page. Throws 400, 413 and 415. */
+/** The JSON object in the body of a page's request. Throws 400, 413 and 415. */
 export async function readConsoleBody(request: Request): Promise<Record<string, unknown>> {
   const { headers } = request
   if (!/^application\/json\b/i.test(headers.get('content-type') ?? ''))

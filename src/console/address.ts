@@ -1,14 +1,13 @@
-// The address of the page, which holds the whole state: the page, the row that is open, filters and the range of time. All
-// of it is behind the `#`, so that a proxy's path does not matter and nothing of it reaches a log. Pages read
-// `address.value`, make links with `hrefOf`, and change filters with `setQuery`. State that a colleague who gets the address
-// should see must never be kept elsewhere.
+// The address of the page, which contains the whole state: the page, the open row, filters and the time range. All of it is in the
+// fragment, so that a proxy's path does not matter and nothing of it reaches a log. Pages read `address.value`, make links with
+// `hrefOf`, and change filters with `setQuery`. State that a colleague who gets the URL should see must never be kept elsewhere.
 
 import { computed, signal } from '@preact/signals'
 
 export interface Address {
   /** The page by its name: `requests`. */
   page: string
-  /** The row that is open; null for none. */
+  /** The open row; null for none. */
   id: string | null
   query: Readonly<Record<string, string>>
 }
@@ -18,11 +17,11 @@ export const FIRST_PAGE = 'overview'
 const KEPT = ['range', 'since', 'until', 'compare']
 
 export const address = signal<Address>(read())
-/** The address that is shown, as the browser has it. */
+/** The current address, as the browser has it. */
 let shown = location.hash
 addEventListener('hashchange', () => {
   const wanted = location.hash
-  // Back, Forward or a typed address: the browser has followed it already.
+  // Back, Forward or a typed address: the browser has already followed it.
   if (wanted !== shown && isHeld(() => go(wanted))) return history.pushState(null, '', shown || '#')
   show()
 })
@@ -36,17 +35,20 @@ function show(): void {
 type LeaveGuard = (goOn: () => void) => boolean
 let leaveGuard: LeaveGuard | null = null
 
-/** Sets the question before the page is left: it returns whether the page stays, and later calls the function that continues. */
+/**
+ * Sets the guard that is called before the page is left: it returns whether the page stays, and later calls the function that
+ * continues.
+ */
 export function guardLeaving(guard: LeaveGuard | null): void {
   leaveGuard = guard
 }
 
-/** Whether something must be asked first; `goOn` is called once that is answered. */
+/** Whether something must be confirmed first; `goOn` is called once that is answered. */
 function isHeld(goOn: () => void): boolean {
   return leaveGuard?.(goOn) ?? false
 }
 
-/** Does what ends the page that is shown, such as signing out, once nothing on it would be lost. */
+/** Does what ends the current page, such as signing out, once nothing on it would be lost. */
 export function leaveTo(end: () => void): void {
   if (!isHeld(end)) end()
 }
@@ -69,7 +71,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The address of a page with these filters, in the range of time that is looked at now. */
+/** The address of a page with these filters, in the current time range. */
 export function hrefOf(page: string, query: Query = {}, id: string | null = null): string {
   const kept = Object.fromEntries(
     KEPT.flatMap((name) => (address.value.query[name] ? [[name, address.value.query[name]]] : [])),
@@ -77,7 +79,7 @@ export function hrefOf(page: string, query: Query = {}, id: string | null = null
   return hashOf(page, { ...kept, ...query }, id)
 }
 
-/** The address of a row of the page that is shown, with the filters as they are. */
+/** The address of a row of the current page, with its filters. */
 export function hrefOfRow(id: string | null): string {
   const { page, query } = address.value
   return hashOf(page, query, id)
@@ -97,10 +99,10 @@ export function go(href: string): void {
   shown = location.hash
 }
 
-/** Changes filters of the page that is shown; null removes one. Each change is a step that Back undoes. */
+/** Changes filters of the current page; null removes one. Each change is a step that Back undoes. */
 export function setQuery(changes: Query): void {
   const { page, id, query } = address.value
-  // A view that was changed is not the one that was saved.
+  // A changed view is no longer the saved one.
   const hash = hashOf(page, { ...query, view: null, ...changes }, id)
   if (hash === hashOf(page, { ...query, view: null }, id) || isHeld(() => setQuery(changes))) return
   history.pushState(null, '', hash)
@@ -108,7 +110,7 @@ export function setQuery(changes: Query): void {
 }
 
 const HOUR_MS = 3_600_000
-/** Ranges of time by their words, in milliseconds. */
+/** Time ranges by name, in milliseconds. */
 export const RANGES: Readonly<Record<string, number>> = {
   '1h': HOUR_MS,
   '24h': 24 * HOUR_MS,
@@ -117,12 +119,12 @@ export const RANGES: Readonly<Record<string, number>> = {
   '90d': 90 * 24 * HOUR_MS,
 }
 export const DEFAULT_RANGE = '24h'
-/** The clock steps by this much for a range up to now, so that looking does not ask again all the time. */
+/** The step of the clock for a range up to now, so that figures are not requested all the time. */
 const STEP_MS = 60_000
-/** Moves the range on: set by the frame while the page is seen. */
+/** Moves the range on: set by the frame while the page is visible. */
 export const clock = signal(Date.now())
 
-/** The range of time that all figures are of. `until` is null for now. */
+/** The time range of all figures. `until` is null for now. */
 export const period = computed<{ since: string; until: string | null; word: string | null }>(() => {
   const { range, since, until } = address.value.query
   if (since) return { since, until: until ?? null, word: null }

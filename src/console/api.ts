@@ -1,7 +1,6 @@
-// All that the console asks of the gateway: `call('getAccount', { params, query })`. `operations` lists the operations of
-// the admin API that pages use; what each takes and answers is known from the operation itself. Addresses are relative to
-// the page, so that it works below a path of a proxy. A secret must never be kept here: the user is known by a cookie that
-// scripts cannot read.
+// Everything that the console requests from the gateway: `call('getAccount', { params, query })`. `operations` lists the operations
+// of the admin API that pages use; the types of each come from the operation itself. Addresses are relative to the page, so that it
+// works below a path of a proxy. A secret must never be stored here: the user is identified by a cookie that scripts cannot read.
 
 import { signal } from '@preact/signals'
 import type { KnownOperation } from '../admin/operations'
@@ -93,7 +92,7 @@ export type Reply<Id extends OperationId> = TypesOf<Id>['reply']
 /** A row of an operation that answers a list. */
 export type RowOf<Id extends OperationId> = Reply<Id> extends { data: (infer Row)[] } ? Row : never
 
-/** One page of a list. `next` asks for the one after it; null at the end. */
+/** One page of a list. `next` requests the next one; null at the end. */
 export interface PageOf<Row> {
   data: Row[]
   next: string | null
@@ -101,22 +100,22 @@ export interface PageOf<Row> {
 
 export interface Session {
   kind: 'admin' | 'key'
-  /** That of the key or the admin: several may have had one name. */
+  /** That of the key or the admin: several may have had the same name. */
   id: string
   name: string
   role?: 'viewer' | 'operator' | 'owner'
-  /** Goes with every request that changes something. */
+  /** Sent with every request that changes something. */
   csrf: string
   expiresAt: string | number
 }
 
-/** Whether the paths of keys are asked with a key in place of the session. What a page shows by its address has no key. */
+/** Whether the paths of keys are called with a key instead of the session. URLs that a page displays contain no key. */
 export const isCallingAs = (): boolean => callingKey !== null
 
-/** Who is signed in: undefined until the server has said it, null for nobody. */
+/** Who is signed in: undefined until the server has answered, null for nobody. */
 export const session = signal<Session | null | undefined>(undefined)
 
-/** How many changes this page has made: each can have changed what was answered before. */
+/** How many changes this page has made: each may invalidate earlier answers. */
 export const changes = signal(0)
 
 /** Why a sign-in by an identity provider failed; empty if none did. */
@@ -127,7 +126,7 @@ export const isSandbox = signal(false)
 
 const ROLES = ['viewer', 'operator', 'owner'] as const
 
-/** Whether the signed-in user has this role. What they may not do is not offered, and the server refuses it in any case. */
+/** Whether the signed-in user has this role. Forbidden actions are not offered, and the server refuses them in any case. */
 export function hasRole(role: (typeof ROLES)[number]): boolean {
   const own = session.value?.role
   return own !== undefined && ROLES.indexOf(own) >= ROLES.indexOf(role)
@@ -164,7 +163,7 @@ interface Options<Id extends OperationId> {
   signal?: AbortSignal | undefined
 }
 
-/** Asks an operation of the admin API. Rejects with an ApiError. */
+/** Calls an operation of the admin API. Rejects with an ApiError. */
 export async function call<Id extends OperationId>(id: Id, options: Options<Id> = {}): Promise<Reply<Id>> {
   const { params = {}, query = {}, ...sent } = options
   const [method = 'GET'] = operations[id].split(' ')
@@ -174,7 +173,7 @@ export async function call<Id extends OperationId>(id: Id, options: Options<Id> 
   return reply
 }
 
-/** The address of an operation that answers a file. */
+/** The URL of an operation that answers with a file. */
 export function fileAddress<Id extends OperationId>(
   id: Id,
   { params = {}, query = {} }: Pick<Options<Id>, 'params' | 'query'>,
@@ -197,15 +196,15 @@ export function withQuery(path: string, query: Values): string {
   return `${path}${search && `?${search}`}`
 }
 
-/** An address of the gateway, whose page this is: maybe below a path of a proxy. */
+/** A URL of the gateway that serves this page, possibly below a path of a proxy. */
 export function urlOf(path: string): string {
   return new URL(path, new URL('.', location.href)).href
 }
 
-/** The secret that the paths of keys are asked with in place of the session; null for none. */
+/** The secret with which the paths of keys are called instead of the session; null for none. */
 let callingKey: string | null = null
 
-/** Asks the paths of keys with a key from now on, or with the session again. */
+/** Calls the paths of keys with a key from now on, or with the session again. */
 export function callAs(secret: string | null): void {
   callingKey = secret
 }
@@ -256,16 +255,16 @@ async function errorOf(response: Response): Promise<ApiError> {
   )
 }
 
-/** Who has signed in with this browser, an admin or the holder of a key: the cookie itself is not for scripts to read. */
+/** Who has signed in with this browser, an admin or the holder of a key: scripts cannot read the cookie itself. */
 const SIGNED_IN = 'gateway-console-signed-in'
 
-/** The kind of who has signed in with this browser, who may have been signed out since; null for nobody. */
+/** The kind of person who has signed in with this browser, and may have been signed out since; null for nobody. */
 export function kindBefore(): Session['kind'] | null {
   const kind = localStorage.getItem(SIGNED_IN)
   return kind === 'admin' || kind === 'key' ? kind : null
 }
 
-/** Asks who is signed in, and what gateway it is. Nobody signed in is not an error. */
+/** Asks who is signed in, and which gateway it is. It is not an error if nobody is signed in. */
 export async function readSession(): Promise<void> {
   const isKnown = kindBefore() !== null
   const response = isKnown
@@ -282,12 +281,12 @@ export async function signIn(secret: { token: string } | { link: string }): Prom
   enter((await response.json()) as Session)
 }
 
-/** The header is that of all answers of a gateway whose vendors are simulated. */
+/** All answers of a gateway with simulated vendors have this header. */
 function noteSandbox({ headers }: Response): void {
   isSandbox.value = headers.get('x-gateway-sandbox') === 'true'
 }
 
-/** Signs out here, and of the identity provider that has signed in, whose page comes next. */
+/** Signs out here, and at the identity provider that signed the person in, whose page follows. */
 export async function signOut(): Promise<void> {
   const response = await send('DELETE', `console/session?${new URLSearchParams({ base: basePath() })}`)
   const { location: next } = response.status === 204 ? {} : ((await response.json()) as { location?: string })
@@ -300,13 +299,13 @@ export interface IdentityProvider {
   title: string
 }
 
-/** The identity providers that people sign in by. */
+/** The identity providers for signing in. */
 export async function identityProviders(): Promise<IdentityProvider[]> {
   const response = await send('GET', 'console/sign-in')
   return ((await response.json()) as { data: IdentityProvider[] }).data
 }
 
-/** The address of the page that a browser left for an identity provider: it is opened again when it comes back. */
+/** The address of the page that a browser left for an identity provider: it is opened again on return. */
 const LEFT = 'gateway-console-left'
 
 /** Leaves for an identity provider, which sends the browser back. */
@@ -321,7 +320,7 @@ export async function leaveFor({ name }: IdentityProvider): Promise<void> {
 export async function comeBack(result: string): Promise<void> {
   const left = sessionStorage.getItem(LEFT) ?? ''
   sessionStorage.removeItem(LEFT)
-  // Replaces the address that it returned to, and is reported to the page as any other change of it.
+  // Replaces the address to which it returned, and is reported to the page like any other change of it.
   location.replace(left || '#')
   const isIn = result === 'admin' || result === 'key'
   if (isIn) localStorage.setItem(SIGNED_IN, result)

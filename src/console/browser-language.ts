@@ -1,5 +1,5 @@
-// A browser that was started under the POSIX locale calls its language `en-US@posix`, which `Intl` refuses. The library that draws
-// charts asks for it while it loads, and would not load.
+// A browser that was started under the POSIX locale calls its language `en-US@posix`, which `Intl` refuses. The chart library asks
+// for it while it loads, and would not load.
 
 try {
   new Intl.NumberFormat(navigator.language)

@@ -1,4 +1,4 @@
-// Columns of tables as data: by what a column sorts, and which columns give way where a table has no room. Pure.
+// Columns of tables as data: how a column sorts, and which columns are hidden if a table has too little room. Pure.
 
 import { type ComponentChildren, isValidElement } from 'preact'
 import { language, numberOfText } from './language'
@@ -9,9 +9,9 @@ export interface Column<Row> {
   title: string
   /** Numbers are right-aligned. */
   isNumber?: boolean
-  /** On a narrow screen: the first line has what names a row and its main figure. Default: the second, with its title. */
+  /** On a narrow screen, the first line shows the name of a row and its main figure. Default: the second, with its title. */
   isFirstLine?: boolean
-  /** The higher, the sooner the column gives way where there is no room. Default: 2. Columns of the first line never give way. */
+  /** The higher, the sooner the column is hidden if there is too little room. Default: 2. Columns of the first line are never hidden. */
   priority?: number
   /** The value to sort by. Default: the one that its cells show, if they are amounts, times, numbers or texts. */
   sort?(row: Row): SortValue
@@ -29,7 +29,7 @@ export interface Order {
   isDescending: boolean
 }
 
-/** The order that the address names: the title of a column, behind a minus for the highest value first. */
+/** The order in the address: the title of a column, after a minus for the highest value first. */
 export function orderOf(word: string | undefined): Order | undefined {
   if (!word) return undefined
   return word.startsWith('-')
@@ -37,7 +37,7 @@ export function orderOf(word: string | undefined): Order | undefined {
     : { title: word, isDescending: false }
 }
 
-/** The order after a click on a head: numbers and times begin with the highest, the third click ends it. */
+/** The order after a click on a column title: numbers and times begin with the highest, and the third click removes it. */
 export function nextOrder(before: Order | undefined, title: string, values: readonly SortValue[]): string {
   const beginsDescending = values.some((value) => value !== null && typeof value !== 'string')
   const word = (isDescending: boolean) => `${isDescending ? '-' : ''}${title}`
@@ -58,7 +58,7 @@ export function sortValueOf(cell: ComponentChildren, isNumber = false): SortValu
   return undefined
 }
 
-/** A number as people read it, such as `1,234` or `0.4 %`; null for none. */
+/** A formatted number, such as `1,234` or `0.4 %`; null for none. */
 function numberOf(text: string): number | null {
   const number = numberOfText(text)
   return Number.isNaN(number) ? null : number
@@ -86,7 +86,7 @@ function compare(one: SortValue, two: SortValue, isDescending: boolean): number 
   return isDescending ? -difference : difference
 }
 
-/** The columns that give way, by their places, so that at least a number of pixels become free. */
+/** The columns to hide, by index, so that at least a number of pixels become free. */
 export function givingWay<Row>(
   columns: readonly Column<Row>[],
   widths: readonly number[],

@@ -1,9 +1,9 @@
-// What the figures of the page are compared with, as the address says.
+// What the figures of the page are compared with, according to the address.
 
 import { address, clock, period } from './address'
 import { COMPARISONS, type Comparison, earlierPeriod } from './earlier-period'
 
-/** The comparison that the address names. Default: the period before. */
+/** The comparison in the address. Default: the previous period. */
 export function comparison(): Comparison {
   return COMPARISONS.find((word) => word === address.value.query.compare) ?? 'before'
 }

@@ -10,17 +10,18 @@ export interface Period {
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Longer periods are shown by days. */
+/** Longer periods are shown by day. */
 const MOST_HOURS = 96
 
-/** The unit that a period is shown by. */
+/** The unit in which a period is shown. */
 export function spanOf({ since, until }: Period): 'hour' | 'day' {
   return until - since > MOST_HOURS * HOUR_MS ? 'day' : 'hour'
 }
 
 /**
- * The earlier period. A calendar month in UTC, whole or up to now, is compared with the month before; any other period with one that is
- * earlier by whole hours or days, so that each of its spans is compared with one of the same length. It ends before the later one begins.
+ * The earlier period. A calendar month in UTC, whole or up to now, is compared with the previous month; any other period with one
+ * that is earlier by whole hours or days, so that each of its spans is compared with one of the same length. It ends before the
+ * later one begins.
  */
 export function earlierPeriod(later: Period, word: Exclude<Comparison, 'none'>): Period {
   const { since, until } = later
@@ -32,7 +33,7 @@ export function earlierPeriod(later: Period, word: Exclude<Comparison, 'none'>):
   return { since: since - shiftMs, until: Math.min(since - shiftMs + length, since) }
 }
 
-/** Whether a period begins with a calendar month and ends within it or with it. */
+/** Whether a period begins with a calendar month and ends no later than it. */
 function isMonth({ since, until }: Period): boolean {
   return since === beginOfMonth(since) && until <= monthsBefore(since, -1)
 }

@@ -1,5 +1,5 @@
-// The frame around every page: header with search, range of time and theme, side bar, and the keys of the keyboard. Pages
-// are loaded when they are opened first.
+// The frame around every page: header with search, time range and theme, side bar, and keyboard shortcuts. Pages are loaded when
+// they are first opened.
 
 import type { FunctionComponent } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -19,7 +19,7 @@ import { THEMES, theme } from './theme'
 import { TimeControl, ZoneButton } from './time-control'
 import { ViewsButton } from './views-button'
 
-/** Pages that were loaded. Operators and holders of keys have pages of one name. */
+/** Pages that were loaded. Operators and holders of keys have pages with the same name. */
 const loadedPages = new Map<ConsolePage, FunctionComponent>()
 
 export function Frame({ page: name }: { page: string }) {

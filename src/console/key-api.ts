@@ -1,4 +1,4 @@
-// What the pages of a key's holder ask of the gateway: the paths of keys, with the forms of their answers. All of it goes
+// What the pages of a key's holder request from the gateway: the paths of keys, with the forms of their answers. All of it goes
 // through `send`, with the session.
 
 import type { KnownCallerOperation } from '../http/callers/operations'
@@ -33,7 +33,7 @@ async function post<Reply>(path: string, body: object, signal?: AbortSignal): Pr
   return (await (await send('POST', path, { body, ...(signal && { signal }) })).json()) as Reply
 }
 
-/** Sends what changes something. */
+/** Sends a change. */
 async function change<Reply>(path: string, body: object = {}): Promise<Reply> {
   const reply = await post<Reply>(path, body)
   changes.value++

@@ -1,5 +1,5 @@
-// The keys of the keyboard: Ctrl+K or `/` opens the palette, `?` shows the keys, `j` and `k` go through the rows, `g` and a letter opens a
-// page, Escape closes what is open. They do nothing while somebody types.
+// Keyboard shortcuts: Ctrl+K or `/` opens the palette, `?` lists the shortcuts, `j` and `k` move through the rows, `g` and a letter
+// opens a page, Escape closes what is open. They are ignored while somebody types.
 
 import { useEffect, useRef } from 'preact/hooks'
 import { go, hrefOf } from './address'
@@ -10,7 +10,7 @@ import { closeOpen } from './parts/panel'
 const LETTER_MS = 1_500
 
 export function useKeyboard(own: readonly ConsolePage[], showHelp: () => void): void {
-  // What is drawn between `g` and its letter must not forget the `g`.
+  // A redraw between `g` and its letter must not forget the `g`.
   const latest = useRef({ own, showHelp })
   latest.current = { own, showHelp }
   useEffect(() => {
@@ -45,7 +45,7 @@ export function useKeyboard(own: readonly ConsolePage[], showHelp: () => void): 
   }, [])
 }
 
-/** Focuses the row after or before the one that has the focus. */
+/** Focuses the next or previous row. */
 function moveRow(step: number): void {
   const rows = [...document.querySelectorAll<HTMLElement>('.row-link')]
   const focused = document.activeElement instanceof HTMLElement ? rows.indexOf(document.activeElement) : -1

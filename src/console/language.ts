@@ -1,8 +1,8 @@
-// The language of the console: the one that was chosen in this browser, otherwise the first of the browser's own that there are
-// texts in. Numbers and times are written as it writes them. English is part of the program; another language is loaded for
+// The language of the console: the one that was chosen in this browser, otherwise the first of the browser's languages for which
+// there are texts. Numbers and times are formatted in that language. English is part of the program; another language is loaded for
 // those who read it. To add one, add its name here and its texts next to texts/german.ts.
 
-/** Languages that there are texts in, by their codes, each named as its readers name it. */
+/** Languages with texts, by code, each named as its readers name it. */
 export const LANGUAGES = { en: 'English', de: 'Deutsch' } as const
 export type Language = keyof typeof LANGUAGES
 
@@ -10,7 +10,7 @@ const KEPT_AS = 'gateway-console-language'
 
 export const language: Language = kept() ?? ownLanguage()
 
-/** The language of a code such as `de-AT`; undefined if there are no texts in it. */
+/** The language for a code such as `de-AT`; undefined if there are no texts for it. */
 function languageOf(code: string): Language | undefined {
   const [name = ''] = code.toLowerCase().split('-')
   return Object.hasOwn(LANGUAGES, name) ? (name as Language) : undefined
@@ -29,7 +29,7 @@ function ownLanguage(): Language {
   return own.flatMap((code) => languageOf(code) ?? [])[0] ?? 'en'
 }
 
-/** Keeps a language in this browser, for the next time that the page is loaded. */
+/** Stores a language in this browser, for the next time that the page is loaded. */
 export function keepLanguage(chosen: Language): void {
   try {
     localStorage.setItem(KEPT_AS, chosen)
@@ -53,15 +53,15 @@ export function decimalText(number: number, decimals: number): string {
 const decimalSign = decimalText(0.5, 1).charAt(1)
 const groupSign = numberText(1_000_000).charAt(1)
 
-/** The number that a text begins with, which was written with the signs of the language: `1,234 ms`. NaN for none. */
+/** The number at the beginning of a text, written with the separators of the language: `1,234 ms`. NaN for none. */
 export function numberOfText(text: string): number {
   const plain = text.replaceAll(groupSign, '').replace(decimalSign, '.').replace('−', '-')
   return Number.parseFloat(plain)
 }
 
 /**
- * An amount that was typed with the signs of the language, `1.234,5` in German, as programs write it. Groups have three digits each;
- * what is written otherwise stays as it is, for the server to judge.
+ * An amount that was typed with the separators of the language, `1.234,5` in German, as programs write it. Groups have three digits
+ * each; any other text stays unchanged, for the server to judge.
  */
 export function plainAmount(text: string): string {
   const [integer = '', ...decimals] = text.split(decimalSign)
@@ -71,7 +71,7 @@ export function plainAmount(text: string): string {
   return [first, ...groups].join('') + decimals.map((each) => `.${each}`).join('')
 }
 
-/** An amount as programs write it, `1234.5`, as it is typed: `1234,5` in German. */
+/** An amount as programs write it, `1234.5`, as it would be typed: `1234,5` in German. */
 export function typedAmount(number: string): string {
   return number.replace('.', decimalSign)
 }
@@ -84,7 +84,7 @@ export const [beforeDollars = '', afterDollars = ''] = new Intl.NumberFormat(lan
   .format(1)
   .split(decimalText(1, 2))
 
-/** A decimal number as programs write it, `1234.5`, with the signs of the language: digit for digit, of any length. */
+/** A decimal number as programs write it, `1234.5`, with the separators of the language: digit for digit, of any length. */
 export function exactDecimalText(number: string): string {
   const [integer = '', decimals] = number.split('.')
   const grouped = integer.replace(/\B(?=(\d{3})+$)/g, groupSign)
@@ -112,7 +112,7 @@ export function named<Name extends string>(words: Readonly<Record<Name, string>>
 }
 
 /**
- * The form of texts in another language: all of the same names, with functions of the same figures. A value with its word, as in
+ * The type of texts in another language: all of the same names, with functions of the same parameters. A value with its word, as in
  * a choice, keeps the value.
  */
 export type Translated<Text> = Text extends string

@@ -2,12 +2,12 @@
 
 import { dollarsOf } from './parts/money'
 
-/** Days whose spend is the rate. */
+/** Number of days whose spending is the rate. */
 const RATE_DAYS = 7
 
 /**
- * Whole days for which an amount lasts at the rate of the last seven days, of which the last one of the list is today; null where
- * nothing was spent in them.
+ * Whole days for which an amount lasts at the rate of the last seven days, the last of which is today; null if nothing was spent in
+ * them.
  */
 export function daysLeft(availableUsd: string, spendByDayUsd: readonly string[]): number | null {
   const spent = spendByDayUsd.slice(-RATE_DAYS).reduce((sum, usd) => sum + dollarsOf(usd), 0)

@@ -1,5 +1,5 @@
-// News from the gateway by one stream of events, open only while a page that wants it is seen. An event says that something has
-// happened; the page then reads the API again, so that every row on the screen is one that it returned.
+// News from the gateway through one stream of events, open only while a page that needs it is visible. An event says that something
+// has happened; the page then calls the API again, so that every row on the screen is one that the API returned.
 
 import { effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
@@ -7,9 +7,9 @@ import { session, urlOf } from './api'
 
 type LiveEvent = 'overview' | 'request' | 'task'
 
-/** How many events of a kind have come: what depends on it asks again. */
+/** How many events of a kind have arrived: whatever depends on it is requested again. */
 const counts = { overview: signal(0), request: signal(0), task: signal(0) }
-/** Events within this time are one, in milliseconds. */
+/** Events within this time are merged, in milliseconds. */
 const GATHER_MS = 500
 
 const watchers = signal(0)
@@ -18,7 +18,7 @@ document.addEventListener('visibilitychange', () => {
   isSeen.value = !document.hidden
 })
 
-/** Whether events were missed while nobody saw the page. */
+/** Whether events were missed while the page was hidden. */
 let hasMissed = false
 
 effect(() => {
@@ -39,12 +39,12 @@ effect(() => {
   }
   if (hasMissed) kinds.forEach(happened)
   hasMissed = false
-  // A stream begins with the figures of now, which the page has just asked for.
+  // A stream begins with the current figures, which the page has just requested.
   source.addEventListener('overview', () => source.addEventListener('overview', () => happened('overview')), {
     once: true,
   })
   for (const kind of ['request', 'task'] as const) source.addEventListener(kind, () => happened(kind))
-  // The browser was too slow for some: anything may have happened.
+  // The browser was too slow for some events: anything may have happened.
   source.addEventListener('missed', () => kinds.forEach(happened))
   return () => {
     source.close()

@@ -1,6 +1,6 @@
-// The console begins here: it asks who is signed in, and shows the sign-in or the frame with the page of the address. How it is
-// made: `pages.ts` lists the pages, `pages/` has a file for each, `parts/` what they are made of, `api.ts` all that is
-// asked of the gateway, `address.ts` the state, `texts.ts` all words, `app.css` and `styles/` the look.
+// Start of the console: it asks who is signed in, and shows the sign-in or the frame with the page of the address. Structure:
+// `pages.ts` lists the pages, `pages/` has a file for each, `parts/` their components, `api.ts` all requests to the gateway,
+// `address.ts` the state, `texts.ts` all words, `app.css` and `styles/` the look.
 
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
@@ -15,14 +15,14 @@ import { texts } from './texts'
 import './theme'
 import './browser-language'
 
-/** Figures up to now are asked for again this often, while the page is seen, in milliseconds. */
+/** How often figures up to now are requested again while the page is visible, in milliseconds. */
 const CLOCK_MS = 60_000
-/** The page that a program sends people to. It has nothing next to the question that could be clicked by mistake. */
+/** The page that a program sends people to. It has nothing else that could be clicked by mistake. */
 const ALLOW_PAGE = 'allow'
 
 /**
- * A one-time link: `#link=…`, or the way back from an identity provider: `#signed-in=…`. Both leave the address at once, so that
- * they are in no history.
+ * A one-time link: `#link=…`, or the return from an identity provider: `#signed-in=…`. Both are removed from the address at once,
+ * so that they are in no history.
  */
 async function enter(): Promise<void> {
   const [, result] = /^#signed-in=([\w-]+)$/.exec(location.hash) ?? []

@@ -1,5 +1,5 @@
-// The pages of the console, in the order of the side bar. A page is a file in pages/ that exports one component; it is
-// loaded when it is opened first. To add one, write its file, and add a row here and its title to texts.ts.
+// The pages of the console, in the order of the side bar. A page is a file in pages/ that exports one component; it is loaded when
+// it is first opened. To add one, write its file, and add a row here and its title to texts.ts.
 
 import type { FunctionComponent } from 'preact'
 import type { IconName } from './parts/icon'
@@ -14,7 +14,7 @@ export interface ConsolePage {
   kind: 'admin' | 'key'
   /** The letter that opens it after `g`. */
   letter: string
-  /** Whether the bar of a narrow screen has it; the others are behind `More`. */
+  /** Whether it is in the bar of a narrow screen; the others are under `More`. */
   isMain?: boolean
   load(): Promise<{ default: FunctionComponent }>
 }
@@ -182,7 +182,7 @@ export const pages: readonly ConsolePage[] = [
   },
 ]
 
-/** The page of a name for the signed-in user; their first one for an unknown name. */
+/** The page with a name for the signed-in user; their first page for an unknown name. */
 export function pageOf(kind: ConsolePage['kind'], name: string): ConsolePage | undefined {
   const own = pages.filter((page) => page.kind === kind)
   return own.find((page) => page.name === name) ?? own[0]

@@ -1,10 +1,10 @@
 // Colours of series by their names: a model has the same colour on every page, in every range and in every browser. A name is
-// hashed to one of 12 hues in 3 shades. Two names of one chart with the same colour are distinguished by stripes, so that neither
-// changes it. Every colour has a contrast of 3:1 to the page in light and dark.
+// hashed to one of 12 hues in 3 shades. Two names in one chart with the same colour are distinguished by stripes, so that the
+// colour of neither changes. Every colour has a contrast of 3:1 to the page in light and dark.
 
 /** How a series is drawn. */
 export interface Look {
-  /** A colour of CSS for light and dark. */
+  /** A CSS colour for light and dark. */
   colour: string
   /** 0 for a plain area; otherwise the number of its stripes' pattern. */
   stripes: number
@@ -17,14 +17,14 @@ const SHADES = [
   { light: 0.64, dark: 0.6 },
   { light: 0.42, dark: 0.84 },
 ] as const
-/** The most chroma of a colour; many hues have less within sRGB. */
+/** Maximum chroma of a colour; many hues have less in sRGB. */
 const MOST_CHROMA = 0.15
 const CHROMA_STEP = 0.005
 
-/** The name of the series that sums up all after the largest. */
+/** The name of the series that sums up all series after the largest ones. */
 const OTHERS = 'others'
 
-/** The looks of series in their order. A series with a colour of its own keeps it. */
+/** The looks of series, in order. A series with its own colour keeps it. */
 export function looksOf(series: readonly { title: string; colour?: string | undefined }[]): Look[] {
   const seen = new Map<string, number>()
   return series.map(({ title, colour = colourOf(title) }) => {
@@ -43,7 +43,7 @@ export function colourOf(name: string): string {
   return `light-dark(${hexOf(shade.light, hue)}, ${hexOf(shade.dark, hue)})`
 }
 
-/** FNV-1a of the UTF-16 units, mixed again: names that differ in their last digit must not get neighbouring colours. */
+/** FNV-1a of the UTF-16 units, mixed again: names that differ only in their last digit must not get similar colours. */
 function hashOf(name: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193)

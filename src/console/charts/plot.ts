@@ -1,14 +1,14 @@
-// The drawing of a chart: made once, and updated by its data. Everything that can change is read from what is to be drawn
-// when it is drawn, so that neither new figures nor another range or theme make it again.
+// The drawing of a chart: created once, and updated with its data. Everything that can change is read at drawing time, so that new
+// figures, another range or another theme do not recreate it.
 
 import type uPlot from 'uplot'
 import { language } from '../language'
 import { inZone, timeFormat } from '../zone'
 import type { Look } from './colours'
 
-/** All that a chart draws. */
+/** Everything that a chart draws. */
 export interface Drawing {
-  /** Bars on each other, or lines. */
+  /** Stacked bars, or lines. */
   kind: 'bars' | 'lines'
   /** Beginnings of the spans, in milliseconds since 1970. */
   times: readonly number[]
@@ -18,13 +18,13 @@ export interface Drawing {
   series: readonly { values: readonly (number | null)[]; look: Look }[]
   /** The figures of the period before, as a dotted line. */
   before: readonly (number | null)[] | undefined
-  /** Writes a value as people read it. */
+  /** Formats a value for people. */
   write(value: number): string
   height: number
 }
 
 const DAY_MS = 86_400_000
-/** The widest bar, in pixels: a single day must not fill the chart. */
+/** Maximum width of a bar, in pixels: a single day must not fill the chart. */
 const WIDEST_BAR = 72
 
 export class ChartPlot {
@@ -65,7 +65,7 @@ export class ChartPlot {
     this.draw(drawing)
   }
 
-  /** Draws other figures, or the same in colours that have changed. */
+  /** Draws new figures, or the same ones in changed colours. */
   draw(drawing: Drawing): void {
     const isOfOtherSeries = linesOf(drawing) !== linesOf(this.#drawing)
     this.#drawing = drawing
@@ -81,7 +81,7 @@ export class ChartPlot {
     this.#plot.setSize({ width, height: this.#drawing.height })
   }
 
-  /** Points at a span like the pointer; null points at none. */
+  /** Points at a span as the pointer does; null points at none. */
   pointAt(at: number | null): void {
     const time = at === null ? undefined : this.#drawing.times[at]
     const left = time === undefined ? -10 : this.#plot.valToPos((time + this.#drawing.spanMs / 2) / 1000, 'x')
@@ -112,7 +112,7 @@ export class ChartPlot {
     const { kind, series, before } = this.#drawing
     series.forEach((_, index) => {
       const ink = () => this.#inks.series[kind === 'bars' ? series.length - 1 - index : index] ?? ''
-      // The types of the plot know no pattern as a colour, which a canvas takes.
+      // The library's types allow no pattern as a colour, but a canvas does.
       const stroke = ink as () => string
       plot.addSeries(
         kind === 'bars'
@@ -194,7 +194,7 @@ function linesOf({ kind, series, before }: Drawing): string {
   return `${kind} ${series.length} ${before !== undefined}`
 }
 
-/** A value is in the middle of its span. Bars on each other are drawn from the highest sum to the lowest, each over the one before. */
+/** A value is in the middle of its span. Stacked bars are drawn from the highest sum to the lowest, each over the previous one. */
 function dataOf({ kind, times, spanMs, series, before }: Drawing): uPlot.AlignedData {
   const seconds = times.map((time) => (time + spanMs / 2) / 1000)
   const further = before ? [[...before]] : []
@@ -209,7 +209,7 @@ function dataOf({ kind, times, spanMs, series, before }: Drawing): uPlot.Aligned
   return [seconds, ...stacked.toReversed(), ...further]
 }
 
-/** Room for the longest figure at the left, in pixels. */
+/** Space for the longest figure on the left, in pixels. */
 function axisWidth(figures: readonly string[]): number {
   return Math.max(64, ...figures.map(({ length }) => 12 + length * 7))
 }
@@ -224,7 +224,7 @@ const utcDay = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short
 const ownDay = timeFormat({ day: 'numeric', month: 'short' })
 const ownHour = timeFormat({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 
-/** Days are days in UTC, as they are summed; hours are in the zone that is chosen. */
+/** Days are in UTC, as they are summed; hours are in the chosen zone. */
 function timeLabels(times: readonly number[], spanMs: number): string[] {
   return times.map((time) => {
     const at = new Date(time * 1000)
@@ -250,7 +250,7 @@ interface Inks {
 function inksOf({ series }: Drawing): Inks {
   const probe = document.createElement('i')
   document.body.append(probe)
-  // A token has a colour for light and one for dark; a canvas takes only the one that holds.
+  // A token has a colour for light and one for dark; a canvas accepts only the one in use.
   const resolved = (colour: string): string => {
     probe.style.color = colour
     return getComputedStyle(probe).color
@@ -264,7 +264,7 @@ function inksOf({ series }: Drawing): Inks {
   return inks
 }
 
-/** A colour with diagonal stripes, the further apart the higher their number; plain for 0. */
+/** A diagonally striped colour, the further apart the higher their number; plain for 0. */
 function striped(colour: string, stripes: number): string | CanvasPattern {
   if (stripes === 0) return colour
   const size = 8 * stripes * devicePixelRatio

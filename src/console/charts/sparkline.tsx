@@ -1,4 +1,4 @@
-// A row of small bars in a cell of a table, such as the spend of thirty days. The cell has their sum next to them.
+// A row of small bars in a cell of a table, such as the spend of thirty days. The cell shows their sum next to them.
 
 interface SparklineProps {
   /** The meaning of the bars, for screen readers. */
@@ -18,7 +18,7 @@ export function Sparkline({ label, values }: SparklineProps) {
     <svg class="sparkline" viewBox={`0 0 ${width} ${HEIGHT}`} width={width} height={HEIGHT} role="img">
       <title>{label}</title>
       {values.map((value, index) => {
-        // What is not nothing is seen.
+        // Every value above zero is visible.
         const height = value > 0 ? Math.max(1, (value / most) * HEIGHT) : 0
         return (
           <rect key={index * STEP} x={index * STEP} y={HEIGHT - height} width={BAR_WIDTH} height={height} />

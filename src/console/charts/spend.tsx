@@ -1,5 +1,5 @@
-// What was spent in the range of time: a chart by hour or day, and a table by model. Used by holders for a key, and by operators
-// for a customer.
+// What was spent in the time range: a chart by hour or day, and a table by model. Used by holders for a key, and by operators for a
+// customer.
 
 import { period, periodQuery } from '../address'
 import { useLive } from '../live'
@@ -29,10 +29,10 @@ type UsageQuery = {
 }
 
 interface SpendProps {
-  /** The owner of the spend, for the answers that are kept. */
+  /** The owner of the spend, for the cached answers. */
   name: string
   ask(query: UsageQuery, signal: AbortSignal): Promise<SpendUsage>
-  /** The rows that a model leads to. */
+  /** The rows that a model links to. */
   hrefOfModel(model: string): string
   /** The address of the same as a file. */
   fileOf(query: UsageQuery): string

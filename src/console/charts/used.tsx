@@ -1,4 +1,4 @@
-// How much of an amount is used, as a bar with its words.
+// How much of an amount is used, as a bar with text.
 
 import { dollarsOf } from '../parts/money'
 

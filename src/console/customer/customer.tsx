@@ -1,4 +1,4 @@
-// One customer: its money and how long it lasts, its spend, keys, requests, ledger, sessions and settings, and what an operator
+// One customer: its balance and how long it lasts, its spend, keys, requests, ledger, sessions and settings, and what an operator
 // may do with it.
 
 import { address, hrefOf } from '../address'

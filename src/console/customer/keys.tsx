@@ -1,4 +1,4 @@
-// The keys of a customer. What each may do is on its own page.
+// The keys of a customer. The rights of each key are on its own page.
 
 import { hrefOf } from '../address'
 import { call, type RowOf } from '../api'

@@ -1,5 +1,5 @@
-// Money of a customer: added and adjusted, its ledger with the balance after each movement, and its statements. A form sends its
-// money once, however often it is sent.
+// Money of a customer: deposits and corrections, its ledger with the balance after each movement, and its statements. A form sends
+// its money once, however often it is sent.
 
 import { useState } from 'preact/hooks'
 import { hrefOf, periodQuery } from '../address'

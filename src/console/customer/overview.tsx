@@ -1,4 +1,4 @@
-// What a customer spends, what of it wants attention, and its last requests.
+// What a customer spends, what needs attention, and its last requests.
 
 import { hrefOf } from '../address'
 import { call, fileAddress } from '../api'
@@ -34,7 +34,7 @@ export function CustomerOverview({ customer: { account } }: { customer: Customer
   )
 }
 
-/** Conditions of this customer that last now and are reported to operators. */
+/** Current conditions of this customer that are reported to operators. */
 function Attention({ account }: { account: string }) {
   const load = useQuery(['conditions'], (signal) => call('listConditions', { signal }))
   const found = (load.data?.data ?? []).filter((each) => each.account === account)

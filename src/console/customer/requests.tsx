@@ -11,7 +11,7 @@ import { texts } from '../texts'
 
 const words = texts.requests
 
-/** A row as the log has it: columns by their names. */
+/** A row as in the log: columns by name. */
 export interface RequestOfCustomer {
   id: string
   at: string

@@ -1,4 +1,4 @@
-// What a customer is called, its plan and budget, who is notified of a low balance, and the end of it.
+// A customer's name, its plan and budget, who is notified of a low balance, and closing it.
 
 import { call, hasRole } from '../api'
 import { Danger, Field, Form } from '../parts/form'
@@ -96,7 +96,7 @@ function Names({ customer }: { customer: CustomerJson }) {
   )
 }
 
-/** Less than a cent is the limit of a balance that has nothing left. */
+/** Below a cent, the limit means a balance that has nothing left. */
 const NOTHING_LEFT_USD = '0.000000001'
 
 function Alerts({

@@ -1,6 +1,6 @@
-// Requests to be explored: a search, the conditions that are set, how many there were over time, their sums, and the values of each
-// filter with counts, next to the list itself. The address has all of it. A count never leaves out the filter of its own
-// facet, so that a second value can be chosen.
+// Explores requests: a search, the chosen conditions, how many there were over time, their sums, and the values of each filter with
+// counts, next to the list itself. The address contains all of it. A count always ignores the filter of its own facet, so that a
+// second value can be chosen.
 
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
@@ -29,7 +29,7 @@ export function filtersOf(): Partial<Record<FilterName, string>> {
 
 interface ExploreProps {
   sums: Load<RequestSums>
-  /** The filters that are listed with their values, in their order. */
+  /** The filters that are listed with their values, in order. */
   facets: readonly FacetName[]
   /** Buttons next to the search. */
   actions?: ComponentChildren
@@ -113,7 +113,7 @@ function Search({
   )
 }
 
-/** The conditions that are set, each of which a click takes away. */
+/** The chosen conditions, each of which can be removed with a click. */
 function Chips() {
   const filters = filtersOf()
   const names = FILTER_NAMES.filter((name) => filters[name])
@@ -168,9 +168,9 @@ function rankOf(status: string): number {
   return status.endsWith('xx') ? Number(status[0]) : Number(status)
 }
 
-/** Values of a facet that are shown at first. */
+/** Number of values of a facet that are shown at first. */
 const FIRST_VALUES = 6
-/** The width from which on the facets are next to the list. */
+/** The width from which the facets are next to the list. */
 const WIDE = matchMedia('(min-width: 1101px)')
 
 function Facets({ sums, facets }: { sums: RequestSums | undefined; facets: readonly FacetName[] }) {
@@ -188,7 +188,7 @@ function FacetValues({ name, values }: { name: FacetName; values: RequestSums['f
   const [isWhole, setWhole] = useState(false)
   const filter = address.value.query[name]
   const chosen = valuesOf(filter)
-  // What was chosen stays in its place although nothing has it now.
+  // A chosen value stays in its place even if nothing matches it now.
   const missing = chosen.filter((value) => values.every((each) => each.value !== value))
   const all = [...values, ...missing.map((value) => ({ value, requests: 0, failed: 0 }))]
   if (name === 'status') all.sort((one, two) => rankOf(one.value) - rankOf(two.value))

@@ -1,5 +1,5 @@
-// What is typed into the search of requests, as filters: `error:budget_exceeded`, `model:smart`, `>5s`, `>$0.01`, `team=search`, and
-// any other words. Pure.
+// Parses the search for requests into filters: `error:budget_exceeded`, `model:smart`, `>5s`, `>$0.01`, `team=search`, and any
+// other words. Pure.
 
 /** Filters that may have several values. */
 export const FACET_NAMES = [
@@ -51,7 +51,7 @@ export function valuesOf(filter: string | undefined): string[] {
   return (filter ?? '').split(',').filter((value) => value !== '')
 }
 
-/** A filter with one more value, or without it if it had it; undefined for none. */
+/** A filter with one more value, or without it if it was present; undefined for none. */
 export function toggled(filter: string | undefined, value: string): string | undefined {
   return [...new Set(valuesOf(filter)).symmetricDifference(new Set([value]))].join(',') || undefined
 }

@@ -1,5 +1,5 @@
-// Customers: accounts with their money, how long it lasts, what they spend and when they were last here. One of them in full
-// is in customer/.
+// Customers: accounts with their balance, how long it lasts, what they spend and when they were last active. One of them in full is
+// in customer/.
 
 import { address, hrefOf, hrefOfRow } from '../address'
 import { call, hasRole, type RowOf } from '../api'

@@ -288,7 +288,7 @@ function TaskDetails({ task }: { task: OwnTask }) {
 }
 
 function KeptResults() {
-  // A picture is made by a request, a video by a task.
+  // Pictures are made by requests, videos by tasks.
   const news = useLive('request') + useLive('task')
   const pages = usePages(
     ['own results'],

@@ -1,5 +1,5 @@
-// Asks the holder of a key whether a program may connect to the tools, with a limit and an end. The page shows where the program
-// gets its answer, because its name is its own word. It must never decide anything without a click.
+// Asks the holder of a key whether a program may connect to the tools, with a limit and an expiry. The page shows where the program
+// gets its answer, because a program can choose any name. It must never decide anything without a click.
 
 import { address } from '../address'
 import { send, session, signOut, withQuery } from '../api'

@@ -1,5 +1,5 @@
-// How a client uses this gateway with the key: its address, the settings of known clients, and new secrets. The secret of
-// the key itself is not known here, so a placeholder is shown.
+// How a client uses this gateway with the key: its URL, the settings of known clients, and new secrets. The secret of the key
+// itself is unknown here, so a placeholder is shown.
 
 import { useState } from 'preact/hooks'
 import {

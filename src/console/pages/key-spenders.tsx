@@ -1,4 +1,4 @@
-// Who spends below a key: end users and tags that its requests name, tokens of web pages, and programs that have connected. Operators
+// Who spends on behalf of a key: end users and tags that its requests name, tokens of web pages, and connected programs. Operators
 // see limits and what each has spent; the holder of the key sees its tokens.
 
 import { hrefOf } from '../address'
@@ -80,7 +80,7 @@ export function SpendersOfKey({ name }: { name: string }) {
   )
 }
 
-/** A token is revoked; of others the name is erased. */
+/** A token is revoked; for others the name is deleted. */
 function Ending({ of: { id, name, hint, status } }: { of: Spender }) {
   const params = { spender: id }
   const shown = name ?? hint ?? id
@@ -105,7 +105,7 @@ function Ending({ of: { id, name, hint, status } }: { of: Spender }) {
   )
 }
 
-/** Tokens of web pages and programs that have connected with the signed-in key. */
+/** Tokens of web pages and programs that are connected with the signed-in key. */
 export function OwnTokens() {
   const tokens = useQuery(['own tokens'], askTokens)
   const columns: readonly Column<OwnToken>[] = [

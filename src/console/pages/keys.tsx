@@ -1,4 +1,4 @@
-// Keys: who calls, what each may do, and what an operator may change. A secret is shown once, when it is made.
+// Keys: who calls, what each may do, and what an operator may change. A secret is shown once, when it is created.
 
 import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow } from '../address'
@@ -181,7 +181,7 @@ function KeyPanel({ name }: { name: string }) {
   )
 }
 
-/** How a key is used now: what a change of its state would meet. */
+/** How a key is used now: what a change of its state would affect. */
 function useCurrentUse(key: string) {
   return useQuery(['key use', key], async (signal) => {
     const [usage, last] = await Promise.all([
@@ -193,7 +193,7 @@ function useCurrentUse(key: string) {
 }
 
 function StateActions({ of }: { of: Key }) {
-  // A secret of another kind must not hide the one that was made before.
+  // A secret of another kind must not hide one that was created before.
   const [secrets, setSecrets] = useState<readonly { title: string; text: string }[]>([])
   const show = (made: (typeof secrets)[number]) =>
     setSecrets([...secrets.filter(({ title }) => title !== made.title), made])

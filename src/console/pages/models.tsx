@@ -1,5 +1,4 @@
-// Models: which can be asked and why others cannot, what they cost and are sold for, how they do, and what some usage
-// would cost.
+// Models: which are available and why others are not, their costs and prices, their performance, and a calculation for some usage.
 
 import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
@@ -19,7 +18,7 @@ import { texts } from '../texts'
 const words = texts.models
 type Model = RowOf<'listModels'>
 type Speed = Reply<'getOverview'>['models'][number]
-/** Models that the page asks for at once: a configuration has them all in memory. */
+/** Number of models that the page requests at once: a configuration has them all in memory. */
 const MOST = 1_000
 
 interface Row {
@@ -52,7 +51,7 @@ const columns: readonly Column<Row>[] = [
   },
 ]
 
-/** A price list in one line: tokens in and out where it has both, else what comes first. */
+/** A price list in one line: tokens in and out if it has both, otherwise its first prices. */
 function PriceLine({ price }: { price: Record<string, unknown> }) {
   const { per_1m_input_tokens: input, per_1m_output_tokens: output } = price
   if (amountsIn(price).every((usd) => Number(usd) === 0)) return words.free
@@ -70,7 +69,7 @@ function PriceLine({ price }: { price: Record<string, unknown> }) {
   return units.slice(0, 2).join(' · ') || words.free
 }
 
-/** All amounts in a price or a list of prices, those by size and quality included. */
+/** All amounts in a price or a list of prices, including those by size and quality. */
 function amountsIn(price: unknown): string[] {
   if (typeof price === 'string') return [price]
   return price !== null && typeof price === 'object' ? Object.values(price).flatMap(amountsIn) : []
@@ -187,7 +186,7 @@ interface PricedUnit {
 /** The cost of a model at each of its upstreams; null if none is configured. */
 type Costs = Readonly<Record<string, PriceTree | null>>
 
-/** The price of each unit next to its cost at each upstream, and what is left of it as a share of the price. */
+/** The price of each unit next to its cost at each upstream, and the margin as a share of the price. */
 function PriceTable({ price, costs }: { price: PriceTree; costs: Costs }) {
   const rows = unitsOf(price)
   const columns: readonly Column<PricedUnit>[] = [
@@ -214,7 +213,7 @@ function costColumns(upstream: string, costs: readonly PricedUnit[]): Column<Pri
   ]
 }
 
-/** Units with their prices; one that has several, such as a picture by its size, is several. */
+/** Units with their prices; a unit with several prices, such as a picture by its size, becomes several. */
 function unitsOf(price: PriceTree): PricedUnit[] {
   return Object.entries(price).flatMap(([name, each]) =>
     typeof each === 'string'

@@ -1,5 +1,5 @@
-// The playground of operators: they choose the account that pays, and a key with a budget is made for it. Who pays is shown above
-// every conversation. A request of the log is opened here as a conversation.
+// The playground for operators: they choose the account that pays, and a key with a budget is created for it. Who pays is shown
+// above every conversation. A logged request is opened here as a conversation.
 
 import { useMemo, useState } from 'preact/hooks'
 import { address, hrefOf } from '../address'
@@ -72,7 +72,7 @@ function WithKey({ payer }: { payer: Payer }) {
   )
 }
 
-/** The conversation that is open, or that of a request which another page has handed over. */
+/** The open conversation, or that of a request which another page has passed on. */
 function Reopening({ models }: { models: readonly PricedModel[] }) {
   const owner = session.value?.id ?? ''
   const [handed] = useState(taken)

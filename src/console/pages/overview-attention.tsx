@@ -1,5 +1,5 @@
-// What wants somebody's attention, one line each: what it is, where it is shown in full, and what to do about it. An action in a
-// line is one that can be undone; all others open the page that says their consequences.
+// What needs attention, one line each: what it is, where it is shown in full, and what to do about it. An action in a line can
+// always be undone; all others open the page that states their consequences.
 
 import type { ComponentChildren } from 'preact'
 import { hrefOf } from '../address'

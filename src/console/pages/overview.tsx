@@ -1,5 +1,5 @@
-// The overview: what was spent and asked, how it went by hour, what wants attention, and how upstreams do. Each figure
-// leads to its rows.
+// The overview: spending and requests, their course by hour, what needs attention, and how upstreams perform. Each figure links to
+// its rows.
 
 import { hrefOf, period, periodQuery } from '../address'
 import { call, type Reply } from '../api'
@@ -111,13 +111,13 @@ function failuresOf(total: Figures['total']): string {
   return vendor + gateway + caller === failed ? words.failedBy(vendor, gateway, caller) : words.failed(failed)
 }
 
-/** The margin as a share of what requests with a known cost brought in. */
+/** The margin as a share of the earnings from requests with a known cost. */
 function marginOf({ margin_usd: margin, costed_usd: costed }: Figures['total']): string {
   if (margin === null || costed === null) return '–'
   return texts.share(dollarsOf(margin), dollarsOf(costed)) || '–'
 }
 
-/** The change against the period before, in percent. */
+/** The change against the previous period, in percent. */
 function changeOf(nowUsd: string, beforeUsd: string): string {
   const [now, before] = [nanoOf(nowUsd), nanoOf(beforeUsd)]
   const { word } = period.value
@@ -190,7 +190,7 @@ function Charts({ figures }: { figures: Figures }) {
   )
 }
 
-/** Lines of the times of answers. */
+/** Lines for response times. */
 function speedsOf(spans: Figures['spans']): Series[] {
   return [
     {
@@ -211,7 +211,7 @@ function speedsOf(spans: Figures['spans']): Series[] {
   ]
 }
 
-/** A count as text; nothing for the places between two counts that an axis may have. */
+/** A count as text; empty for axis positions between two counts. */
 function wholeCount(count: number): string {
   return Number.isInteger(count) ? numberText(count) : ''
 }
@@ -286,7 +286,7 @@ const upstreamColumns: readonly Column<Figures['upstreams'][number]>[] = [
   },
 ]
 
-/** Upstreams that have a key or were asked, first those that do not answer, then those that are asked most. */
+/** Upstreams that have a key or were called, first those that do not answer, then the most used ones. */
 function Upstreams({ figures: { upstreams } }: { figures: Figures }) {
   const shown = upstreams
     .filter(({ breaker, requests }) => breaker !== null || requests > 0)

@@ -1,4 +1,4 @@
-// Models that a key may use: what each does, what it costs in plain words, an example in dollars, and when it ends.
+// Models that a key may use: what each does, its price in simple terms, an example in dollars, and when it ends.
 
 import { address, hrefOf, hrefOfRow } from '../address'
 import { askPrices, type PricedModel } from '../key-api'
@@ -15,9 +15,9 @@ import { useQuery } from '../query'
 import { keyTexts, texts } from '../texts'
 
 const words = keyTexts.models
-/** Lines of a price list, apart from plain input and output, that fit into a row. */
+/** Number of lines of a price list, other than uncached input and output, that fit in a row. */
 const SHOWN_LINES = 2
-/** Prices that have a column of their own. */
+/** Prices that have their own column. */
 const [INPUT, OUTPUT] = ['per_1m_input_tokens', 'per_1m_output_tokens']
 
 export default function OwnModels() {
@@ -114,7 +114,7 @@ function Models({ models }: { models: readonly PricedModel[] }) {
   )
 }
 
-/** Prices apart from those of plain input and output, which have columns of their own. */
+/** Prices other than those of uncached input and output, which have their own columns. */
 function FurtherPrices({ model: { prices, route } }: { model: PricedModel }) {
   if (!prices) return <span class="quiet">{route ? route.join(', ') : words.free}</span>
   const further = Object.entries(prices).filter(

@@ -1,5 +1,5 @@
-// Plans: what each gives and who has it. One plan in full: its accounts with what they have used of budget and allowance, and
-// an account that is put into it. Plans themselves are in the configuration.
+// Plans: what each gives and who has it. One plan in full: its accounts with their use of budget and allowance, and adding an
+// account to it. Plans themselves are in the configuration.
 
 import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow } from '../address'

@@ -1,5 +1,5 @@
-// The playground: a conversation with one model or several side by side, each turn with the most that it can cost before it is
-// sent and what it cost after. What was tried stays in this browser alone.
+// The playground: a conversation with one model or several side by side, each turn with its maximum price before it is sent and its
+// price afterwards. Conversations are stored only in this browser.
 
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { address } from '../address'
@@ -31,7 +31,7 @@ export default function Playground() {
 }
 
 interface PlaceProps {
-  /** The id of whose conversations these are. */
+  /** The id of the person whose conversations these are. */
   owner: string
   models: readonly PricedModel[]
 }
@@ -39,7 +39,7 @@ interface PlaceProps {
 export function Place({ owner, models }: PlaceProps) {
   const playground = playgroundStateOf(owner)
   const { query } = address.value
-  // What the address asks for is chosen before anything is drawn.
+  // The requested state of the address is applied before anything is drawn.
   useMemo(() => {
     playground.models.value = models
     const kind = KINDS.find((each) => each === query.kind)
@@ -83,7 +83,7 @@ function Turns({ playground }: { playground: PlaygroundState }) {
   const { turns, kind } = playground.conversation.value
   const end = useRef<HTMLDivElement>(null)
   const isRunning = isBusy(playground)
-  // A new turn comes into sight; what comes later moves nothing that somebody reads.
+  // A new turn is scrolled into view; later content moves nothing that somebody reads.
   useEffect(() => {
     if (isRunning) end.current?.scrollIntoView({ block: 'end' })
   }, [turns.length, isRunning])

@@ -1,5 +1,5 @@
-// Requests: the last that ended first, live if asked for, with filters. One request in full: its times from the key to the
-// last byte, its route, its money, its error, and what was asked and answered where that is kept.
+// Requests: the last that ended first, live if wanted, with filters. One request in full: its times from the key to the last byte,
+// its route, its charges, its error, and its bodies if they are stored.
 
 import { address, hrefOf, hrefOfRow, period, periodQuery, setQuery } from '../address'
 import { call, fileAddress, hasRole, type PageOf, type Reply, type RowOf, urlOf } from '../api'
@@ -23,7 +23,7 @@ import { texts } from '../texts'
 
 const words = texts.requests
 
-/** A row as the log has it: columns by their names. */
+/** A row as in the log: columns by name. */
 interface LoggedRequest extends Omit<RowOf<'listRequests'>, 'status'> {
   operation: string
   account: string | null
@@ -216,12 +216,12 @@ function Details({ details }: { details: Reply<'getRequest'> }) {
   )
 }
 
-/** A request as a command, without its key, which nobody has, and its body, which may be long. */
+/** A request as a command, without its key, which is not stored, and without its body, which may be long. */
 function curlOf(
   { model }: LoggedRequest,
   { path, body }: NonNullable<Reply<'getRequest'>['endpoint']>,
 ): string {
-  // As JSON it has no line break that would end the remark.
+  // As JSON it has no line break that would end the comment.
   const named = JSON.stringify(model ?? '')
   const isJson = body === 'json'
   return [
@@ -232,7 +232,7 @@ function curlOf(
   ].join('\n')
 }
 
-/** The minute of a request and those at its sides. */
+/** The minute of a request and its neighbours. */
 function minuteOf(at: string): Record<string, string> {
   const time = Date.parse(at)
   const text = (offset: number) => new Date(time + offset).toISOString()
@@ -271,7 +271,7 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
   )
 }
 
-/** The words of the error, the field, and whose fault it was. */
+/** The error message, the field, and whose fault it was. */
 function failureFacts(request: LoggedRequest) {
   const { error_message: message, error_param: field, failed_by: party, vendor_status: status } = request
   return [
@@ -281,13 +281,13 @@ function failureFacts(request: LoggedRequest) {
   ]
 }
 
-/** The number of the key that was used, and why it was this one. */
+/** The number of the used key, and why it was chosen. */
 function keyText({ upstream_key: key, session, resting_keys: resting }: LoggedRequest): string {
   if (resting.length > 0) return words.keyInPlaceOf(key, resting.join(', '))
   return session ? words.keyOfSession(key) : words.keyInTurn(key)
 }
 
-/** Each value of metadata, which leads to the requests that have it. */
+/** Each value of metadata, with a link to the requests that have it. */
 function metadataFacts(metadata: Record<string, string>) {
   return Object.entries(metadata).map(
     ([name, value]) =>
@@ -331,7 +331,7 @@ const attemptColumns: readonly Column<Attempt>[] = [
   { title: words.took, isNumber: true, cell: ({ durationMs }) => <Duration ms={durationMs} /> },
 ]
 
-/** Each attempt, in their order; the last is the one whose answer or error the caller got. */
+/** Each attempt, in order; the last is the one whose answer or error the caller got. */
 function Route({ request }: { request: LoggedRequest }) {
   const { attempts, model, upstream, status, error_code: error, upstream_key: keyNumber } = request
   const before = attempts.reduce((sum, { durationMs }) => sum + durationMs, 0)
@@ -365,7 +365,7 @@ const routeModelColumns: readonly Column<RouteModel>[] = [
   { title: words.reason, isFirstLine: true, cell: ({ reason, detail }) => words.reasonWith(reason, detail) },
 ]
 
-/** Models of a route with the reason why each was not asked, or is in its place. */
+/** Models of a route with the reason why each was not called, or why it has its position. */
 function RouteModels({ title, rows }: { title: string; rows: readonly RouteModel[] }) {
   return (
     <section>
@@ -381,7 +381,7 @@ function RouteModels({ title, rows }: { title: string; rows: readonly RouteModel
   )
 }
 
-/** The parts of the time of a request, from its arrival to its last byte. */
+/** The phases of a request, from its arrival to its last byte. */
 function spansOf(request: LoggedRequest): Span[] {
   const { sent_ms, first_byte_ms, duration_ms, upstream, status, error_code, attempts } = request
   if (sent_ms === null) return [{ title: words.ownWork, from: 0, to: duration_ms, tone: 'own' }]
@@ -409,7 +409,7 @@ function spansOf(request: LoggedRequest): Span[] {
   return spans
 }
 
-/** Gives back what a request has cost, once: the id of the request makes sure of that. */
+/** Refunds a request, only once: the id of the request ensures that. */
 function Refund({ charge }: { charge: ChargeJson }) {
   const { id, account, amount_usd: amount, state } = charge
   if (state !== 'settled' || amount === '0.00') return null

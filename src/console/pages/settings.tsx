@@ -1,5 +1,5 @@
-// Settings: the configuration in force and what a reload would change, backups, retention, admins, and the trail of changes. The
-// token of an admin is shown once, when it is made.
+// Settings: the current configuration and what a reload would change, backups, retention, admins, and the audit trail. The token of
+// an admin is shown once, when it is created.
 
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
@@ -107,7 +107,7 @@ function Configuration() {
   )
 }
 
-/** The configuration by its parts, which are folded, or the settings that have some words. */
+/** The configuration by its parts, which are collapsed, or the settings that match a search. */
 function InForce({ configuration }: { configuration: Readonly<Record<string, unknown>> }) {
   const [wanted, setWanted] = useState('')
   const text = wanted.trim().toLowerCase()
@@ -134,7 +134,7 @@ function InForce({ configuration }: { configuration: Readonly<Record<string, unk
   )
 }
 
-/** Settings that a search lists at most. */
+/** Maximum of settings that a search lists. */
 const MOST_FOUND = 200
 
 /** Each setting with its path: `models.pgt-5.price.per_1m_input_tokens: 1.25`. */
@@ -145,7 +145,7 @@ function settingsIn(value: unknown, path = ''): string[] {
   )
 }
 
-/** A part that is made only when it is opened. */
+/** A part that is built only when it is opened. */
 function Fold({ title, children }: { title: string; children: ComponentChildren }) {
   const [isOpen, setOpen] = useState(false)
   return (

@@ -1,5 +1,5 @@
-// Statements: those that were issued, the newest first; a month that is issued; and one in full, as a page to print and as
-// files. What was issued never changes, so nothing of it can be edited here.
+// Statements: issued ones, newest first; issuing a month; and one in full, as a printable page and as files. Issued statements
+// never change, so nothing can be edited here.
 
 import { useState } from 'preact/hooks'
 import { address, clock, hrefOf, hrefOfRow } from '../address'

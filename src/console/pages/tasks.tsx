@@ -1,5 +1,5 @@
-// Tasks: videos that vendors work on and requests that are answered later, with what they have made, where results are kept. One task in full: its life, its
-// money, its webhook with every attempt, and what an operator may do: cancel, reconcile, deliver again.
+// Tasks: videos that vendors work on and requests that are answered later, with their results, if results are stored. One task in
+// full: its life, its money, its webhook with every attempt, and what an operator may do: cancel, reconcile, deliver again.
 
 import { address, hrefOf, hrefOfRow } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'

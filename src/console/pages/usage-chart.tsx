@@ -1,5 +1,5 @@
-// The chart of usage: what was paid over time by up to seven names with the period before as a line, or the shares of rows that have
-// no time.
+// The chart of usage: what was paid over time by up to seven names with the previous period as a line, or the shares of rows
+// without a time.
 
 import { colourOf } from '../charts/colours'
 import { Chart } from '../parts/chart'
@@ -9,7 +9,7 @@ import { texts } from '../texts'
 import type { Dimension, UsageRow } from './usage'
 
 const words = texts.usage
-/** Number of bars with a name of their own; the others are one. */
+/** Number of bars with their own name; the others are merged. */
 const MOST_SERIES = 7
 
 interface UsageChartProps {
@@ -67,7 +67,7 @@ function namesByAmount(rows: readonly UsageRow[], nameOf: (row: UsageRow) => str
   return [...sums].toSorted(([, one], [, two]) => two - one).map(([name]) => name)
 }
 
-/** Shares without a time axis: a bar for each row, the most expensive first. */
+/** Shares without a time axis: a bar per row, the most expensive first. */
 function Shares({ rows, by, and }: { rows: readonly UsageRow[]; by: Dimension; and: Dimension | undefined }) {
   const most = Math.max(0, ...rows.map((row) => dollarsOf(row.amount_usd)))
   if (most === 0) return null

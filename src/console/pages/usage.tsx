@@ -1,5 +1,5 @@
 // Usage: requests, what was paid for them and how many failed, by any two dimensions, next to an earlier period, as a chart, as a
-// table whose columns add up, and as a file.
+// table with sums, and as a file.
 
 import { address, hrefOf, period, periodQuery, setQuery } from '../address'
 import { call, fileAddress, type Reply } from '../api'
@@ -34,7 +34,7 @@ function metadataName(dimension: Dimension): string | undefined {
   return dimension.startsWith(METADATA) ? dimension.slice(METADATA.length) : undefined
 }
 
-/** The name of a dimension as people read it, for a choice. */
+/** The displayed name of a dimension, for a choice. */
 function nameOf(dimension: Dimension): string {
   return metadataName(dimension) ?? dimension
 }
@@ -185,7 +185,7 @@ function Report({ usage, earlier, by, and }: ReportProps) {
   const earlierRows = (earlier?.rows ?? []) as UsageRow[]
   const shiftMs = earlier ? Date.parse(usage.since) - Date.parse(earlier.since) : 0
   const nameOf = (row: UsageRow) => `${row[by]}\n${and ? row[and] : ''}`
-  // Days and hours are compared in the chart: a row of the table has no other one before it.
+  // The chart compares days and hours: a row of the table has no earlier one to compare with.
   const isOfTime = [by, and].some((each) => each === 'day' || each === 'hour')
   const before = isOfTime ? undefined : new Map(earlierRows.map((row) => [nameOf(row), row.amount_usd]))
   const rows = before ? [...used, ...goneFrom(used, earlierRows, nameOf)] : used
@@ -258,7 +258,7 @@ function changeText(now: string, before: string): string | null {
 }
 
 interface Earlier {
-  /** The amount that a row's name paid in the earlier period; undefined for nothing. */
+  /** The amount paid in the earlier period under a row's name; undefined for nothing. */
   of(row: UsageRow): string | undefined
   total: string
 }
@@ -318,7 +318,7 @@ const FAILED = [
   [words.failedByCaller, 'failed_by_caller'],
 ] as const
 
-/** The margin as a share of what requests with a known cost brought in. */
+/** The margin as a share of the earnings from requests with a known cost. */
 function shareColumn(total: UsageReply['total']): Column<UsageRow> {
   const share = ({ margin_usd: margin, amount_with_cost_usd: costed }: UsageReply['total']) =>
     margin === null ? '' : texts.share(dollarsOf(margin), dollarsOf(costed))
@@ -348,10 +348,10 @@ function earlierColumns(earlier: Earlier, total: UsageReply['total']): Column<Us
 }
 
 const LINKED: readonly Dimension[] = ['key', 'account', 'model', 'operation']
-/** A word in brackets counts requests without a value, and those beyond the most values. */
+/** A word in brackets stands for requests without a value, or for values beyond the maximum. */
 const UNNAMED = /^\((none|other)\)$/
 
-/** A name that leads to its requests. */
+/** A name that links to its requests. */
 function NameLink({ dimension, name }: { dimension: Dimension; name: string }) {
   const { key, account } = address.value.query
   const link = (filter: Readonly<Record<string, string>>) => (

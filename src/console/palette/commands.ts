@@ -1,5 +1,5 @@
-// What the palette offers by itself: pages, their tabs, and actions. What costs money or cannot be undone opens its form, where
-// its consequences are; only what can be undone is done at once.
+// What the palette offers by itself: pages, their tabs, and actions. Actions that cost money or cannot be undone open their form,
+// which states the consequences; only reversible actions are done at once.
 
 import { go, hrefOf, leaveTo } from '../address'
 import { call, hasRole, type Session, signOut, urlOf } from '../api'
@@ -143,7 +143,7 @@ export function commandOf({ title, act, href }: Verb, name: string): Command {
   }
 }
 
-/** Carries a command out. Rejects with an ApiError. */
+/** Executes a command. Rejects with an ApiError. */
 export async function carryOut({ act, href }: Command): Promise<void> {
   await act?.()
   if (href !== undefined) go(href)

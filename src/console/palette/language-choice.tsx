@@ -1,10 +1,10 @@
-// Chooses the language of the console. Its names are those that its readers know.
+// Chooses the language of the console. Languages have the names that their readers use.
 
 import { keepLanguage, LANGUAGES, type Language, language } from '../language'
 import { Icon } from '../parts/icon'
 import { texts } from '../texts'
 
-/** Keeps a language in this browser, and loads the page again in it. */
+/** Stores a language in this browser, and reloads the page in it. */
 export function chooseLanguage(chosen: Language): void {
   keepLanguage(chosen)
   location.reload()

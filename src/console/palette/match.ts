@@ -1,5 +1,5 @@
-// How well what somebody types fits a title: `nk` finds "New key", `statm` finds "Statements". Letters must come in their order;
-// those at the beginning of a word and those next to each other count more.
+// How well typed text matches a title: `nk` finds "New key", `statm` finds "Statements". Letters must appear in order; those at the
+// beginning of a word and adjacent ones count more.
 
 /** A lower score per letter is a coincidence. */
 const LEAST_PER_LETTER = 5
@@ -22,7 +22,7 @@ export function matchOf(typed: string, title: string): number {
   return score < wanted.length * LEAST_PER_LETTER ? 0 : score - text.length / 100
 }
 
-/** The place of a letter: where it follows the one before, else at the beginning of a word, else anywhere. */
+/** The position of a letter: directly after the previous one, otherwise at the beginning of a word, otherwise anywhere. */
 function nextOf(text: string, letter: string, from: number): number {
   if (text[from] === letter) return from
   for (let at = from; at < text.length; at++) if (text[at] === letter && isWordStart(text, at)) return at

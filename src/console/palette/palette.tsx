@@ -1,5 +1,5 @@
-// The palette: pages, tabs and actions by what somebody types, whatever has a name or an id by what the server finds, and what was
-// opened last. Ctrl+K or `/` goes to it from anywhere.
+// The palette: finds pages, tabs and actions by typed text, anything with a name or an id through the server, and recently opened
+// items. Ctrl+K or `/` opens it from anywhere.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { hrefOf } from '../address'
@@ -10,7 +10,7 @@ import { type Command, carryOut, commandOf, commandsFor, verbOf } from './comman
 import { matchOf } from './match'
 import { recent, remember } from './recent'
 
-/** How long somebody pauses before the server is asked, in milliseconds. */
+/** Pause in typing before the server is asked, in milliseconds. */
 const PAUSE_MS = 150
 const MOST_COMMANDS = 6
 
@@ -24,7 +24,7 @@ function commandsLike(typed: string): Command[] {
     .map(({ command }) => command)
 }
 
-/** Commands that have the text as it is, then what the server found, then commands that have its letters. */
+/** Commands that contain the text, then results of the server, then commands that contain its letters. */
 function merged(typed: string, commands: readonly Command[], found: readonly Command[]): Command[] {
   const text = typed.trim().toLowerCase()
   const { true: exact = [], false: loose = [] } = Object.groupBy(commands, ({ title }) =>
@@ -156,7 +156,7 @@ function Hits({
           tabIndex={-1}
           aria-selected={index === chosen}
           onMouseDown={(event) => {
-            // The field keeps the focus until the command is carried out.
+            // The field keeps the focus until the command is executed.
             event.preventDefault()
             open(hit)
           }}

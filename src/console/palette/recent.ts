@@ -1,4 +1,4 @@
-// What was opened last by the palette in this browser, for each user. It keeps addresses of pages and never a secret.
+// Recently opened items of the palette in this browser, for each user. It stores addresses of pages and never a secret.
 
 import { session } from '../api'
 import type { Command } from './commands'
@@ -22,7 +22,7 @@ export function remember({ title, kind, href }: Command): void {
   try {
     localStorage.setItem(keptAs(), JSON.stringify([{ title, kind, href }, ...others].slice(0, MOST)))
   } catch {
-    // A browser that keeps nothing offers nothing.
+    // A browser that stores nothing offers nothing.
   }
 }
 

@@ -1,5 +1,5 @@
-// What was paid for a request, line by line, so that it can be checked by hand: each quantity at its price, and whatever else
-// made the amount. Nothing is computed here: the server makes the lines as it makes prices.
+// What was paid for a request, line by line, so that it can be checked by hand: each quantity at its price, and the rest of the
+// amount. Nothing is computed here: the server makes the lines as it makes prices.
 
 import type { Reply } from '../api'
 import { texts } from '../texts'
@@ -63,7 +63,7 @@ export function Charge({ charge }: { charge: ChargeJson }) {
   )
 }
 
-/** An amount as a share of another, in brackets; empty if there is nothing to be a share of. */
+/** An amount as a share of another, in brackets; empty if the other is zero. */
 function shareOf(part: string, all: string): string {
   const share = texts.share(Number(nanoOf(part)), Number(nanoOf(all)))
   return share && `(${share})`

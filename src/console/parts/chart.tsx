@@ -1,6 +1,6 @@
-// A chart over time: bars on each other or lines, exact figures where it is pointed at, and a range to look closer by
-// dragging. Arrow keys point as the pointer does. Below it is its table, for those who cannot see it, made when it is opened. The
-// drawing is loaded when the first chart is shown.
+// A chart over time: stacked bars or lines, exact figures at the pointer, and zooming by dragging. Arrow keys work like the
+// pointer. Below it is a table of its figures, for people who cannot see it, built when it is opened. The drawing is loaded when
+// the first chart is shown.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -15,7 +15,7 @@ export interface Series {
   title: string
   /** A value for each time; null for none. */
   values: readonly (number | null)[]
-  /** A colour of CSS that means something, such as `var(--bad)` for failures. Default: the colour of the title. */
+  /** A CSS colour with a meaning, such as `var(--bad)` for failures. Default: the colour of the title. */
   colour?: string
 }
 
@@ -23,7 +23,7 @@ interface ChartProps extends Pick<Drawing, 'kind' | 'times' | 'spanMs' | 'write'
   /** A title with the unit: `Spend by hour in dollars`. */
   label: string
   series: readonly Series[]
-  /** The sums of the period before, as a dotted line. */
+  /** The sums of the previous period, as a dotted line. */
   before?: readonly (number | null)[]
   height?: number
   /** The exact figures as a table. */
@@ -79,7 +79,7 @@ interface PlotProps {
   isEmpty: boolean
 }
 
-/** Keeps a drawing in its place up to date, with its figures in the tooltip. */
+/** Keeps an existing drawing up to date, with its figures in the tooltip. */
 function usePlot({ drawing, isEmpty }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
   const tooltip = useRef<HTMLDivElement>(null)
@@ -236,7 +236,7 @@ interface Line {
   look?: Look
 }
 
-/** The figures of a span: its time, each series that has one, the total, and the period before. */
+/** The figures of a span: its time, each series that has one, the total, and the previous period. */
 function linesAt({ kind, times, spanMs, series, before, write }: NamedDrawing, at: number): Line[] {
   const time = times[at]
   if (time === undefined) return []
@@ -257,7 +257,7 @@ function linesAt({ kind, times, spanMs, series, before, write }: NamedDrawing, a
   ]
 }
 
-/** Shows the figures of a span in a box next to where it is pointed at, which moves nothing else of the page. */
+/** Shows the figures of a span in a box next to the pointer, without moving anything else on the page. */
 function showFigures(
   tooltip: HTMLElement | null,
   plot: HTMLElement,

@@ -1,4 +1,4 @@
-// A choice that always has a value, kept in the address: a list to select from, or tabs of a page.
+// A choice that always has a value, stored in the address: a list, or tabs of a page.
 
 import { setQuery } from '../address'
 
@@ -10,7 +10,7 @@ interface ChoiceProps<Value extends string> {
   options: readonly Value[]
   /** The word of an option; by default the option itself. */
   show?(value: Value): string
-  /** Another choice that begins again when this one changes. */
+  /** Another choice that is reset when this one changes. */
   resets?: string
 }
 

@@ -1,5 +1,5 @@
-// A text of code or settings in a frame of its own, which scrolls by keyboard too. It is not a landmark: a page may have many of
-// one name.
+// A block of code or settings in its own frame, which can also be scrolled by keyboard. It is not a landmark: a page may have many
+// with the same name.
 
 export function Code({ label, text }: { label: string; text: string }) {
   return (

@@ -1,4 +1,4 @@
-// A figure that leads to its rows.
+// A figure that links to its rows.
 
 import type { ComponentChildren } from 'preact'
 

@@ -67,7 +67,7 @@ export function FilterBar({
   )
 }
 
-/** The options, and what the address asks for besides them. */
+/** The options, plus the value in the address if it is not among them. */
 function withChosen(options: NonNullable<Filter['options']>, chosen: string | undefined) {
   return !chosen || options.some(([value]) => value === chosen)
     ? options

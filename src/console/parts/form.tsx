@@ -10,16 +10,16 @@ import { texts } from '../texts'
 type Values = Readonly<Record<string, string>>
 
 interface FormProps {
-  /** The word on the button. */
+  /** The label of the button. */
   action: string
   isDanger?: boolean
-  /** A button without weight, for the answer that changes nothing. */
+  /** A less prominent button, for the answer that changes nothing. */
   isQuiet?: boolean
-  /** Whether its fields are emptied when it was sent, because it is sent once. */
+  /** Whether its fields are cleared after sending, because it is sent only once. */
   isOnce?: boolean
-  /** Buttons next to the one that sends. */
+  /** Buttons next to the submit button. */
   aside?: ComponentChildren
-  /** Sends the values by the names of the fields. Rejects with an ApiError. */
+  /** Sends the values under the names of the fields. Rejects with an ApiError. */
   submit(values: Values): Promise<unknown>
   children?: ComponentChildren
   onDone?(): void
@@ -84,12 +84,12 @@ export function Form(props: FormProps) {
   )
 }
 
-/** Whether a field is for an amount, which is typed with the signs of the language. */
+/** Whether a field is for an amount, which is typed with the separators of the language. */
 function isAmount(name: string): boolean {
   return name.endsWith('_usd')
 }
 
-/** The message of an error, with the title of the field in place of its name in the API. */
+/** The error message, with the title of the field instead of its API name. */
 function inWordsOf(field: unknown, { message, param }: ApiError): string {
   if (!(field instanceof HTMLElement) || param === null) return message
   const title = field.closest('label')?.querySelector('span')?.textContent
@@ -104,7 +104,7 @@ interface FieldProps {
   value?: string | number | null
   type?: 'text' | 'number' | 'datetime-local' | 'password'
   isRequired?: boolean
-  /** Words to choose from; the first stands for none. */
+  /** Options to choose from; the first means none. */
   options?: readonly (readonly [value: string, title: string])[]
   isLong?: boolean
 }
@@ -159,7 +159,7 @@ export function Field({
 interface DialogProps {
   title: string
   close(): void
-  /** The word on the button that closes it; null if the content has one. */
+  /** The label of the button that closes it; null if the content has one. */
   closing?: string | null
   children: ComponentChildren
 }
@@ -186,18 +186,18 @@ export function Dialog({ title, close, closing = texts.cancel, children }: Dialo
 }
 
 interface DangerProps {
-  /** The word on the button, and in the title of the question. */
+  /** The label of the button, and the title of the question. */
   action: string
   title: string
   /** The consequence in figures. */
   children: ComponentChildren
-  /** A name to type, for what cannot be undone. */
+  /** A name that must be typed, for irreversible actions. */
   nameToType?: string
   act(): Promise<unknown>
   onDone?(): void
 }
 
-/** A button for what costs money or cannot be undone: it says what will happen, and asks. */
+/** A button for actions that cost money or cannot be undone: it states what will happen, and asks. */
 export function Danger({ action, title, children, nameToType, act, onDone }: DangerProps) {
   const [isOpen, setOpen] = useState(false)
   return (
@@ -209,7 +209,7 @@ export function Danger({ action, title, children, nameToType, act, onDone }: Dan
         <Dialog title={title} close={() => setOpen(false)} closing={null}>
           <div class="consequence">{children}</div>
           <Form
-            // The first button promised a question; this one acts.
+            // The first button only asks; this one acts.
             action={action.replace(/…$/, '')}
             isDanger
             aside={
@@ -243,7 +243,7 @@ interface ActionProps {
   onDone?(): void
 }
 
-/** A button for what can be undone or repeated. Its error is next to it. */
+/** A button for reversible or repeatable actions. Its error is shown next to it. */
 export function Action({ title, act, onDone }: ActionProps) {
   const [error, setError] = useState<ApiError>()
   const [isRunning, setRunning] = useState(false)
@@ -291,7 +291,7 @@ async function copyText(text: string): Promise<void> {
   if (isCopied) return
   const area = document.createElement('textarea')
   area.value = text
-  // Inside an open dialog, as nothing outside it can be selected.
+  // Inside an open dialog, because nothing outside it can be selected.
   ;(document.querySelector('dialog[open]') ?? document.body).append(area)
   area.select()
   document.execCommand('copy')

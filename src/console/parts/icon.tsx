@@ -1,5 +1,5 @@
-// Icons as one sprite: each is a path in a square of 16. An icon never means something alone: a word is next to it, or
-// a label in its place.
+// Icons as one sprite: each is a path in a square of 16. An icon never carries meaning alone: there is a word next to it, or a
+// label.
 
 const paths = {
   overview: 'M2 13V8m4 5V3m4 10V6m4 7v-3',

@@ -1,5 +1,5 @@
-// What was asked and answered, where `log.bodies` has kept it, as text. It is asked for by a click only, because the audit trail
-// keeps who has looked.
+// The bodies of a request and its answer, if `log.bodies` has stored them, as text. They are requested only on a click, because the
+// audit trail records who has read them.
 
 import { useState } from 'preact/hooks'
 import { go, hrefOf } from '../address'
@@ -12,7 +12,7 @@ import { Loaded } from './loaded'
 
 const words = texts.requests
 
-/** Characters of a body that are shown: a longer text makes a page slow. */
+/** Maximum of displayed characters of a body: a longer text makes a page slow. */
 const SHOWN = 20_000
 
 /** A request, whose bodies are asked for. */
@@ -104,7 +104,7 @@ function Body({ title, body }: { title: string; body: string | null }) {
   )
 }
 
-/** JSON with a line for each value; other texts as they are. */
+/** JSON with one value per line; other texts unchanged. */
 function laidOut(body: string): string {
   try {
     return JSON.stringify(JSON.parse(body), null, 2)

@@ -1,4 +1,4 @@
-// The three states of what is asked of the server: nothing there yet, the data, and the error with what to do.
+// The three states of requested data: nothing there yet, the data, or the error with what to do.
 
 import { type ComponentChildren, Fragment } from 'preact'
 import type { ApiError } from '../api'
@@ -35,7 +35,7 @@ export function Failed({ error, retry }: { error: ApiError; retry?: () => void }
   )
 }
 
-/** Lines in the place of the data. They are not seen when the answer comes at once. */
+/** Placeholder lines for the data. They are not visible if the answer arrives at once. */
 export function Waiting() {
   return (
     <div class="loading" role="status" aria-label={texts.loading}>

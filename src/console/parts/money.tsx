@@ -1,11 +1,11 @@
-// Amounts of money. An amount is shown as it is, never rounded: digits below a cent are lighter.
+// Amounts of money. An amount is shown exactly, never rounded: digits below a cent are lighter.
 
 import { formatUsd, parseUsd } from '../../lib/money'
 import { afterDollars, beforeDollars, exactDecimalText } from '../language'
 
 interface MoneyProps {
   usd: string | null | undefined
-  /** The most digits beyond the cent in the column of the amount: room is left for those that it lacks. */
+  /** Maximum of digits beyond the cent in the column of the amount: shorter amounts are padded. */
   fineDigits?: number
 }
 
@@ -35,13 +35,13 @@ export function moneyText(usd: string): string {
   return `${sign}${beforeDollars}${whole}${fine}${afterDollars}`
 }
 
-/** An amount cut to cents, for sentences next to the exact figure; smaller ones as they are. */
+/** An amount cut to cents, for sentences next to the exact figure; smaller ones are shown exactly. */
 export function centsText(usd: string): string {
   const cents = usd.replace(/(\.\d\d)\d+$/, '$1')
   return Number(cents) === 0 ? moneyText(usd) : moneyText(cents)
 }
 
-/** A number of dollars as text, exact to the nano-dollar: for what a chart draws. */
+/** A number of dollars as text, exact to the nano-dollar: for charts. */
 export function dollarsText(dollars: number): string {
   return moneyText(dollars.toFixed(9))
 }
@@ -65,7 +65,7 @@ export function nanoOf(usd: string): bigint {
   return BigInt(parseUsd(usd) ?? 0)
 }
 
-/** An amount as a number of dollars, for the height of a bar only. */
+/** An amount as a number of dollars, only for the height of a bar. */
 export function dollarsOf(usd: string): number {
   return Number(usd)
 }

@@ -1,5 +1,5 @@
-// A list that is loaded by cursor, so that one of millions is no slower than one of ten: its first page, and further ones when
-// asked. A list that changes must never move under its reader.
+// A list that is loaded by cursor, so that one of millions is no slower than one of ten: its first page, and further ones on
+// demand. A list that changes must never move under its reader.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -22,8 +22,9 @@ export interface Pages<Row> {
 }
 
 /**
- * A list by its cursor: the first page, and further ones when asked. The key says all that the list
- * depends on. `news` grows when the list has changed: it is asked again while its beginning is seen, and otherwise when the reader wants it.
+ * A list by its cursor: the first page, and further ones on demand. The key contains everything that the list depends on. `news`
+ * increases when the list has changed: it is requested again while its beginning is visible, and otherwise when the reader wants
+ * it.
  */
 export function usePages<Row>(
   key: readonly unknown[],
@@ -34,7 +35,7 @@ export function usePages<Row>(
   const [moreError, setMoreError] = useState<ApiError>()
   const [isLoadingMore, setLoadingMore] = useState(false)
   const load = useQuery(key, (signal) => ask(undefined, signal))
-  // Further pages belong to the first page that they were asked after.
+  // Further pages belong to the first page after which they were requested.
   const own = further?.of === load.data ? further : undefined
   const next = own ? own.next : (load.data?.next ?? null)
   const shown = useRef(news)

@@ -1,5 +1,5 @@
 // The panel that slides in next to a list and shows one row of it in full. The address says which row is open, so closing it
-// is a change of the address. The focus goes into it and back to the row, and never to what the panel covers.
+// is a change of the address. The focus moves into it and back to the row, and never to what the panel covers.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
@@ -33,7 +33,7 @@ export function Panel({ title, children }: { title: string; children: ComponentC
 
 const FOCUSABLE = 'a[href], button, input, select, textarea, summary, [tabindex]'
 
-/** Makes inert what could have the focus where the panel lies over all of it, until the function that it returns is called. */
+/** Makes everything inert that could have the focus while the panel covers it, until the returned function is called. */
 function keepCoveredInert(panel: HTMLElement): () => void {
   const frame = panel.closest('.frame') ?? document.body
   const inert = new Set<HTMLElement>()
@@ -42,9 +42,9 @@ function keepCoveredInert(panel: HTMLElement): () => void {
     for (const found of frame.querySelectorAll<HTMLElement>(FOCUSABLE)) {
       if (found.id === 'main' || panel.contains(found)) continue
       const box = found.getBoundingClientRect()
-      // A head whose only text is inert would be one without a text.
+      // A heading whose only text is inert would have no text.
       const each = found.closest<HTMLElement>('th') ?? found
-      // What lies in the page scrolls below the panel; the header and the side bar keep their places.
+      // Content of the page scrolls below the panel; the header and the side bar stay in place.
       const isCovered = box.left >= left && (found.closest('main') !== null || box.top >= top)
       if (isCovered === inert.has(each)) continue
       each.inert = isCovered
@@ -70,12 +70,12 @@ function keepCoveredInert(panel: HTMLElement): () => void {
   }
 }
 
-/** Closes what is open: the panel, or the page of one thing that leads back to its list. */
+/** Closes what is open: the panel, or the page of one item that links back to its list. */
 export function closeOpen(): void {
   document.querySelector<HTMLElement>('a[data-closes]')?.click()
 }
 
-/** Facts about a thing: a name and a value each. */
+/** Facts about an item: a name and a value each. */
 export function Facts({
   facts,
 }: {

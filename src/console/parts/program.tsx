@@ -1,4 +1,4 @@
-// A request of the playground as programs: curl, Python and TypeScript with exactly that request. The key is left out.
+// A request of the playground as programs: curl, Python and TypeScript with exactly that request. The key is omitted.
 
 import { useState } from 'preact/hooks'
 import { SAMPLE_KEY, samplesOf } from '../../api-document/samples'
@@ -9,7 +9,7 @@ import { Code } from './code'
 import { Copy } from './form'
 
 const words = keyTexts.playground
-/** A data URL in a program is cut after this many characters: the whole would hide the rest. */
+/** A data URL in a program is truncated after this many characters: the whole would hide the rest. */
 const SHOWN_DATA = 64
 
 export function ProgramView({ request }: { request: PlaygroundRequest }) {

@@ -1,5 +1,5 @@
-// Pictures and players of what requests have made, where results are kept: for operators those of one request, for holders of
-// keys their own. Nothing is shown of a request that has none.
+// Pictures and players for results of requests, if results are stored: for operators those of one request, for holders of keys
+// their own. Nothing is shown for a request without results.
 
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
@@ -13,7 +13,7 @@ import { Time } from './time'
 
 const words = texts.results
 
-/** The kept results of a charge, for operators. */
+/** The stored results of a charge, for operators. */
 export function Results({ charge, isEnded }: { charge: string; isEnded: boolean }) {
   const load = useQuery(['results', charge, isEnded], (signal) =>
     call('listArtifacts', { query: { charge }, signal }),
@@ -35,7 +35,7 @@ export function Results({ charge, isEnded }: { charge: string; isEnded: boolean 
   )
 }
 
-/** Kept results of the holder of a key. `more` is what to say of each besides. */
+/** Stored results for the holder of a key. `more` is what to say of each besides. */
 export function OwnResults({
   artifacts,
   more,
@@ -52,7 +52,7 @@ export function OwnResults({
           type={artifact.content_type}
           bytes={artifact.bytes}
           expiresAt={artifact.expires_at}
-          // The signature of the address, at the address of this page: the gateway cannot see the path of a proxy.
+          // The signature of the URL, at the address of this page: the gateway cannot see the path of a proxy.
           address={urlOf(`v1/artifacts/${artifact.id}${new URL(artifact.url).search}`)}
         >
           {more?.(artifact)}

@@ -1,4 +1,4 @@
-// Says that vendors are simulated, where they are. It must be on every page.
+// Says that vendors are simulated, if they are. It must be on every page.
 
 import { isSandbox } from '../api'
 import { texts } from '../texts'

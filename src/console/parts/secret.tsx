@@ -1,5 +1,5 @@
-// A secret that the server has just made and never shows again. While it has been neither copied nor downloaded, a key, a link or a
-// closed tab must not lose it without a question.
+// A secret that the server has just created and never shows again. Until it is copied or downloaded, a key, a link or a closed tab
+// must not discard it without a question.
 
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
@@ -9,7 +9,7 @@ import { texts } from '../texts'
 import { Copy, Dialog } from './form'
 import { saveFile } from './save-file'
 
-/** Secrets that are shown and not saved yet: their titles by their texts. */
+/** Secrets that are shown and not saved yet: their titles by text. */
 const unsaved = signal<ReadonlyMap<string, string>>(new Map())
 
 function forget(text: string): void {
@@ -19,16 +19,16 @@ function forget(text: string): void {
 interface SecretProps {
   title: string
   text: string
-  /** The words after the title. */
+  /** The text after the title. */
   note?: string
-  /** A further button that saves the secret, which is called when it has. */
+  /** An additional button that saves the secret; it calls the function when done. */
   further?(onSaved: () => void): ComponentChildren
   /** How the secret is shown. Default: as its text. */
   children?: ComponentChildren
 }
 
 export function Secret({ title, text, note = texts.shownOnce, further, children }: SecretProps) {
-  // Before it is seen, so that no key can come first.
+  // Before it is visible, so that no key press can come first.
   useLayoutEffect(() => {
     unsaved.value = new Map([...unsaved.value, [text, title]])
     return () => forget(text)
@@ -57,7 +57,7 @@ function download(secrets: readonly (readonly [text: string, title: string])[]):
   for (const [text] of secrets) forget(text)
 }
 
-/** Asks before the page that shows an unsaved secret is left, and continues once that is answered. */
+/** Asks before a page with an unsaved secret is left, and continues once that is answered. */
 export function SecretGuard() {
   const [leave, setLeave] = useState<() => void>()
   const isNeeded = unsaved.value.size > 0
@@ -94,7 +94,7 @@ export function SecretGuard() {
   useEffect(() => {
     if (!isNeeded) return
     const close = (event: BeforeUnloadEvent) => {
-      // The listener outlives what it guards by a moment.
+      // The listener briefly outlives what it guards.
       if (unsaved.peek().size > 0) event.preventDefault()
     }
     addEventListener('beforeunload', close)

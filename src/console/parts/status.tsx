@@ -1,4 +1,4 @@
-// The state of a thing: a word with a sign next to it, because colour must never be the only sign.
+// The state of an item: a word with a sign next to it, because colour must never be the only sign.
 
 import { texts } from '../texts'
 import { Icon, type IconName } from './icon'
@@ -12,7 +12,7 @@ const TONES: Record<string, readonly [tone: string, icon: IconName]> = {
   none: ['waiting', 'bad'],
 }
 
-/** How each state of the server is shown. */
+/** How each state of the server is displayed. */
 const STATES: Readonly<Record<string, keyof typeof TONES>> = {
   open: 'good',
   active: 'good',
@@ -47,7 +47,7 @@ export function Status({ state, children }: { state: string; children?: string }
   )
 }
 
-/** The status of an answer over HTTP. A success that has the code of an error has failed, too. */
+/** The status of an answer over HTTP. A success with an error code has failed, too. */
 export function HttpStatus({ status, error = null }: { status: number | null; error?: string | null }) {
   if (status === null) return <span class="quiet">–</span>
   const hasFailed = status >= 400 || error !== null
@@ -60,10 +60,10 @@ export function HttpStatus({ status, error = null }: { status: number | null; er
   )
 }
 
-/** From how long before its end a model is marked, in milliseconds. */
+/** How long before its retirement a model is marked, in milliseconds. */
 const MARKED_MS = 30 * 24 * 60 * 60 * 1_000
 
-/** The day on which its vendor ends a model, such as `2026-12-11`, with a sign if that is soon or has been. */
+/** The day on which its vendor retires a model, such as `2026-12-11`, with a sign if that is soon or past. */
 export function ModelEnd({ day }: { day: string }) {
   const isSoon = Date.parse(day) - Date.now() < MARKED_MS
   return isSoon ? <Status state="ending">{day}</Status> : <span>{day}</span>

@@ -1,7 +1,6 @@
-// A list as a table: columns are data, rows open by a link. A head sorts where the whole list is there. If the table has too
-// little room, columns are hidden, and each row shows them when it is unfolded.
-// On a narrow screen each row is a block of two lines with
-// the same cells. Arrow-like keys j and k go through the rows.
+// A list as a table: columns are data, rows open by a link. Column titles sort if the whole list is loaded. If the table has too
+// little room, columns are hidden, and each row shows them when it is expanded. On a narrow screen each row is a block of two lines
+// with the same cells. The keys j and k move through the rows, like arrow keys.
 
 import { type ComponentChildren, cloneElement, isValidElement, type VNode } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
@@ -29,7 +28,7 @@ export interface TableProps<Row> {
   columns: readonly Column<Row>[]
   rows: readonly Row[]
   keyOf(row: Row): string
-  /** Says to screen readers which row a link opens, where its first cell is not a name. */
+  /** Tells screen readers which row a link opens, if its first cell is not a name. */
   rowName?(row: Row): string
   /** The address that a row opens. Absent: rows open nothing. */
   hrefOf?(row: Row): string
@@ -37,7 +36,7 @@ export interface TableProps<Row> {
   openKey?: string | null
   /** Shown instead of an empty table: what to do next. */
   empty: ComponentChildren
-  /** Whether these are all rows of the list: a part of one is not sorted. */
+  /** Whether these are all rows of the list: an incomplete list is not sorted. */
   isWhole?: boolean
 }
 
@@ -47,11 +46,11 @@ export function Table<Row>(props: TableProps<Row>) {
   return <FilledTable key={columns.map(({ title }) => title).join()} {...props} />
 }
 
-/** Rows that are drawn at first, and with each further step: thousands would hold the browser up. */
+/** Number of rows that are drawn at first, and with each further step: thousands would block the browser. */
 const LINES_AT_ONCE = 200
-/** The width from which on rows are lines of a table. */
+/** The width from which rows are lines of a table. */
 const LINES = matchMedia('(min-width: 761px)')
-/** Room for the button that unfolds a row, in pixels. */
+/** Space for the button that expands a row, in pixels. */
 const UNFOLD_WIDTH = 32
 
 function FilledTable<Row>(props: TableProps<Row>) {
@@ -61,7 +60,7 @@ function FilledTable<Row>(props: TableProps<Row>) {
   const canSort = isWhole && given.length > 1
   const order = canSort ? orderOf(address.value.query.sort) : undefined
   const [most, setMost] = useState(LINES_AT_ONCE)
-  // Whether a column sorts is seen in its first cells; all of them are made only for the column that does.
+  // Whether a column sorts is determined from its first cells; all of them are computed only for the sorting column.
   const samples = columns.map((column) =>
     canSort ? valuesOf(column, given.slice(0, LINES_AT_ONCE)) : undefined,
   )
@@ -165,7 +164,7 @@ interface LineProps<Row> extends Pick<TableProps<Row>, 'keyOf' | 'hrefOf' | 'ope
   row: Row
   index: number
   shown: readonly Field<Row>[]
-  /** The columns that have no room, which the row shows when it is unfolded. */
+  /** The hidden columns, which the row shows when it is expanded. */
   folded: readonly Field<Row>[]
 }
 
@@ -226,7 +225,7 @@ function Cell<Row>({ field: { column }, children }: { field: Field<Row>; childre
   )
 }
 
-/** The values of a column to sort by, one for each row; undefined if it cannot be sorted. */
+/** The values of a column to sort by, one per row; undefined if it cannot be sorted. */
 function valuesOf<Row>(column: Column<Row>, rows: readonly Row[]): SortValue[] | undefined {
   const values = rows.map((row) =>
     column.sort ? column.sort(row) : sortValueOf(column.cell(row), column.isNumber),
@@ -236,7 +235,7 @@ function valuesOf<Row>(column: Column<Row>, rows: readonly Row[]): SortValue[] |
     : (values as SortValue[])
 }
 
-/** Cells of one column, with the decimal points of its amounts below each other. */
+/** Cells of one column, with aligned decimal points. */
 function aligned(cells: readonly ComponentChildren[]): ComponentChildren[] {
   const fineDigits = Math.max(...cells.map((cell) => (isAmount(cell) ? fineDigitsOf(cell.props) : 0)))
   return cells.map((cell) => (isAmount(cell) ? cloneElement(cell, { fineDigits }) : cell))
@@ -247,8 +246,8 @@ function isAmount(cell: ComponentChildren): cell is VNode<Parameters<typeof Mone
 }
 
 /**
- * The columns that give way so that a table fits into its frame, which are measured again when the frame changes its width; and
- * whether it is still too wide. Only such a frame scrolls, because heads stick to the page and not to a frame.
+ * The columns to hide so that a table fits its frame, which are computed again when the frame's width changes; and whether it is
+ * still too wide. Only such a frame scrolls, because column titles stick to the page and not to a frame.
  */
 function useRoom<Row>(frame: { current: HTMLElement | null }, columns: readonly Column<Row>[]) {
   const [gone, setGone] = useState<readonly number[]>([])

@@ -1,5 +1,5 @@
-// Times and durations. A time is shown as how long ago it is, in the chosen zone beyond a day, exactly and in UTC when
-// it is pointed at. A log shows the exact time instead.
+// Times and durations. A time is shown as how long ago it is, or in the chosen zone if that is more than a day; on hover, exactly
+// and in UTC. A log shows the exact time instead.
 
 import { clock } from '../address'
 import { decimalText, language } from '../language'

@@ -1,4 +1,4 @@
-// The time of one request as a bar of its parts, each with its length in words, because a short part has no room for any.
+// The time of one request as a bar of its phases, each with its length in words, because a short phase has no room for any.
 
 import { durationText } from './time'
 

@@ -1,4 +1,4 @@
-// The tokens of a request in one short text: those it took, and those it made.
+// The tokens of a request in a short text: input and output.
 
 /** Undefined for a request without tokens, such as one for a picture or a refused one. */
 export function tokensText(input: number | null, output: number | null): string | undefined {

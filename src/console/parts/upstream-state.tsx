@@ -1,4 +1,4 @@
-// The state of an upstream: by its breaker, and the drills that make it fail for named keys.
+// The state of an upstream: its circuit breaker, and the drills that make it fail for named keys.
 
 import { call, hasRole } from '../api'
 import { useQuery } from '../query'
@@ -7,17 +7,17 @@ import { Action } from './form'
 import { Status } from './status'
 
 const words = texts.upstreams
-/** The newest drills, among which those that run are. */
+/** The newest drills, which include the running ones. */
 const MOST_DRILLS = 50
 
-/** The state of an upstream: without a key, left alone after failures, or ready. */
+/** The state of an upstream: without a key, resting after failures, or ready. */
 export function UpstreamState({ breaker }: { breaker: string | null | undefined }) {
   const word = breaker ?? 'none'
   const state = word === 'none' ? 'unavailable' : word === 'closed' ? 'ready' : 'down'
   return <Status state={state}>{texts.upstreams.states[word] ?? ''}</Status>
 }
 
-/** The drills that run, of one upstream or of all, with a button that ends each. Nothing if none runs. */
+/** The running drills, of one upstream or of all, with a button that ends each. Nothing if none runs. */
 export function RunningDrills({ upstream }: { upstream?: string }) {
   const load = useQuery(
     ['drills'],

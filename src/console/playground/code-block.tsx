@@ -1,11 +1,11 @@
-// A block of code with its colours, which come once their part of the page is loaded, and a button that copies it.
+// A block of code with colours, which appear once their module is loaded, and a button that copies it.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Copy } from '../parts/form'
 import { keyTexts } from '../texts'
 
-/** Colours of longer code would block the page, in characters. */
+/** Maximum length of code that is coloured, in characters: longer code would block the page. */
 const MOST_COLOURED = 40_000
 
 type Colour = (language: string, text: string) => ComponentChildren

@@ -14,7 +14,7 @@ lowlight.registerAlias({ bash: ['curl', 'console'], typescript: ['javascript', '
 
 type Node = ReturnType<typeof lowlight.highlight>['children'][number]
 
-/** Code in the colours of its language; as it is for a language that is not known here. */
+/** Code in the colours of its language; plain for an unknown language. */
 export function coloured(language: string, text: string): ComponentChildren {
   const name = language.toLowerCase()
   return lowlight.registered(name) ? lowlight.highlight(name, text).children.map(elementOf) : text

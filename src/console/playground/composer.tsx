@@ -1,4 +1,4 @@
-// Where the next turn is written: its text, its files, the most that it can cost, and the button that sends it.
+// The editor for the next turn: its text, its files, its maximum price, and the button that sends it.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -172,7 +172,7 @@ function FileChoice({ isSound, add }: { isSound: boolean; add(files: readonly Fi
   )
 }
 
-/** Whether a request of the conversation that is open runs. */
+/** Whether a request of the open conversation is running. */
 export function isBusy(playground: PlaygroundState): boolean {
   return playground.conversation.value.turns.some(({ replies }) =>
     replies.some(({ state }) => state === 'running'),
@@ -185,7 +185,7 @@ function takesPictures(kind: Kind, { operations, options }: PricedModel): boolea
   return (kind === 'image' || kind === 'video') && (options[kind]?.fields.includes('images') ?? false)
 }
 
-/** The most height of the field before it scrolls, in pixels. */
+/** Maximum height of the field before it scrolls, in pixels. */
 const MOST_HEIGHT = 240
 
 function grow(field: HTMLTextAreaElement | null): void {
@@ -204,7 +204,7 @@ export function Price({ quoted, toWrite }: { quoted: Quoted; toWrite: string }):
 interface FilesProps {
   files: readonly Attachment[]
   change(files: readonly Attachment[]): void
-  /** Whether a picture may mark the part of another that is to be changed. */
+  /** Whether a picture may mask the part of another that is to be changed. */
   canMask: boolean
 }
 

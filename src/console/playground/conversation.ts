@@ -1,5 +1,5 @@
-// A conversation of the playground: what was asked, which models were asked, and what each answered. Plain data, as it is kept in the
-// browser and exported; nothing here may ask the gateway.
+// A conversation of the playground: the turns, the models, and the replies of each. Plain data, as it is stored in the browser and
+// exported; nothing here may call the gateway.
 
 import type { OperationName } from '../../contract/operations'
 
@@ -15,22 +15,22 @@ export const KINDS = [
 ] as const
 export type Kind = (typeof KINDS)[number] & OperationName
 
-/** The forms in which a chat can be asked. */
+/** The API forms in which a chat can be sent. */
 export const DIALECT_NAMES = ['chat', 'responses', 'messages'] as const
 export type DialectName = (typeof DIALECT_NAMES)[number]
 
-/** Most models that answer side by side. */
+/** Maximum of models that answer side by side. */
 export const MOST_MODELS = 4
 
-/** Values of fields by their names; empty for those that are left to the model. */
+/** Values of fields by name; empty for those that are left to the model. */
 export type Values = Readonly<Record<string, string>>
 
-/** A file that goes with a turn, as a data URL. */
+/** A file of a turn, as a data URL. */
 export interface Attachment {
   name: string
   type: string
   url: string
-  /** Whether it marks the part of a picture that is to be changed. */
+  /** Whether it masks the part of a picture that is to be changed. */
   isMask?: boolean
 }
 
@@ -56,26 +56,26 @@ export interface Score {
   isHit?: boolean
 }
 
-/** An answer of a model to a turn, as far as it has come. */
+/** A model's answer to a turn, as much of it as has arrived. */
 export interface ModelReply {
   model: string
   state: 'running' | 'done' | 'stopped' | 'failed'
   text: string
   thinking: string
   calls: readonly ToolCall[]
-  /** Addresses of pictures that can be shown here. */
+  /** URLs of pictures that can be shown here. */
   pictures: readonly string[]
-  /** Addresses at other places, which this page does not load. */
+  /** URLs elsewhere, which this page does not load. */
   elsewhere: readonly string[]
   sound: string | null
   video: string | null
   vectors: readonly (readonly number[])[]
   scores: readonly Score[]
-  /** The answer as JSON, where nothing in it could be read. */
+  /** The answer as JSON, if nothing in it could be read. */
   raw: string | null
   taskState: string | null
   requestId: string | null
-  /** The most that it could cost, as it was shown before it was sent. */
+  /** The maximum price, as it was shown before it was sent. */
   mostUsd: string
   costUsd: string | null
   outputTokens: number | null
@@ -99,7 +99,7 @@ export interface Conversation {
   models: readonly string[]
   values: Values
   turns: readonly Turn[]
-  /** When it was changed last, in milliseconds since 1970. */
+  /** When it was last changed, in milliseconds since 1970. */
   changedAt: number
 }
 
@@ -107,7 +107,7 @@ export interface Conversation {
 export interface Draft {
   text: string
   files: readonly Attachment[]
-  /** The turn that it takes the place of, with all after it. */
+  /** The turn that it replaces, together with all later ones. */
   edits: string | null
 }
 
@@ -147,7 +147,7 @@ export function titleOf({ turns }: Conversation): string {
   return line.length > TITLE_LENGTH ? `${line.slice(0, TITLE_LENGTH)}…` : line
 }
 
-/** The reply of a model to a turn; the first one where that model has none. */
+/** The reply of a model to a turn; the first one if that model has none. */
 export function replyOf(turn: Turn, model: string): ModelReply | undefined {
   return turn.replies.find((each) => each.model === model) ?? turn.replies[0]
 }
@@ -158,7 +158,7 @@ export function openCalls({ turns }: Conversation): readonly ToolCall[] {
   return replies.every(({ state }) => state === 'done') ? replies.flatMap(({ calls }) => calls) : []
 }
 
-/** Tokens that came per second after the first one; null if that is unknown. */
+/** Tokens per second after the first one; null if unknown. */
 export function tokensPerSecond({ outputTokens, firstMs, totalMs }: ModelReply): number | null {
   if (outputTokens === null || firstMs === null || totalMs === null || totalMs <= firstMs) return null
   return (outputTokens * 1_000) / (totalMs - firstMs)

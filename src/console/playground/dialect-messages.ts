@@ -3,7 +3,7 @@
 import type { ChatDialect, Step } from './dialects'
 import { brokeOff, numberOf, withCall, withText, withThinking } from './pieces'
 
-/** This form has no answer without a limit, in tokens. */
+/** This form requires a limit of the answer, in tokens. */
 const DEFAULT_MAX_TOKENS = 4_096
 
 interface Event {
@@ -71,7 +71,7 @@ function pictureOf(url: string): object {
   return { type: 'image', source: { type: 'base64', media_type: type, data } }
 }
 
-/** The arguments of a call as an object, which this form wants. */
+/** The arguments of a call as an object, as this form requires. */
 function inputOf(json: string): unknown {
   try {
     return JSON.parse(json || '{}')

@@ -1,4 +1,4 @@
-// Responses: the form of a thread as items, and its events. The thread is sent whole: nothing of it is kept by the gateway.
+// Responses: the form of a thread as items, and its events. The thread is sent in full: the gateway stores nothing of it.
 
 import type { ChatDialect, Step } from './dialects'
 import { brokeOff, numberOf, withCall, withText, withThinking } from './pieces'

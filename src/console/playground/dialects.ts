@@ -1,5 +1,5 @@
-// The forms in which a chat can be asked, by the words of the choice. Each writes the request of a thread and reads the events
-// of its answer; none may ask the gateway itself.
+// The API forms in which a chat can be sent, by the names of the choice. Each writes the request of a thread and reads the events
+// of its answer; none may call the gateway itself.
 
 import type { DialectName, ModelReply, ToolCall, Values } from './conversation'
 import { chatDialect } from './dialect-chat'
@@ -11,7 +11,7 @@ export interface Step {
   text: string
   /** Pictures as data URLs. */
   pictures: readonly string[]
-  /** Results of the tools that the reply before had called, in place of a text. */
+  /** Results of the tools that the previous reply called, instead of a text. */
   results: readonly { call: ToolCall; result: string }[]
   reply?: { text: string; calls: readonly ToolCall[] }
 }

@@ -1,4 +1,4 @@
-// Files that go with a turn: read as they are chosen, dropped, pasted or recorded, and as parts of a form when they are sent.
+// Files of a turn: read when they are chosen, dropped, pasted or recorded, and sent as parts of a form.
 
 import { ApiError } from '../api'
 import { keyTexts } from '../texts'
@@ -10,7 +10,7 @@ export const MOST_FILES = 4
 const MOST_PICTURE_BYTES = 8_000_000
 const MOST_SOUND_BYTES = 20_000_000
 
-/** Types of files that a kind of work takes, as a field for files names them. */
+/** File types that a kind of work accepts, as a file field names them. */
 export const PICTURE_TYPES = 'image/png,image/jpeg,image/webp,image/gif'
 export const SOUND_TYPES = 'audio/*,video/mp4,video/webm'
 

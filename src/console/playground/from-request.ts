@@ -1,6 +1,5 @@
-// Makes a conversation of a request that was logged with its body, in any of the forms that it can be asked in, so that it can be
-// tried again, and keeps it until the playground opens it. What the playground has no field for is left out, and named. Nothing here
-// may ask the gateway.
+// Converts a logged request with its body, in any supported form, to a conversation, so that it can be tried again, and keeps it
+// until the playground opens it. Fields that the playground lacks are omitted, and listed. Nothing here may call the gateway.
 
 import type {
   Attachment,
@@ -20,18 +19,18 @@ export interface Reopened {
   draft: Draft
   /** Results of tools that the last turn sends, by the ids of their calls. */
   results: Readonly<Record<string, string>>
-  /** Fields of the request that are left out. */
+  /** Fields of the request that are omitted. */
   leftOut: readonly string[]
 }
 
-/** The request that another page has handed to the playground. */
+/** The request that another page has passed to the playground. */
 let handed: Reopened | null = null
 
 export function hand(request: Reopened): void {
   handed = request
 }
 
-/** The request that was handed over, once. */
+/** The passed request, only once. */
 export function taken(): Reopened | null {
   const request = handed
   handed = null
@@ -40,7 +39,7 @@ export function taken(): Reopened | null {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Fields that a kind of work takes besides its text, which is in the first of them. */
+/** Fields of a kind of work other than its text, which is in the first of them. */
 const FIELDS: Readonly<Partial<Record<Kind, readonly [text: string, ...values: string[]]>>> = {
   image: ['prompt', 'n', 'size', 'quality', 'resolution'],
   video: ['prompt', 'size', 'quality', 'resolution', 'duration'],
@@ -70,7 +69,7 @@ const CHAT_FIELDS = [
   'store',
 ]
 
-/** The conversation of a request; undefined for one that the playground has no form for. */
+/** The conversation of a request; undefined if the playground does not support it. */
 export function reopened(operation: string, body: string, model: string): Reopened | undefined {
   const fields = objectOf(parsed(body))
   if (!fields) return undefined
@@ -160,7 +159,7 @@ interface Exchange extends Omit<Part, 'side' | 'calls'> {
   reply: { text: string; calls: readonly ToolCall[] } | null
 }
 
-/** Items as exchanges: what one side says in several of them is one. */
+/** Items as exchanges: consecutive items of one side are merged. */
 function exchangesOf(parts: readonly Part[]): Exchange[] {
   const exchanges: Exchange[] = []
   for (const { side, text, files, calls, results } of parts) {
@@ -211,7 +210,7 @@ function valuesOf(dialect: DialectName, fields: Fields, system: string): Values 
   }
 }
 
-/** A function in the form of the playground; none for a tool that a vendor runs itself. */
+/** A function in the form of the playground; undefined for a tool that a vendor runs itself. */
 function functionOf({ function: inner, ...tool }: Fields): object[] {
   const { name, description, parameters, input_schema: schema } = objectOf(inner) ?? tool
   if (typeof name !== 'string') return []
@@ -236,7 +235,7 @@ function callOf({ id, name, arguments: json, input }: Fields): ToolCall {
   return { id: wordOf(id), name: wordOf(name), arguments: given }
 }
 
-/** A picture that is in the request itself; one at an address of others is not loaded. */
+/** A picture in the request itself; one at another URL is not loaded. */
 function pictureOf({ image_url: image, source }: Fields): Attachment[] {
   const { data, media_type: type } = objectOf(source) ?? {}
   const named = typeof image === 'string' ? image : objectOf(image)?.url
@@ -245,7 +244,7 @@ function pictureOf({ image_url: image, source }: Fields): Attachment[] {
   return [{ name: '', type: /^data:([^;,]+)/.exec(url)?.[1] ?? '', url }]
 }
 
-/** The text of a content: as it is, or of all blocks that have one. */
+/** The text of a content: itself, or that of all blocks that have one. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   return listOf(content)

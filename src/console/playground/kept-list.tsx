@@ -1,4 +1,4 @@
-// The conversations that this browser keeps: opened again, exported as a file, deleted.
+// The conversations in this browser: opened again, exported as a file, deleted.
 
 import { moneyText, sumUsd } from '../parts/money'
 import { saveFile } from '../parts/save-file'

@@ -1,5 +1,5 @@
-// Markdown of a model as elements. It is read into a tree, and each of its nodes becomes an element of a known kind: what a model
-// writes never becomes HTML, an address that is loaded, or a script.
+// Markdown of a model as elements. It is parsed into a tree, and each node becomes an element of a known kind: a model's text never
+// becomes HTML, a URL that is loaded, or a script.
 
 import { lexer, type Token, type Tokens } from 'marked'
 import type { ComponentChildren, VNode } from 'preact'
@@ -9,7 +9,7 @@ import { CodeBlock } from './code-block'
 
 const words = keyTexts.playground
 
-/** A longer text is shown as it is while it still comes, in characters: it would be read again for each piece. */
+/** A longer text is shown unformatted while it arrives, in characters: it would be parsed again for each piece. */
 const MOST_WHILE_RUNNING = 60_000
 
 export function Markdown({ text, isRunning }: { text: string; isRunning: boolean }) {
@@ -132,7 +132,7 @@ function Inline({ token }: { token: Token }): ComponentChildren {
   }
 }
 
-/** A link to the web or a mail address; any other is its text alone. A picture is a link too: it is not loaded. */
+/** A link to the web or a mail address; any other becomes its text. A picture is a link too: it is not loaded. */
 function Link({ href, text }: { href: string; text: ComponentChildren }) {
   const protocol = URL.parse(href)?.protocol ?? ''
   if (!['http:', 'https:', 'mailto:'].includes(protocol)) return <>{text}</>

@@ -1,11 +1,11 @@
-// The key that an operator uses the playground with: made for an account that pays, with a budget and an end, and forgotten with the
-// page. Its secret is nowhere but in the memory of this page.
+// The key with which an operator uses the playground: created for an account that pays, with a budget and an expiry, and discarded
+// with the page. Its secret is only in the memory of this page.
 
 import { computed, effect, signal } from '@preact/signals'
 import { ApiError, call, callAs, session } from '../api'
 import { keyTexts } from '../texts'
 
-/** Who pays for what an operator tries. */
+/** Who pays for an operator's tests. */
 export interface Payer {
   account: string
   key: string
@@ -14,9 +14,9 @@ export interface Payer {
   until: string
 }
 
-/** How long such a key is valid at most, in milliseconds. */
+/** Maximum lifetime of such a key, in milliseconds. */
 const LONGEST_MS = 8 * 3_600_000
-/** Requests that may run at a time: of one conversation with several models, and some more. */
+/** Maximum of concurrent requests: one conversation with several models, and a few more. */
 const CONCURRENCY = 8
 
 /** The payer with the secret of the key. */
@@ -34,11 +34,11 @@ function become(next: (Payer & { secret: string }) | null): void {
 
 /** Makes a key of an account for the playground. Rejects with an ApiError. */
 export async function choosePayer(account: string, budgetUsd: string): Promise<void> {
-  // A key of an unknown account would make one.
+  // A key of an unknown account would create the account.
   const { status } = await call('getCustomer', { params: { account } })
   if (status !== 'open') throw new ApiError(keyTexts.playground.payer.notOpen(account), 0, null, 'account')
   const now = new Date()
-  // The budget is per month, and must not be renewed while the key is valid.
+  // The budget is per month, and must not reset while the key is valid.
   const nextMonth = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)
   const until = new Date(Math.min(now.getTime() + LONGEST_MS, nextMonth)).toISOString()
   const { name, key } = await call('createKey', {
@@ -54,7 +54,7 @@ export async function choosePayer(account: string, budgetUsd: string): Promise<v
   become({ account, key: name, budgetUsd, until, secret: key })
 }
 
-/** Revokes the key. It is used no more from the beginning on, and is there again if that fails. Rejects with an ApiError. */
+/** Revokes the key. It is removed at once, and restored if that fails. Rejects with an ApiError. */
 export async function endPayer(): Promise<void> {
   const before = payer.peek()
   if (!before) return

@@ -1,10 +1,10 @@
-// Pieces of an answer that the dialects share: texts that grow, calls of tools that come in parts, and numbers of a form.
+// Pieces of an answer that the dialects share: growing texts, calls of tools that arrive in parts, and numbers of a form.
 
 import { ApiError } from '../api'
 import { keyTexts } from '../texts'
 import type { ModelReply, ToolCall } from './conversation'
 
-/** Longest text that is kept of an answer, in characters. */
+/** Maximum length of text that is kept of an answer, in characters. */
 const MOST_TEXT = 2_000_000
 
 export function withText(reply: ModelReply, text: string | null | undefined): ModelReply {
@@ -27,7 +27,7 @@ export function withCall(reply: ModelReply, place: number, part: Partial<ToolCal
   return { ...reply, calls }
 }
 
-/** A number of the form under the name that a dialect has for it; nothing for an empty field. */
+/** A number of the form under the dialect's name; nothing for an empty field. */
 export function numberOf(name: string, text: string | undefined): Record<string, number> {
   return text?.trim() ? { [name]: Number(text) } : {}
 }

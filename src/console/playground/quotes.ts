@@ -1,4 +1,4 @@
-// The most that a draft can cost, for each of its models, asked for when its writer pauses.
+// The maximum price of a draft, for each of its models, requested when its writer pauses.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api'
@@ -7,10 +7,10 @@ import { sumUsd } from '../parts/money'
 import { type Asked, type PlaygroundRequest, requestOf } from './request'
 import type { Priced } from './state'
 
-/** A price is asked for when nothing was typed for this long, in milliseconds. */
+/** A price is requested when nothing was typed for this long, in milliseconds. */
 const PAUSE_MS = 350
 
-/** Prices a request. In plain words it is put into the form of its model, which comes with its price. */
+/** Prices a request. A plain request is converted to the form of its model, which is returned with its price. */
 export async function quoteOf(
   request: PlaygroundRequest,
   model: string,
@@ -25,14 +25,14 @@ export async function quoteOf(
 export interface Quoted {
   /** One request for each model, once all prices are known. */
   priced: readonly Priced[] | undefined
-  /** The most that all of it can cost. */
+  /** The maximum price of all of it. */
   mostUsd: string | undefined
   error: ApiError | undefined
   /** Whether the draft is a request. */
   isComplete: boolean
 }
 
-/** The requests of a draft and the most that they can cost. */
+/** The requests of a draft and their maximum prices. */
 export function useQuotes(asked: Asked, models: readonly PricedModel[]): Quoted {
   const [found, setFound] = useState<{ of: string; priced?: Priced[]; error?: ApiError }>()
   const made = attempt(() =>

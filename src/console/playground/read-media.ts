@@ -1,12 +1,12 @@
-// Reads answers other than chat: pictures in whatever form a vendor gives them, sound, texts of sound, vectors, ranks and
-// verdicts. Where nothing can be read, the reply is the JSON itself: what was paid is always shown.
+// Reads answers other than chat: pictures in any form, audio, transcripts, vectors, ranks and verdicts. If nothing can be read, the
+// reply is the JSON itself: whatever was paid for is always shown.
 
 import type { ModelReply, Score } from './conversation'
 import { dataUrlOf } from './files'
 
 type Json = Record<string, unknown>
 
-/** The reply with pictures that are anywhere in the answer: as bytes, or as addresses. */
+/** The reply with pictures anywhere in the answer: as bytes, or as URLs. */
 export function withPictures(reply: ModelReply, answer: unknown): ModelReply {
   const places = placesIn(answer)
   const pictures = places.filter(isOwn)
@@ -36,7 +36,7 @@ function placesIn(answer: unknown): string[] {
   })
 }
 
-/** The type of a picture is known by the beginning of its base64. */
+/** The type of a picture is determined by the beginning of its base64. */
 function dataUrlOfPicture(base64: string): string {
   const type = base64.startsWith('/9j/') ? 'jpeg' : base64.startsWith('UklGR') ? 'webp' : 'png'
   return `data:image/${type};base64,${base64}`
@@ -78,7 +78,7 @@ export function withVerdict(reply: ModelReply, answer: unknown): ModelReply {
   return { ...reply, scores: scores.sort((one, other) => other.score - one.score) }
 }
 
-/** How alike two vectors are: 1 for the same direction. */
+/** How similar two vectors are: 1 for the same direction. */
 export function cosineOf(one: readonly number[], other: readonly number[]): number {
   let product = 0
   let oneSquare = 0

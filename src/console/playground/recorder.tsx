@@ -1,12 +1,12 @@
-// Records from the microphone, for a transcription. Nothing is recorded before it is asked for, and the microphone is let go
-// with the end of the recording or of the page.
+// Records from the microphone, for a transcription. Nothing is recorded before it is requested, and the microphone is released with
+// the end of the recording or of the page.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api'
 import { keyTexts } from '../texts'
 
 const words = keyTexts.playground
-/** Longest recording, in milliseconds. */
+/** Maximum length of a recording, in milliseconds. */
 const MOST_MS = 10 * 60_000
 
 interface RecorderProps {

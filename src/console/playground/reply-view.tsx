@@ -1,5 +1,5 @@
-// A reply as far as it has come: text as Markdown, thinking, calls of tools, pictures, sound and video in place, vectors and
-// scores, and what it took and cost. What cannot be read is shown as JSON.
+// A reply, as much of it as has arrived: text as Markdown, thinking, calls of tools, pictures, audio and video in place, vectors
+// and scores, and its usage and price. Unreadable parts are shown as JSON.
 
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
@@ -20,16 +20,16 @@ import type { PlaygroundState } from './state'
 const words = keyTexts.playground
 /** Numbers of a vector that are shown. */
 const SHOWN_NUMBERS = 8
-/** Scores that are shown at first. */
+/** Number of scores that are shown at first. */
 const SHOWN_SCORES = 20
-/** Statuses after which a repeat may help, besides those of the gateway's and the vendor's own faults. */
+/** Statuses after which a repeat may help, other than those of the gateway's and the vendor's own faults. */
 const REPEATABLE = [0, 408, 429]
 
 interface ReplyViewProps {
   playground: PlaygroundState
   turn: Turn
   reply: ModelReply
-  /** Whether it can be asked for again: it belongs to the last turn, and nothing runs. */
+  /** Whether it can be requested again: it belongs to the last turn, and nothing runs. */
   isOpen: boolean
   children?: ComponentChildren
 }
@@ -126,7 +126,7 @@ function Content({ reply, turn, hasSchema }: { reply: ModelReply; turn: Turn; ha
   )
 }
 
-/** JSON with a line for each value; incomplete JSON unchanged. */
+/** JSON with one value per line; incomplete JSON unchanged. */
 function laidOut(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)
@@ -135,7 +135,7 @@ function laidOut(text: string): string {
   }
 }
 
-/** A file that the browser cannot play says so, and can still be taken. */
+/** A file that the browser cannot play says so, and can still be downloaded. */
 function Player({ kind: Kind, src, label }: { kind: 'audio' | 'video'; src: string; label: string }) {
   const [isBroken, setBroken] = useState(false)
   return (
@@ -175,7 +175,7 @@ function Vectors({ vectors, lines }: VectorsProps) {
   )
 }
 
-/** How alike each two lines are. */
+/** How similar each pair of lines is. */
 function Likeness({ vectors, lines }: VectorsProps) {
   return (
     <figure class="prose-table" tabIndex={0} aria-label={words.likeness}>

@@ -1,4 +1,4 @@
-// The request of a turn to each model. Pure. What is shown as a program is exactly what is sent.
+// The request of a turn for each model. Pure. The program that is shown sends exactly the same request.
 
 import type { OperationName } from '../../contract/operations'
 import { ApiError } from '../api'
@@ -15,13 +15,13 @@ import {
 import { DIALECTS, dialectOf, type Step, type Tool } from './dialects'
 import { numberOf } from './pieces'
 
-/** A request to be priced and sent. */
+/** A request to price and send. */
 export interface PlaygroundRequest {
   operation: OperationName
   path: string
   /** Files of a form are data URLs in it. */
   body: Record<string, unknown>
-  /** Whether the gateway puts it into the form of its model, which comes with its price. */
+  /** Whether the gateway converts it to the form of its model, which is returned with its price. */
   isPlain: boolean
   /** Whether it is sent as a form with files. */
   isForm: boolean
@@ -45,10 +45,10 @@ const PATHS = {
   moderation: '/v1/moderations',
 } as const
 
-/** Fields of a request in plain words that are numbers. */
+/** Numeric fields of a plain request. */
 const NUMBERS = ['n', 'duration']
 
-/** The request of a model; undefined while something is missing. Throws an ApiError for a field that is wrong. */
+/** The request of a model; undefined while something is missing. Throws an ApiError for an invalid field. */
 export function requestOf(asked: Asked, model: PricedModel): PlaygroundRequest | undefined {
   const { conversation, turn } = asked
   const { kind, values } = conversation
@@ -96,7 +96,7 @@ function chatRequest({ conversation, turn }: Asked, model: string): PlaygroundRe
   return { operation: name, path, body: body(model, steps, options), isPlain: false, isForm: false }
 }
 
-/** The thread of a model: the turns that it, or another in its place, has answered, and the last. */
+/** The thread of a model: the turns that it, or another model in its place, has answered, and the last one. */
 function stepsOf(turns: readonly Turn[], model: string): Step[] {
   let calls: Step['reply']
   return turns.flatMap((turn, index): Step[] => {
@@ -155,7 +155,7 @@ function hearing(
   return { operation, path: PATHS[operation], body, isPlain: false, isForm: true }
 }
 
-/** A picture or a video. A picture is asked for as bytes: an address of the vendor's cannot be shown here. */
+/** A picture or a video. Pictures are requested as bytes: a URL of the vendor could not be shown here. */
 function made(
   kind: Kind & ('image' | 'video'),
   model: PricedModel,

@@ -1,5 +1,5 @@
-// Sends a request of the playground and reads its answer as it comes, with how long it took and what it cost. What a model
-// writes is text, and is never anything else.
+// Sends a request of the playground and reads its answer as it arrives, with its duration and its price. A model's output is text,
+// and is never treated as anything else.
 
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { ApiError, isCallingAs, send, urlOf } from '../api'
@@ -18,12 +18,12 @@ import {
 } from './read-media'
 import type { PlaygroundRequest } from './request'
 
-/** How long the server holds a question for a task, in seconds. */
+/** How long the server may hold a request for a task, in seconds. */
 const TASK_WAIT_SECONDS = 10
 
 interface Running {
   request: PlaygroundRequest
-  /** Gets the reply as far as it has come. */
+  /** Receives the reply as far as it has arrived. */
   show(reply: ModelReply): void
   signal: AbortSignal
 }
@@ -39,7 +39,7 @@ export async function run(empty: ModelReply, { request, show, signal }: Running)
     costUsd: response.headers.get('x-gateway-cost-usd'),
   }
   show(begun)
-  // What comes first is noted before it is shown.
+  // The first output is recorded before it is shown.
   let firstMs: number | null = null
   const showTimed = (reply: ModelReply) => {
     if (firstMs === null && (reply.text || reply.thinking || reply.calls.length > 0))
@@ -130,7 +130,7 @@ async function readVideo(
     const video = isCallingAs()
       ? URL.createObjectURL(await (await send('GET', content, { signal })).blob())
       : urlOf(content)
-    // What was paid is known with the end of the task.
+    // The price is known at the end of the task.
     return { ...begun, taskState, video, costUsd: null }
   }
 }

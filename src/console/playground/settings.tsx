@@ -1,4 +1,4 @@
-// The settings of a conversation: the fields that its models take besides the text, made from what the gateway says of them.
+// The settings of a conversation: the fields that its models accept in addition to the text, as the gateway describes them.
 
 import type { PricedModel } from '../key-api'
 import { keyTexts } from '../texts'
@@ -52,7 +52,7 @@ function ChatFields(own: FieldsProps) {
   )
 }
 
-/** Fields that all chosen models take, with the values of the first. */
+/** Fields that all chosen models accept, with the values of the first. */
 function KindFields({ kind, models, ...own }: FieldsProps & { kind: Kind; models: readonly PricedModel[] }) {
   const [first] = models
   const options = first?.options[kind]

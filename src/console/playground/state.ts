@@ -1,6 +1,6 @@
-// The state of the playground while somebody uses it: the conversation that is open, what is being written, and the requests that
-// run. It outlives the page: requests continue when another page is opened, and are there when its reader returns.
-// Nothing may be sent whose price was not shown.
+// The state of the playground while somebody uses it: the open conversation, the draft, and the running requests. It outlives the
+// page: requests continue when another page is opened, and are there when its reader returns. Nothing may be sent whose price was
+// not shown.
 
 import { computed, type Signal, signal } from '@preact/signals'
 import { ApiError } from '../api'
@@ -23,7 +23,7 @@ import { type Asked, type PlaygroundRequest, requestOf } from './request'
 import { run } from './run'
 import { drop, dropAll, keep, keptConversations } from './store'
 
-/** A request and the most that it can cost, as shown next to the button. */
+/** A request and its maximum price, as shown next to the button. */
 export interface Priced {
   model: string
   request: PlaygroundRequest
@@ -39,9 +39,9 @@ export class PlaygroundState {
   readonly results = signal<Readonly<Record<string, string>>>({})
   readonly current: Signal<Signal<Conversation>>
   readonly conversation = computed(() => this.current.value.value)
-  /** Requests that were sent last, to be shown as programs. */
+  /** The last requests, to be shown as programs. */
   readonly sent = signal<readonly Priced[]>([])
-  /** Requests that run, by their conversation, turn and model. */
+  /** Running requests, by conversation, turn and model. */
   readonly running = signal<ReadonlyMap<string, AbortController>>(new Map())
 
   readonly #open = new Map<string, Signal<Conversation>>()
@@ -65,7 +65,7 @@ export class PlaygroundState {
     return this.models.value.filter(({ operations }) => operations.includes(kind))
   }
 
-  /** The models that answer next; the first that there is where none is chosen. */
+  /** The models that answer next; the first available one if none is chosen. */
   get chosen(): readonly PricedModel[] {
     const { kind, models } = this.conversation.value
     const usable = this.modelsFor(kind)
@@ -73,7 +73,7 @@ export class PlaygroundState {
     return chosen.length > 0 ? chosen : usable.slice(0, 1)
   }
 
-  /** Begins a conversation. Files belong to a kind of work: those of another kind never go with it. */
+  /** Begins a conversation. Files belong to a kind of work: those of another kind are never sent with it. */
   begin(kind: Kind, models: readonly string[], values: Values = {}): void {
     const { files, ...draft } = this.draft.value
     const isSame = kind === this.conversation.value.kind
@@ -82,7 +82,7 @@ export class PlaygroundState {
     this.results.value = {}
   }
 
-  /** Chooses the work and its models: in the conversation that is open, unless it already has turns of another kind. */
+  /** Chooses the work and its models: in the open conversation, unless it already has turns of another kind. */
   choose(kind: Kind, models: readonly string[]): void {
     const { turns, kind: before, values } = this.conversation.value
     if (kind !== before) this.begin(kind, models, turns.length === 0 ? values : {})
@@ -119,7 +119,7 @@ export class PlaygroundState {
     await this.#readKept()
   }
 
-  /** Puts a turn back into the form; sending it takes its place and that of all after it. */
+  /** Puts a turn back into the editor; sending it replaces the turn and all later ones. */
   edit(turn: Turn): void {
     this.draft.value = { text: turn.text, files: turn.files, edits: turn.id }
   }
@@ -136,7 +136,7 @@ export class PlaygroundState {
     }
   }
 
-  /** Sends what was priced, and empties the form. */
+  /** Sends what was priced, and clears the editor. */
   send({ conversation: { turns }, turn }: Asked, priced: readonly Priced[]): void {
     this.sent.value = priced
     const replies = priced.map(({ model, mostUsd }) => emptyReply(model, mostUsd))
@@ -149,7 +149,10 @@ export class PlaygroundState {
     for (const each of priced) void this.#run(place, next.id, each)
   }
 
-  /** Asks a model again for its reply to the last turn. Sends nothing if that costs more than what was shown; then shows it. */
+  /**
+   * Asks a model again for its reply to the last turn. Sends nothing if that costs more than what was shown; in that case, shows
+   * the new price.
+   */
   async regenerate(turn: Turn, reply: ModelReply): Promise<void> {
     const place = this.current.value
     const { turns } = place.value
@@ -172,7 +175,7 @@ export class PlaygroundState {
     }
   }
 
-  /** Ends all requests of the conversation that is open. */
+  /** Ends all requests of the open conversation. */
   stop(): void {
     for (const [name, controller] of this.running.value)
       if (name.startsWith(this.conversation.value.id)) controller.abort()

@@ -19,7 +19,7 @@ function adminOfRow(row: Row) {
     id: row.id as string,
     name: row.name as string,
     role: row.role as Role,
-    /** The first and last characters of the token, for people to recognise it. */
+    /** The first and last characters of the token, by which people recognise it. */
     hint: row.hint as string,
     /** Networks (CIDR) that the token may be used from; null means anywhere. */
     addresses: listOfColumn(row.addresses),
@@ -29,12 +29,12 @@ function adminOfRow(row: Row) {
   }
 }
 
-/** Who acts, in the audit trail, with a link of `gateway console`. No admin has a name with a space. */
+/** The actor in the audit trail for a link of `gateway console`. No admin has a name with a space. */
 const LINK_NAME = 'console link'
 const PREFIX = 'adm-'
 const KEY_PREFIX = 'sk-'
 
-/** Makes a token: like the secret of a key, with a prefix that neither can be taken for the other. */
+/** Creates a token: like the secret of a key, with a prefix that distinguishes the two. */
 export function makeToken(randomBytes: (count: number) => Uint8Array): string {
   return makeSecret(randomBytes).replace(KEY_PREFIX, PREFIX)
 }
@@ -47,7 +47,7 @@ export function hasRole({ role }: Pick<Admin, 'role'>, wanted: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(wanted)
 }
 
-/** An operator to be stored, with the token; without addresses, it may be used from anywhere. */
+/** An operator to store, with the token; without addresses, it may be used from anywhere. */
 interface NewAdmin
   extends Pick<Admin, 'id' | 'name' | 'role' | 'expiresAt' | 'createdAt'>,
     Partial<Pick<Admin, 'addresses'>> {
@@ -55,8 +55,8 @@ interface NewAdmin
 }
 
 /**
- * Stores a new operator. False if the name is taken, also by one that was revoked: names are not reused. False too if a guard of
- * `first` is missed: what is done before it, or not at all.
+ * Stores a new operator. False if the name is taken, even by a revoked operator: names are not reused. Also false if a guard of
+ * `first` is missed: those statements are executed with it or not at all.
  */
 export async function createAdmin(
   db: Db,
@@ -83,7 +83,7 @@ export async function createAdmin(
   ])
 }
 
-/** A new operator with the right to what the role allows. Rejects with 400 for an invalid name. */
+/** A new operator with the rights of the role. Rejects with 400 for an invalid name. */
 export function draftAdmin(
   {
     newId,
@@ -124,7 +124,7 @@ export async function findAdmin(db: Db, nameOrId: string): Promise<Admin | undef
   return row && adminOfRow(row)
 }
 
-/** Refuses an operator from now on. False if that was so before. */
+/** Revokes an operator. False if it was already revoked. */
 export async function revokeAdmin(db: Db, id: string, now: number): Promise<boolean> {
   return tryApply(db, [
     {
@@ -142,7 +142,10 @@ interface Use {
   clientAddress: string | null
 }
 
-/** The operator of an Authorization header, as the database has it at this moment. Rejects with 401, and with 403 as `assertActive`. */
+/**
+ * The operator of an Authorization header, according to the database at this moment. Rejects with 401, and with 403 as
+ * `assertActive`.
+ */
 export async function authenticateAdmin(db: Db, authorization: string | null, use: Use): Promise<Admin> {
   const token = /^Bearer +(\S{1,200}) *$/i.exec(authorization ?? '')?.[1]
   if (token === undefined)
@@ -174,7 +177,7 @@ export async function adminOfSession(db: Db, token: SessionToken, use: Use): Pro
   return assertActive(admin, use)
 }
 
-/** The admin whose id it is; for a link of the command line, one that has its role and is in no table. */
+/** The admin with this id; for a link of the command line, one that has its role and is in no table. */
 export async function adminOfSubject(db: Db, subject: string, createdAt: number): Promise<Admin | undefined> {
   const role = ROLES.find((each) => each === roleOfSubject(subject))
   if (!role) return findAdmin(db, subject)

@@ -1,5 +1,5 @@
-// The admin API: takes a request to its operation, in five steps: which operation, who is calling, may they, what is asked, do
-// it. It must never do any work for somebody who is not known, nor answer with a secret that it did not just make.
+// The admin API: passes a request to its operation in five steps: find the operation, authenticate the caller, check its rights,
+// check the request, run it. It must never do any work for an unknown caller, or answer with a secret that it did not just create.
 
 import { Type } from '@sinclair/typebox'
 import { readQuery } from '../api-operation/values'
@@ -24,7 +24,7 @@ const ADMIN_PATH = '/admin/v1'
 
 const MAX_BODY_BYTES = 256 * 1024
 const MAX_IDEMPOTENCY_KEY_LENGTH = 255
-/** How long the body of a request may take, in milliseconds. */
+/** Maximum time for the body of a request, in milliseconds. */
 const BODY_MS = 10_000
 
 interface Route {
@@ -33,7 +33,7 @@ interface Route {
   checkBody: (body: unknown) => void
 }
 
-/** The id of a request, and the address that it came from. */
+/** The id of a request, and the address from which it came. */
 interface Sender {
   requestId: string
   clientAddress: string | null
@@ -80,7 +80,7 @@ export class AdminApi {
   }
 
   private async run(request: Request, path: string, from: Sender, onChange: () => void): Promise<object> {
-    // A caller who is not known does not learn what there is either.
+    // An unknown caller does not learn what exists either.
     const admin = await this.login(request, from)
     const { route, params } = this.find(request.method, path)
     const { operation } = route
@@ -113,11 +113,11 @@ export class AdminApi {
     const { db, config, now } = this.world
     const use = { now: now(), clientAddress }
     const session = sessionTokenOf(request, 'admin', config)
-    // A guess would be one of 2^256, and a page whose session has ended may ask often: these are not attempts.
+    // A guess would be one of 2^256, and a page whose session has ended may call often: these do not count as attempts.
     if (session) return adminOfSession(db, session, use)
     const authorization = request.headers.get('authorization')
     const address = clientAddress ?? 'unknown'
-    // What a page of another site makes a browser send has no token, and must not close the API to callers with one.
+    // Requests that another site's page makes a browser send have no token, and must not lock out callers with one.
     const isAttempt = hasToken(authorization)
     if (isAttempt && isFromOtherSite(request, config)) throw fromOtherSite()
     if (isAttempt) this.logins.check(address)
@@ -134,7 +134,7 @@ export class AdminApi {
     }
   }
 
-  /** The operator of a token of an identity provider; undefined if it is invalid, or where none is taken. */
+  /** The operator for a token of an identity provider; undefined if it is invalid, or if such tokens are not accepted. */
   private async adminOfToken(authorization: string | null, from: Sender): Promise<Admin | undefined> {
     const { db, bearerTokens, now } = this.world
     const [, token] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? []
@@ -233,7 +233,7 @@ function paramsOf(pattern: readonly string[], words: readonly string[]): Record<
 
 function decoded(word: string): string {
   try {
-    // No database keeps this character.
+    // No database stores this character.
     return decodeURIComponent(word).replaceAll('\0', '�').slice(0, 1_000)
   } catch {
     return word

@@ -1,30 +1,30 @@
-// Keys and models that somebody should look at: keys that suddenly spend much more than they use to, keys that expire soon, and
-// models that cost more than they bring in. It must never write.
+// Keys and models that need attention: keys that suddenly spend much more than usual, keys that expire soon, and models that cost
+// more than they earn. It must never write.
 
 import { totalUsage, type Usage, usageBy } from '../billing/reports/usage-report'
 import type { Db, Value } from '../db/db'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Rows of each list at most. */
+/** Maximum of rows per list. */
 const MOST_LISTED = 20
 
 /** A key whose last hour costs far more than its usual hours. */
 export interface SpendSpike {
   key: string
   lastHourNano: number
-  /** The median of the hours of the week before in which it spent something. */
+  /** The median of the hours in the previous week in which it spent something. */
   medianNano: number
 }
 
 /** How many times the median an hour must cost. */
 const SPIKE_TIMES = 5
-/** A median of fewer hours says nothing. */
+/** A median of fewer hours is meaningless. */
 const LEAST_HOURS = 5
-/** A smaller sum alarms nobody: 10 cents. */
+/** A smaller sum is not worth a warning: 10 cents. */
 const LEAST_SPIKE_NANO = 100_000_000
 
-/** Keys whose last hour cost at least five times the median of their hours of the week before, the most expensive first. */
+/** Keys whose last hour cost at least five times the median of their hours in the previous week, the most expensive first. */
 export async function spendSpikes(db: Db, now: number): Promise<SpendSpike[]> {
   const since = now - HOUR_MS
   const most = (await usageBy(db, 'key', { since, until: now }))
@@ -47,7 +47,7 @@ export async function spendSpikes(db: Db, now: number): Promise<SpendSpike[]> {
     .toSorted((one, other) => other.lastHourNano - one.lastHourNano)
 }
 
-/** The lower median; 0 of fewer numbers than say something. */
+/** The lower median; 0 if there are too few numbers. */
 function medianOf(numbers: readonly number[]): number {
   if (numbers.length < LEAST_HOURS) return 0
   return numbers.toSorted((one, other) => one - other)[Math.floor((numbers.length - 1) / 2)] ?? 0
@@ -59,7 +59,7 @@ export interface ExpiringKey {
   expiresAt: number
 }
 
-/** How long before its end a key is named, in milliseconds. */
+/** How long before its expiry a key is listed, in milliseconds. */
 const EXPIRES_SOON_MS = 7 * DAY_MS
 
 /** Keys that expire within a week, soonest first. */
@@ -82,7 +82,7 @@ export interface LossMaker {
   costNano: number
 }
 
-/** Models whose requests with a known cost brought in less than they cost, the greatest loss first. */
+/** Models whose requests with a known cost earned less than they cost, the greatest loss first. */
 export function lossMakers(usedByModel: ReadonlyMap<string, readonly Usage[]>): LossMaker[] {
   return [...usedByModel]
     .map(([model, usages]) => {

@@ -1,5 +1,5 @@
-// The audit trail: who changed what, as it was before and is after. An entry is written in the transaction of its change,
-// so that there is neither without the other. It must never hold a secret.
+// The audit trail: who changed what, with the values before and after. An entry is written in the transaction of its change, so
+// that neither exists without the other. It must never contain a secret.
 
 import { Conditions } from '../db/conditions'
 import type { Db, Row, Statement, Value } from '../db/db'
@@ -14,7 +14,7 @@ export interface Actor {
   clientAddress: string | null
 }
 
-/** One change: `key.update` of `key:alice`, with what it changes as JSON can say it. */
+/** One change: `key.update` of `key:alice`, with the changed values as JSON. */
 export interface RecordedChange {
   action: string
   target: string
@@ -46,8 +46,8 @@ interface TrailWorld {
 }
 
 /**
- * The database for one change: an entry is added to the first transaction that is made with it. Where that misses, as for
- * a key that was revoked meanwhile, nothing is written.
+ * The database for one change: an entry is added to its first transaction. If that misses, for example because a key was revoked
+ * meanwhile, nothing is written.
  */
 export function recording({ db, now, newId }: TrailWorld, actor: Actor, change: RecordedChange): Db {
   let entry: Statement | undefined = entryOf(newId('aud'), now(), actor, change)
@@ -86,7 +86,7 @@ function entryOf(
   }
 }
 
-/** Adds an entry for what is not a change of the database, such as a reload. */
+/** Adds an entry for something that is not a change of the database, such as a reload. */
 export async function record(world: TrailWorld, actor: Actor, change: RecordedChange): Promise<void> {
   await recording(world, actor, change).batch([])
 }

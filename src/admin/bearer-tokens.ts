@@ -1,5 +1,5 @@
-// Tokens of identity providers in place of a token or a key of this gateway, where the configuration takes them. What has been
-// verified is kept for a minute at most. A token must never be kept itself, nor logged.
+// Tokens of identity providers instead of a token or a key of this gateway, if the configuration accepts them. A verification is
+// reused for a minute at most. A token itself must never be stored or logged.
 
 import type { SessionKind } from '../accounts/sessions'
 import { GatewayError } from '../lib/errors'
@@ -39,8 +39,8 @@ export class BearerTokens {
   constructor(private readonly world: BearerWorld) {}
 
   /**
-   * The id of the admin or the key of a token, which is made at the first one. Undefined for text without the form of a
-   * provider's token, or where none is taken. Rejects with 401, 403, and 503 while the provider does not answer.
+   * The id of the admin or the key for a token, which is created at the first token. Undefined for text without the form of a
+   * provider's token, or if such tokens are not accepted. Rejects with 401, 403, and 503 while the provider does not answer.
    */
   async ownerOf(token: string, use: TokenUse, sender?: Omit<Actor, 'name'>): Promise<string | undefined> {
     const takers = [...this.world.issuers.all().values()].filter(({ entry }) => entry.tokens?.[use] === true)
@@ -86,7 +86,7 @@ export class BearerTokens {
   }
 }
 
-/** The issuer that a token names, which nobody has verified yet. */
+/** The issuer in a token, still unverified. */
 function issuerIn(payload: string): string | undefined {
   try {
     const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString())

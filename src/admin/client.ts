@@ -1,6 +1,6 @@
-// Calls operations of the admin API by their ids: in this process, on a database, or over HTTP. Both are made from the list
-// of operations, so that a caller has the same answers and the same errors from either. A token must never be sent to
-// another server than the one that was named.
+// Calls operations of the admin API by their ids: in this process, on a database, or over HTTP. Both are made from the list of
+// operations, so that a caller gets the same answers and the same errors from either. A token must never be sent to a server other
+// than the named one.
 
 import { Type } from '@sinclair/typebox'
 import type { TypedOperation } from '../api-operation/operation'
@@ -23,11 +23,11 @@ type Types<Id> =
     : never
 type Given<Fields> = { [Name in keyof Fields]: Fields[Name] | undefined }
 
-/** JSON that an operation answers. */
+/** JSON answer of an operation. */
 export type ReplyOf<Id extends OperationId> = Types<Id>['reply']
 
 export interface OperationCall<Id extends OperationId> {
-  /** The words in its path, by their names. */
+  /** The parameters in its path, by name. */
   params?: Readonly<Record<string, string>>
   query?: Given<Types<Id>['query']>
   body?: Given<Types<Id>['body']>
@@ -35,7 +35,7 @@ export interface OperationCall<Id extends OperationId> {
   idempotencyKey?: string | undefined
 }
 
-/** An operation that failed: with the status and the code of its error, or with the status 0 where there was no answer. */
+/** A failed operation, with the status and the code of its error, or with the status 0 if there was no answer. */
 export class CallFailed extends Error {
   constructor(
     readonly status: number,
@@ -46,10 +46,10 @@ export class CallFailed extends Error {
   }
 }
 
-/** Rejects with CallFailed where an operation fails. */
+/** Rejects with CallFailed if an operation fails. */
 export interface AdminClient {
   call<Id extends OperationId>(id: Id, call?: OperationCall<Id>): Promise<ReplyOf<Id>>
-  /** A list that an operation answers as comma-separated values. */
+  /** A list from an operation, as comma-separated values. */
   csv<Id extends OperationId>(id: Id, call?: OperationCall<Id>): Promise<ReadableStream<Uint8Array>>
 }
 
@@ -103,7 +103,7 @@ interface RemoteGateway {
 
 /** Longest time until an answer begins, in milliseconds. */
 const PATIENCE_MS = 30_000
-/** Longest time until work is answered that reads much, such as a backup, in milliseconds. */
+/** Maximum time until an operation that reads a lot, such as a backup, answers, in milliseconds. */
 const LONG_PATIENCE_MS = 30 * 60_000
 /** Operations that check what they have written before they answer, or read each charge of a month. */
 const LONG = new Set([
@@ -114,9 +114,9 @@ const LONG = new Set([
   'rehearsePrices',
   'fillSandbox',
 ])
-/** Waits before a request is repeated that can do no harm, in milliseconds. */
+/** Waits before a harmless request is repeated, in milliseconds. */
 const REPEATS_MS = [250, 1_000]
-/** Statuses of servers and proxies that may do better in a moment. */
+/** Statuses of servers and proxies that may be temporary. */
 const PASSING = new Set([0, 502, 503, 504])
 
 /** A client of a gateway somewhere else. */
@@ -160,7 +160,7 @@ function isPassing(error: unknown): boolean {
   return error instanceof CallFailed && PASSING.has(error.status)
 }
 
-/** Codes of certificates that nobody vouches for, that are for another name, or that are out of date. */
+/** Codes for certificates that are untrusted, issued for another name, or expired. */
 const UNTRUSTED = /CERT|SIGNATURE|ISSUER/
 
 function notReached(reason: string): string {
@@ -185,7 +185,7 @@ async function sendOnce(gateway: RemoteGateway, asked: Prepared): Promise<Respon
         ...(idempotencyKey !== null && { 'idempotency-key': idempotencyKey }),
       },
       ...(operation.body && { body: JSON.stringify(body) }),
-      // A token is for the server that was named.
+      // A token is only for the named server.
       redirect: 'manual',
       signal,
     })
@@ -210,7 +210,7 @@ function addressOf(base: string, { operation, params, query }: Prepared): string
   return `${base}${path}${search.size > 0 ? `?${search}` : ''}`
 }
 
-/** The error of an answer, as the gateway has thrown it. */
+/** The error in an answer, as the gateway threw it. */
 async function errorOf(
   gateway: RemoteGateway,
   { operation }: Prepared,
@@ -238,7 +238,7 @@ function noAnswer({ url }: RemoteGateway, what: string): CallFailed {
   return new CallFailed(0, 'no_answer', `The gateway at ${url} ${what}.`)
 }
 
-/** The code of a failed connection, which names it better than its text. */
+/** The code of a failed connection, which is clearer than its text. */
 function reasonOf(error: unknown): string {
   const { code, message = String(error) } = error as { code?: string; message?: string }
   return code ?? message.split('\n')[0] ?? ''

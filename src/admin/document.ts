@@ -17,7 +17,7 @@ const description = `${summary}
 
 Send the token of an admin as \`Authorization: Bearer adm-…\`: \`gateway admins create NAME --role viewer\` makes one. Lists are paged: \`next\` of an answer is \`after\` of the next request. Times are ISO 8601 in UTC, amounts are dollars as text. Each change is in \`GET /admin/v1/audit\`.`
 
-/** Errors of operations: the status, when it comes, and an example of a code. */
+/** Errors of operations: the status, its cause, and an example of a code. */
 const errors = {
   '400': ['A parameter or a field is unknown, missing or wrong.', 'invalid_value'],
   '401': ['The token is missing, wrong, expired or revoked.', 'invalid_admin_token'],
@@ -80,7 +80,7 @@ function describe(operation: AdminOperation): object {
 const text = { schema: { type: 'string' } }
 const bytes = { '*/*': { schema: { type: 'string', format: 'binary' } } }
 
-/** Answers without an error: JSON, also in the forms that `format` names, or the bytes of a file. */
+/** Answers other than errors: JSON, also in the forms that `format` names, or the bytes of a file. */
 function answersOf({ query, reply, isFile }: AdminOperation): object {
   if (isFile)
     return {

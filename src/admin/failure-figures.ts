@@ -1,5 +1,5 @@
-// Failed requests of a period by cause: in total, and by day, hour, model, key or account. They come from the figures of
-// requests, which are not the truth about money: a minute of them can be lost with a crash. It must never write.
+// Failed requests of a period by cause: in total, and by day, hour, model, key or account. They come from the figures of requests,
+// which are not accounting records: a crash can lose a minute of them. It must never write.
 
 import type { UsageDimension, UsagePeriod } from '../billing/reports/usage-report'
 import type { Db } from '../db/db'
@@ -22,7 +22,7 @@ const DAY_MS = 24 * HOUR_MS
 /** The name of requests that failed before a model was called, or a key was known. */
 const NONE = '(none)'
 
-/** How failures are named in usage by these dimensions; those of others are not known by them. */
+/** How failures are named in usage by these dimensions; other dimensions do not have them. */
 const NAMES: Partial<Record<UsageDimension, (failures: Failures) => string>> = {
   day: ({ hour }) => String(hour - (hour % DAY_MS)),
   hour: ({ hour }) => String(hour),
@@ -44,7 +44,7 @@ export async function failuresBetween(
   const nameOf = isOfKeys && by === 'model' ? undefined : NAMES[by]
   return {
     total: sumOf(failures),
-    /** Failures by the names of the dimension as usage has them; undefined if they are not known by it. */
+    /** Failures by the names of the dimension as in usage; undefined for a dimension without them. */
     byName: nameOf && new Map([...Map.groupBy(failures, nameOf)].map(([name, some]) => [name, sumOf(some)])),
   }
 }

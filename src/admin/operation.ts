@@ -1,11 +1,11 @@
 // The form of an operation of the admin API: its path, who may call it, what it takes, and what it does. The API, its
 // document and the client of the command line are made from the list of them (operations/index.ts).
 //
-// To add one: write its rules where they belong (src/accounts, src/billing, src/tasks …), as a function that throws a
-// GatewayError; describe it with `operationsIn` in a file of operations/, where `run` reads, takes `changing(asked, …)` as the
-// database of a change, so that the audit trail has it, calls the rule, and answers JSON; add it to the journey of
-// test/contract/admin-api.test.ts. A command calls it with `gateway.call('theOperation', …)` of cli/lib/gateway.ts, on the
-// database of this machine or over HTTP, and prints what it answers.
+// To add one: write its rules where they belong (src/accounts, src/billing, src/tasks …), as a function that throws a GatewayError;
+// describe it with `operationsIn` in a file of operations/, where `run` reads, uses `changing(asked, …)` as the database of a
+// change, so that the audit trail has it, calls the rule, and answers JSON; add it to the journey of
+// test/contract/admin-api.test.ts. A command calls it with `gateway.call('theOperation', …)` of cli/lib/gateway.ts, on the database
+// of this machine or over HTTP, and prints the answer.
 
 import { type TSchema, Type } from '@sinclair/typebox'
 import { type ApiOperation, Nullable, open, operationsFor } from '../api-operation/operation'
@@ -26,16 +26,16 @@ import type { Admin } from './admins'
 import { type Actor, type RecordedChange, record, recording } from './audit-trail'
 import type { BearerTokens } from './bearer-tokens'
 
-/** The rows of one report. They may be behind by seconds: nothing is decided by them. */
+/** The rows of one report. They may be seconds behind: nothing is decided from them. */
 export interface ReportSource {
   db: Db
   requestLog: Pick<RequestStore, 'list' | 'find' | 'scan'>
 }
 
-/** Everything of a running gateway that operators see and change. */
+/** Everything in a running gateway that operators see and change. */
 export interface AdminWorld extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'log'> {
   db: Db
-  /** Where a report reads, such as a replica: all of it there. */
+  /** Where a report reads, such as a replica: the whole report reads there. */
   reportSource(): Promise<ReportSource>
   dataDir: string
   readonly config: Config
@@ -45,11 +45,11 @@ export interface AdminWorld extends Pick<System, 'now' | 'monotonic' | 'after' |
   requestLog: Pick<RequestStore, 'list' | 'find' | 'scan'> & {
     storeFigures(): Promise<void>
     lostRows(): number
-    /** Bodies that `log.bodies` has kept of a request; undefined for none. Rejects with UnreadableText if its key is not known. */
+    /** Bodies of a request that `log.bodies` has stored; undefined for none. Rejects with UnreadableText if its key is not known. */
     bodiesOf(id: string): Promise<KeptBodies | undefined>
   }
   randomBytes(count: number): Uint8Array
-  /** Takes tokens of identity providers; absent on a database of this machine, which asks for none. */
+  /** Accepts tokens of identity providers; absent for a database of this machine, which requires none. */
   bearerTokens?: Pick<BearerTokens, 'ownerOf'>
 }
 
@@ -58,7 +58,7 @@ export interface ProcessControl {
   compare(): Promise<Reloading>
   reload(cause: string): Promise<Reloading>
   makeBackup(): Promise<BackupReport>
-  /** Closes months that are older than this number. Rejects with NotClosed where the books or an archive are not right. */
+  /** Closes months that are older than this number. Rejects with NotClosed if the books or an archive are wrong. */
   closeMonths(keepMonths: number): Promise<RetentionReport>
   /** Fills an empty gateway with requests of the last days; absent unless its vendors are simulated. */
   makeHistory?: (() => Promise<HistoryReport>) | undefined
@@ -82,7 +82,7 @@ export interface OperationContext {
   control: ProcessControl
   admin: Admin
   actor: Actor
-  /** For operations that answer a file; null if no request over HTTP asks. */
+  /** For operations that answer with a file; null if the request did not arrive over HTTP. */
   request: Request | null
   params: Readonly<Record<string, string>>
   /** The Idempotency-Key of the request. */
@@ -95,9 +95,9 @@ export interface AdminOperation extends ApiOperation {
   /** The path below /admin/v1. */
   path: string
   role: Role
-  /** Whether an Idempotency-Key makes it happen once. */
+  /** Whether an Idempotency-Key makes it happen only once. */
   isIdempotent?: boolean
-  /** Whether it answers the bytes of a file, whole or in part, and no JSON. */
+  /** Whether it answers with the bytes of a file, whole or in part, instead of JSON. */
   isFile?: boolean
   /** Answers JSON, or a whole response if it is invalid. */
   run(asked: OperationContext, query: Record<string, never>, body: Record<string, never>): Promise<object>
@@ -106,12 +106,12 @@ export interface AdminOperation extends ApiOperation {
 /** The function that describes the operations of one part of the document: `operationsIn('Keys')`. */
 export const operationsIn = (tag: string) => operationsFor<AdminOperation, OperationContext>(tag)
 
-/** The database for one change by the operator who asks. */
+/** The database for one change by the calling operator. */
 export function changing({ world, actor, onChange }: OperationContext, change: RecordedChange): Db {
   return notifyingDb(recording(world, actor, change), onChange)
 }
 
-/** Records what is not a change of the database. */
+/** Records something that is not a change of the database. */
 export async function recordOnly(
   { world, actor, onChange }: OperationContext,
   change: RecordedChange,
@@ -121,7 +121,7 @@ export async function recordOnly(
 }
 
 export const Text = (description: string) => Type.String({ description, minLength: 1, maxLength: 256 })
-/** Networks that a secret may be used from, as callers of the API write them. */
+/** Networks from which a secret may be used, as callers of the API write them. */
 export const AddressList = Nullable(
   Type.Array(Text('An address, or a network such as `203.0.113.0/24`.'), {
     minItems: 1,
@@ -172,7 +172,7 @@ export interface Page<Shown> {
   next: string | null
 }
 
-/** A page of rows. One more row than the limit was read. */
+/** A page of rows. One row more than the limit was read. */
 export function pageOf<Row, Shown extends object>(
   rows: readonly Row[],
   limit: number,
@@ -187,12 +187,12 @@ export function pageOf<Row, Shown extends object>(
   }
 }
 
-/** The cursor of a row that is found by its time and its id. */
+/** The cursor of a row that is identified by its time and its id. */
 export function timedCursor(at: number, id: string): string {
   return `${at}.${id}`
 }
 
-/** The row that a cursor names. Throws 400 for one that no page has given. */
+/** The row that a cursor names. Throws 400 for one that no page has returned. */
 export function placeOfCursor(after: string | undefined): { at: number; id: string } | undefined {
   if (after === undefined) return undefined
   const [, at, id] = /^(\d{1,15})\.(.{1,200})$/s.exec(after) ?? []

@@ -1,5 +1,5 @@
-// The state of a gateway at a glance: figures of a period by hour or day, what is open now, and what wants somebody's
-// attention. Money comes from the charges, times from the figures of requests. It must never write.
+// The state of a gateway at a glance: figures of a period by hour or day, what is open now, and what needs attention. Money comes
+// from the charges, times from the figures of requests. It must never write.
 
 import { fullAccounts, fullKeys } from '../billing/ledger/full-budgets'
 import { totalUsage, type Usage, usageBy } from '../billing/reports/usage-report'
@@ -17,11 +17,11 @@ export interface Period {
   until: number
 }
 
-/** Figures of the requests that ended in a span of time, or at an upstream, or for a model. */
+/** Figures of the requests that ended in a time span, at an upstream, or for a model. */
 export interface Speed {
   requests: number
   failed: number
-  /** Milliseconds to the first byte of answers that did not fail, and to their last; null while there are none. */
+  /** Milliseconds to the first byte of successful answers, and to the last; null if there are none. */
   firstByteP50Ms: number | null
   firstByteP99Ms: number | null
   durationP50Ms: number | null
@@ -32,9 +32,9 @@ export interface Speed {
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Longer periods are shown by days. */
+/** Longer periods are shown by day. */
 const MOST_HOURS = 96
-/** Models that a chart shows separately; the others are one. */
+/** Models that a chart shows separately; the others are merged. */
 const MOST_MODELS = 6
 export const OTHERS = 'others'
 
@@ -52,14 +52,14 @@ export function spanStarts(period: Period): number[] {
   )
 }
 
-/** The previous period: as long, and earlier by whole spans, so that each of its spans has one of the period to compare with. */
+/** The previous period: equally long, and earlier by whole spans, so that each of its spans can be compared with one of the period. */
 export function periodBefore(period: Period): Period {
   const spanMs = spanOf(period)
   const shiftMs = Math.ceil((period.until - period.since) / spanMs) * spanMs
   return { since: period.since - shiftMs, until: period.until - shiftMs }
 }
 
-/** Money by span and model: the models that cost most, the others together. */
+/** Money by span and model: the most expensive models, and the others together. */
 export async function spendOf(db: Db, { since, until }: Period) {
   const by = spanOf({ since, until }) === DAY_MS ? 'day' : 'hour'
   const used = await usageBy(db, by, { since, until }, 'model')
@@ -84,7 +84,7 @@ export async function spendOf(db: Db, { since, until }: Period) {
   }
 }
 
-/** Speed and failures of a period, in all and by span, upstream and model. */
+/** Speed and failures of a period, in total and by span, upstream and model. */
 export async function speedsOf(db: Db, period: Period) {
   const spanMs = spanOf(period)
   const figures = await figuresBetween(db, period.since, period.until)
@@ -152,7 +152,7 @@ interface LowBalance {
   hoursLeft: number | null
 }
 
-/** A balance is low when it lasts no longer than this at the rate of the last day, in hours. */
+/** A balance is low if it lasts no longer than this at the rate of the last day, in hours. */
 const LOW_HOURS = 48
 const MOST_LISTED = 20
 
@@ -194,7 +194,7 @@ export type FullBudget = ReturnType<typeof fullBudgetOfRow>
 function fullBudgetOfRow(row: Row) {
   return {
     name: row.name as string,
-    /** The plan that the budget is of; null if it is the account's or the key's own. */
+    /** The plan of the budget; null if it is the account's or the key's own. */
     plan: (row.plan ?? null) as string | null,
     period: row.budget_period as string,
     committedNano: row.committed as number,
@@ -202,16 +202,16 @@ function fullBudgetOfRow(row: Row) {
   }
 }
 
-/** From when on a budget wants attention, in percent. */
+/** The share of a budget from which it needs attention, in percent. */
 const FULL_PERCENT = 90
 
-/** A model that its vendor has ended or ends soon, and that requests still name. */
+/** A model that its vendor has retired or retires soon, and that requests still use. */
 export interface EndingUse extends EndingModel {
   /** Requests of the last 30 days. */
   requests: number
 }
 
-/** The models in use that have ended or end within 30 days, soonest first. */
+/** The models in use that were retired or retire within 30 days, soonest first. */
 export async function endingInUse(db: Db, catalogue: Catalogue, now: number): Promise<EndingUse[]> {
   const ending = endingBefore(catalogue.models.values(), remindBefore(now))
   if (ending.length === 0) return []
@@ -225,12 +225,12 @@ export async function endingInUse(db: Db, catalogue: Catalogue, now: number): Pr
     .slice(0, MOST_LISTED)
 }
 
-/** Keys that have spent or hold nine tenths of their budget or more, the fullest first. */
+/** Keys that have spent or hold at least nine tenths of their budget, the fullest first. */
 export function keysAtLimit(db: Db, now: number): Promise<FullBudget[]> {
   return fullestOf(db, fullKeys({ percent: FULL_PERCENT, now }))
 }
 
-/** Accounts that have spent or hold nine tenths of their budget, their own or else that of their plan. */
+/** Accounts that have spent or hold at least nine tenths of their budget, their own or otherwise that of their plan. */
 export function accountsAtLimit(
   db: Db,
   ofPlans: ReadonlyMap<string, Budget>,
@@ -247,7 +247,7 @@ async function fullestOf(db: Db, { sql, parameters = [] }: Statement): Promise<F
   return rows.map(fullBudgetOfRow)
 }
 
-/** Webhooks of tasks in a period that were given up. */
+/** Webhooks of tasks that were given up in a period. */
 export async function failedWebhooks(db: Db, since: number): Promise<number> {
   const [row] = await db.query({
     sql: `select count(*) as failed from webhooks where recipient is null and state = 'failed' and created_at >= $1`,

@@ -1,5 +1,5 @@
-// People of identity providers as admins and holders of keys here: made at the first sign-in, and changed as their groups change.
-// Names can be chosen, so that nobody must ever become an admin, a key or an account that was there before, whatever they are called.
+// People of identity providers as admins and holders of keys here: created at the first sign-in, and changed as their groups
+// change. Names can be chosen freely, so nobody must ever become an existing admin, key or account, whatever they are called.
 
 import { findAccount, introduceAccount } from '../accounts/accounts'
 import { draftKey } from '../accounts/key-changes'
@@ -21,12 +21,12 @@ export interface PeopleWorld extends Pick<System, 'now' | 'newId'> {
   randomBytes(count: number): Uint8Array
 }
 
-/** Somebody as a verified token of an identity provider names them. */
+/** A person as a verified token of an identity provider describes them. */
 interface Person {
   issuer: string
   subject: string
   name: string
-  /** When the provider has said so, in milliseconds since 1970. */
+  /** When the provider said so, in milliseconds since 1970. */
   assertedAt: number
   membership: Membership
 }
@@ -48,12 +48,15 @@ type Sender = Omit<Actor, 'name'>
 
 /** The tables of owners. */
 const OWNERS: Record<SessionKind, 'admins' | 'keys'> = { admin: 'admins', key: 'keys' }
-/** How often a person is looked up again who is being created by another request. */
+/** How often the look-up of a person that another request is creating is retried. */
 const ATTEMPTS = 3
-/** Digits that distinguish people of one name. */
+/** Digits that distinguish people with the same name. */
 const SUFFIX_DIGITS = 12
 
-/** The owner that a person signs in as, of the kinds that may sign in here: an admin first. Rejects with 403 without a group of the table. */
+/**
+ * The owner that a person signs in as, among the kinds that may sign in here: an admin first. Rejects with 403 if no group is in
+ * the table.
+ */
 export async function ownerOf(
   world: PeopleWorld,
   issuer: Issuer,
@@ -75,7 +78,7 @@ export async function ownerOf(
   throw new Error(`no name is free for ${person.name}`)
 }
 
-/** Stores what a provider now says about a person. A group that is gone ends what it gave, and the person's sessions. */
+/** Stores what a provider now says about a person. A lost group ends what it gave, and the person's sessions. */
 export async function noteGroups(
   world: PeopleWorld,
   issuer: Issuer,
@@ -85,7 +88,7 @@ export async function noteGroups(
   await followGroups(world, personOf(issuer, claims), { ...sender, name: actorOf(issuer) })
 }
 
-/** The name in the audit trail of what an identity provider says. No admin has a name with a space. */
+/** The actor in the audit trail for changes by an identity provider. No admin has a name with a space. */
 export function actorOf({ name }: Pick<Issuer, 'name'>): string {
   return `sign-in ${name}`
 }
@@ -107,7 +110,7 @@ function kindsOf({ membership: { role, holder } }: Person): SessionKind[] {
   return [...(role ? (['admin'] as const) : []), ...(holder ? (['key'] as const) : [])]
 }
 
-/** Whether an identity is what the groups of a person give. */
+/** Whether an identity matches the groups of a person. */
 function isOf({ kind, account }: Identity, { membership }: Person, wanted: SessionKind): boolean {
   if (kind !== wanted) return false
   if (kind === 'admin') return membership.role !== null
@@ -178,7 +181,7 @@ async function giveBack(
   }
   await recording(world, actor, change).batch([
     {
-      // Only what the loss has set: an end that an operator has set since stays.
+      // Only what the loss has set: an expiry that an operator has set since then stays.
       sql: `update ${table} set expires_at = (select expires_before from identities where ${at})
         where id = $5 and expires_at = $6`,
       parameters: [...place, owner, lostAt],
@@ -205,7 +208,7 @@ async function followRole(world: PeopleWorld, id: string, role: Role, actor: Act
   ])
 }
 
-/** Makes what a person is for the first time. Undefined if another request has just made it. */
+/** Creates what a person is, for the first time. Undefined if another request has just created it. */
 async function makeOwner(
   world: PeopleWorld,
   person: Person,
@@ -220,7 +223,7 @@ async function makeOwner(
   return undefined
 }
 
-/** The name that somebody likes, and one that nobody else has. */
+/** The preferred name of a person, or one that nobody else has. */
 function namesOf({ name, issuer, subject }: Person): string[] {
   const own = new Bun.CryptoHasher('sha256').update(`${issuer}\n${subject}`).digest('hex')
   return [name, `${name}.${own.slice(0, SUFFIX_DIGITS)}`]

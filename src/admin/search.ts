@@ -1,4 +1,4 @@
-// Finds things by the beginning of their name, or by their id. It must never write, and never search without an index.
+// Finds things by the beginning of their name, or by their id. It must never write, or search without an index.
 
 import type { Config } from '../config/schema'
 import type { Db } from '../db/db'

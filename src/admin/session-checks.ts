@@ -1,6 +1,6 @@
-// Sessions of the console that were begun by an identity provider: while one is open, the provider is asked at least once a minute
-// whether it is still valid, by the refresh token that it gave. Only one of several nodes asks: providers end a session whose refresh token is
-// used twice. Its tokens must never be logged.
+// Sessions of the console that began at an identity provider: while one is open, the provider is asked at least once a minute
+// whether it is still valid, using its refresh token. Only one of several nodes asks: providers end a session whose refresh token
+// is used twice. Its tokens must never be logged.
 
 import { revokeSession } from '../accounts/sessions'
 import { apply, type Db, type Row, type Statement, tryApply } from '../db/db'
@@ -17,11 +17,11 @@ export interface CheckWorld extends PeopleWorld, Pick<System, 'log'> {
   issuers: Issuers
 }
 
-/** A check follows the one before it after this time, in milliseconds; the job that makes them runs every 15 seconds. */
+/** A check follows the previous one after this time, in milliseconds; the job that runs them starts every 15 seconds. */
 const EVERY_MS = 30_000
-/** How long a session continues while its provider is not answering, in milliseconds. */
+/** How long a session continues while its provider does not answer, in milliseconds. */
 const UNANSWERED_MS = 10 * 60_000
-/** Checks of one run, and how many run at a time. */
+/** Maximum of checks per run, and of concurrent ones. */
 const MOST_CHECKS = 500
 const AT_A_TIME = 10
 
@@ -38,7 +38,7 @@ function checkOfRow(row: Row) {
   }
 }
 
-/** The statement that notes which provider began a session, to be done with it. */
+/** The statement that records which provider began a session; it is executed together with it. */
 export function insertCheck(
   { codec }: Pick<Db, 'codec'>,
   session: string,
@@ -88,7 +88,7 @@ function readIdToken({ codec }: Db, session: string, stored: string | null): str
   }
 }
 
-/** Asks the providers about all sessions whose time it is. */
+/** Asks the providers about all sessions that are due. */
 export async function checkSessions(world: CheckWorld): Promise<void> {
   const due = await dueChecks(world)
   const failures: unknown[] = []
@@ -131,7 +131,7 @@ async function checkOne(world: CheckWorld, check: OpenCheck): Promise<void> {
   }
 }
 
-/** Takes a check. False if another node has. */
+/** Claims a check. False if another node has. */
 function claim({ db, now }: CheckWorld, { session, checkedAt }: OpenCheck): Promise<boolean> {
   return tryApply(db, [
     {
@@ -170,7 +170,7 @@ async function endCheck(world: CheckWorld, check: OpenCheck, why: string, issuer
   await revokeSession(recording(world, actor, change), check.session, world.now())
 }
 
-/** Forgets the tokens of sessions that have ended. */
+/** Deletes the tokens of ended sessions. */
 export function forgetChecks(now: number): Statement {
   return {
     sql: `delete from session_checks where session not in (

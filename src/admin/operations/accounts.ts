@@ -1,5 +1,5 @@
-// Accounts over the admin API: lists, their state, their ledgers, and money that operators give and take. Money must
-// never move without an entry of the ledger and one of the audit trail.
+// Accounts over the admin API: lists, their state, their ledgers, and money that operators add and remove. Money must never move
+// without an entry of the ledger and one of the audit trail.
 
 import { Type } from '@sinclair/typebox'
 import {
@@ -79,7 +79,7 @@ const TransferReply = Type.Object({ id: Type.String(), amount_usd: Dollars, acco
 const Amount = Type.String({ description: 'Dollars, such as `5` or `0.25`.', minLength: 1, maxLength: 40 })
 const Note = Type.String({ maxLength: MAX_NOTE_LENGTH, description: 'Kept in the ledger.' })
 
-/** Most movements that are the last ones: they are in memory at once. */
+/** Maximum of last movements: they are in memory at once. */
 const MOST_LAST = 100_000
 
 const accountOf = ({ world, params }: OperationContext) => requireAccount(world.db, params.account ?? '')
@@ -158,7 +158,7 @@ const update = operation({
   },
 })
 
-/** An operation that takes an account from one state to another, and changes nothing if it is there already. */
+/** An operation that changes the state of an account, and does nothing if the account already has it. */
 function transition<const Name extends 'freeze' | 'unfreeze' | 'close'>(
   name: Name,
   description: string,
@@ -252,7 +252,7 @@ function cursorOf({ position, at, id }: LedgerPlace): string {
   return `${position}.${at}.${id}`
 }
 
-/** The place that a cursor names. Throws 400 for one that no page has given. */
+/** The place that a cursor names. Throws 400 for one that no page has returned. */
 function placeOf(after: string | undefined): LedgerPlace | undefined {
   if (after === undefined) return undefined
   const [, position, at, id] = /^(\d{1,16})\.(\d{1,16})\.(\P{Cc}{0,200})$/u.exec(after) ?? []
@@ -334,7 +334,7 @@ export function amountOf(text: string, field = 'amount_usd'): number {
   )
 }
 
-/** The amount of a field `amount_usd` that gives money. */
+/** The amount in a field `amount_usd` that adds money. */
 export function positiveAmountOf(text: string): number {
   const amountNano = amountOf(text)
   if (amountNano > 0) return amountNano

@@ -1,5 +1,5 @@
-// Codes over the admin API: made, listed and revoked. A code is in the answer that makes it, and must never be in another,
-// nor in the audit trail.
+// Codes over the admin API: created, listed and revoked. Only the answer that creates a code contains it; it must never be in
+// another, or in the audit trail.
 
 import { Type } from '@sinclair/typebox'
 import { MAX_NOTE_LENGTH } from '../../accounts/accounts'

@@ -1,5 +1,5 @@
-// Customers over the admin API: accounts with what they use, and a new account with its first key. Money and keys follow the rules of
-// accounts and keys; none must be here.
+// Customers over the admin API: accounts with what they use, and a new account with its first key. Money and keys follow the rules
+// of accounts and keys, which must not be repeated here.
 
 import { type Static, Type } from '@sinclair/typebox'
 import {
@@ -41,7 +41,7 @@ import { keySettings, makeKey, NewKeyReply, settingsJson } from './keys'
 
 const operation = operationsIn('Customers')
 const Dollars = Type.String({ description: 'Dollars, as text.' })
-/** Days of spend that a customer is shown with, today included. */
+/** Days of spending that are shown for a customer, including today. */
 const SPEND_DAYS = 30
 
 const CustomerReply = Type.Object({
@@ -135,7 +135,7 @@ const show = operation({
   },
 })
 
-/** Below which balance of an account who is notified. */
+/** The balance below which an account's contacts are notified, and who they are. */
 function alertJson({ events }: Pick<Config, 'events'>, account: string) {
   if (!events) return { low_balance_usd: null, low_balance_recipients: [] }
   const { to } = eventSettingsOf(events)

@@ -31,7 +31,7 @@ import {
 } from '../operation'
 
 const operation = operationsIn('Upstreams')
-/** The longest drill: one that is forgotten must not outlast a working day. */
+/** Maximum duration of a drill: a forgotten one must not outlast a working day. */
 const LONGEST_MS = 8 * 3_600_000
 const LONGEST_DELAY_MS = 5 * 60_000
 const MOST_KEYS = 20
@@ -211,7 +211,7 @@ interface Sums {
   requests: number
   chargedNano: bigint
   shortfallNano: bigint
-  /** Held now, and given back. */
+  /** Held now, and released. */
   heldNano: bigint
   releasedNano: bigint
 }
@@ -220,7 +220,7 @@ type Ending = Sums & { ended: Ended; model: string | null }
 
 const NOTHING: Sums = { requests: 0, chargedNano: 0n, shortfallNano: 0n, heldNano: 0n, releasedNano: 0n }
 
-/** How a request ended, and by which model it was answered. */
+/** How a request ended, and which model answered it. */
 function endOf(charges: readonly ChargeView[]): [Ended, string | null] {
   const settled = charges.find(({ state }) => state === 'settled')
   if (settled) return ['served', settled.model]

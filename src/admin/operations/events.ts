@@ -1,5 +1,5 @@
-// Events over the admin API: what lasts now, what was sent to whom, and a try of each recipient. An address or a secret of
-// a recipient must never be shown.
+// Events over the admin API: current conditions, what was sent to whom, and a test of each recipient. An address or a secret of a
+// recipient must never be shown.
 
 import { Type } from '@sinclair/typebox'
 import { Nullable, OneOf, open } from '../../api-operation/operation'

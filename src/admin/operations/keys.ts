@@ -1,5 +1,5 @@
-// Keys over the admin API: made, shown, changed, paused, replaced and revoked. A secret is in the answer that makes it,
-// and must never be in another, nor in the audit trail.
+// Keys over the admin API: created, shown, changed, paused, replaced and revoked. Only the answer that creates a secret contains
+// it; it must never be in another, or in the audit trail.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { requireAccount } from '../../accounts/accounts'
@@ -55,7 +55,7 @@ import { amountOf, transfer } from './accounts'
 
 const operation = operationsIn('Keys')
 const Limit = Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000_000_000 })))
-/** Limits of a key, as the API takes them. */
+/** Limits of a key, in the form of the API. */
 export const keySettings = {
   models: Type.Optional(
     Nullable(Type.Array(Text('Id of a model.'), { minItems: 1, maxItems: 1_000, description: 'null: all.' })),
@@ -206,7 +206,7 @@ const update = operation({
   },
 })
 
-/** An operation that takes a key from one state to another, and changes nothing if it is there already. */
+/** An operation that changes the state of a key, and does nothing if the key already has it. */
 function transition<const Name extends 'pause' | 'resume' | 'revoke'>(
   name: Name,
   summary: string,
@@ -280,7 +280,7 @@ function settingsOf(
         : amountOf(body.budget_usd, 'budget_usd')
   const kept = budgetNano === null ? null : before.budgetPeriod
   const { budget_period: budgetPeriod = kept } = body
-  // Models that were taken from the configuration since then stay as they are.
+  // Models that were removed from the configuration since then stay unchanged.
   checkKeySettings({ models: body.models ?? null, budgetNano, budgetPeriod }, world.config)
   if (body.spenders) checkSpenderRule(body.spenders)
   if (body.cache) checkCacheRule(body.cache)

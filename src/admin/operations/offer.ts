@@ -1,5 +1,5 @@
-// What a gateway offers, over the admin API: models with prices and whether they can be asked, and upstreams with their
-// health. It must never call a vendor, nor show a key of one.
+// What a gateway offers, over the admin API: models with prices and availability, and upstreams with their health. It must never
+// call a vendor, or show a vendor's key.
 
 import { Type } from '@sinclair/typebox'
 import { Nullable, OneOf, open } from '../../api-operation/operation'
@@ -120,7 +120,7 @@ const upstreams = operation({
     return pageOf(
       rows,
       limitOf(query),
-      // Without a key it is not there to be asked.
+      // Without a key the model is not available.
       (listed) => ({ ...listed, health: catalogue.upstreams.get(listed.name)?.health() ?? null }),
       ({ name }) => name,
     )

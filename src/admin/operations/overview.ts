@@ -103,7 +103,7 @@ const overview = operation({
         amount_before_usd: formatUsd(before.total.amountNano),
         ...marginJson(spend.total),
         margin_before_usd: marginJson(before.total).margin_usd,
-        /** Requests with a charge: what was refused before it has none. */
+        /** Requests with a charge: refused ones have none. */
         charged_requests: spend.total.requests,
       },
       open: {
@@ -133,7 +133,7 @@ const overview = operation({
           paid_usd: formatUsd(paidNano),
           cost_usd: formatUsd(costNano),
         })),
-        /** Rows that this process could not write since it began. */
+        /** Rows that this process could not write since it started. */
         lost_log_rows: requestLog.lostRows(),
       },
       first_steps: steps && { ...steps, can_fill: control.makeHistory !== undefined && !steps.request },
@@ -141,7 +141,7 @@ const overview = operation({
   },
 })
 
-/** The period that another is compared with. Throws 400 for one that does not end before the later one begins. */
+/** The period with which another is compared. Throws 400 for one that does not end before the later one begins. */
 function earlierOf(
   query: { before_since?: string | undefined; before_until?: string | undefined },
   period: Period,
@@ -158,7 +158,7 @@ function earlierOf(
   return { since, until }
 }
 
-/** The cost of requests whose vendor's price is known, and what they brought in beyond it; null if none is. */
+/** The cost of requests whose vendor's price is known, and their earnings beyond it; null if none is known. */
 function marginJson({ costNano, costedNano }: Usage) {
   const isKnown = costNano !== 0 || costedNano !== 0
   return {

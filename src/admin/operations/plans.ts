@@ -100,7 +100,7 @@ function memberJson({ budgetInForce, committedNano, allowance, ...account }: Pla
   }
 }
 
-/** Plans of the configuration, and behind them those that only accounts have. */
+/** Plans of the configuration, followed by those that only accounts have. */
 async function plansFor({ world: { db, config } }: OperationContext) {
   const members = await planSizes(db)
   const configured = Object.entries(config.plans ?? {})

@@ -33,7 +33,7 @@ const rotate = operation({
       target: 'receipts',
       before: { kid: before?.kid },
     })
-    // Where another process replaced it at this moment, its key is new too.
+    // If another process replaced it at the same time, its key is new too.
     await rotateReceiptKey(world, recorded)
     return { keys: await listReceiptKeys(world) }
   },

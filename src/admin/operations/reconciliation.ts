@@ -1,4 +1,4 @@
-// What a vendor says was used next to the charges, over the admin API: by day and model of one upstream. It must never write.
+// Compares a vendor's report with the charges, over the admin API: by day and model of one upstream. It must never write.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Nullable, open } from '../../api-operation/operation'
@@ -26,7 +26,7 @@ const MOST_ROWS = 10_000
 const DEFAULT_TOLERANCE_PERCENT = 1
 const DEFAULT_OWN_MS = 30 * 86_400_000
 
-/** Names of figures as they are written. */
+/** Names of figures as they are printed. */
 const FIGURES = {
   requests: 'requests',
   inputTokens: 'input_tokens',

@@ -1,4 +1,4 @@
-// The ledger priced again by other prices, over the admin API. It must never write, nor put a price in force.
+// Prices the ledger again at other prices, over the admin API. It must never write, or apply a price.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Nullable, open } from '../../api-operation/operation'

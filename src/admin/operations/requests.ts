@@ -1,5 +1,5 @@
-// Requests and usage over the admin API. It must never write, nor show a body, except for the one operation that shows what
-// `log.bodies` has kept, and has in the audit trail who looked.
+// Requests and usage over the admin API. It must never write, or show a body, except for the one operation that shows what
+// `log.bodies` has stored, and records in the audit trail who read it.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { findKey, type Key, keyNames } from '../../accounts/keys'
@@ -101,7 +101,7 @@ async function* cellsOf(
   }
 }
 
-/** The key that a query names; also one that is gone from the table may be in rows, by its id. */
+/** The key in a query; even one that is gone from the table may be in rows, by its id. */
 async function keyIdOf({ world }: OperationContext, text: string | undefined): Promise<string | undefined> {
   if (text === undefined) return undefined
   const key: Key | undefined = await findKey(world.db, text)
@@ -226,7 +226,7 @@ const bodies = operation({
     bodies: Nullable(Type.Object({ request: Nullable(Type.String()), answer: Nullable(Type.String()) })),
   }),
   async run({ world, actor, params: { id = '' } }) {
-    // No database keeps a NUL.
+    // No database stores a NUL.
     const kept = await world.requestLog.bodiesOf(id.replaceAll('\0', '')).catch((error) => {
       if (!(error instanceof UnreadableText)) throw error
       throw conflict(
@@ -234,7 +234,7 @@ const bodies = operation({
         `The bodies of ${id} are encrypted with a key that is not configured: add it to secrets.olderKeys.`,
       )
     })
-    // What callers wrote is nobody's to read unseen.
+    // Nobody may read what callers wrote without a record of it.
     if (kept) await record(world, actor, { action: 'request.bodies', target: `request:${id}` })
     return { id, bodies: kept ?? null }
   },
@@ -339,7 +339,7 @@ const usage = usageOperation({
   },
 })
 
-/** The savings of caches in a period, for each row of usage by these dimensions and in all. */
+/** The savings of caches in a period, for each row of usage by these dimensions and in total. */
 async function savingsOf(
   { world }: OperationContext,
   period: UsagePeriod,

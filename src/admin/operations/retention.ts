@@ -28,7 +28,7 @@ const ClosingReply = Type.Object(
   open,
 )
 
-/** Lets requests go on between two pages of charges that are read, in milliseconds. */
+/** Lets requests continue between two pages of charges, in milliseconds. */
 const PAUSE_MS = 5
 
 function closingJson(closing: Closing) {
@@ -41,7 +41,7 @@ function closingJson(closing: Closing) {
   }
 }
 
-/** How many months charges stay, by the caller or by the configuration. Throws 409 where neither says it. */
+/** How many months charges stay, by the caller or by the configuration. Throws 409 if neither sets it. */
 function keptBy(
   { config }: AdminWorld,
   charges = config.retention?.charges,

@@ -1,4 +1,4 @@
-// Sessions of the console over the admin API: who is signed in, and the end of it. A session must never be made here.
+// Sessions of the console over the admin API: who is signed in, and ending a session. A session must never be created here.
 
 import { Type } from '@sinclair/typebox'
 import { keyNames } from '../../accounts/keys'

@@ -1,5 +1,5 @@
 // Spenders over the admin API: tokens that act for keys, and whom requests of keys name; shown, limited, revoked and forgotten. No
-// answer has a secret.
+// answer contains a secret.
 
 import { Type } from '@sinclair/typebox'
 import { checkKeySettings, requireKey } from '../../accounts/key-changes'
@@ -46,7 +46,7 @@ const SpenderReply = Type.Object(
   open,
 )
 
-/** Spenders with the limits that are in force. */
+/** Spenders with their effective limits. */
 async function shown({ world: { db, now, config } }: OperationContext, spenders: readonly Spender[]) {
   const ids = [...new Set(spenders.map(({ keyId }) => keyId))]
   const keys = new Map(await Promise.all(ids.map(async (id) => [id, await findKey(db, id)] as const)))

@@ -1,4 +1,4 @@
-// Statements over the admin API: issued, listed, and one as JSON, a page or a table. What was issued must never change.
+// Statements over the admin API: issued, listed, and one as JSON, a page or a table. Issued statements must never change.
 
 import { Type } from '@sinclair/typebox'
 import { requireAccount } from '../../accounts/accounts'

@@ -1,5 +1,5 @@
-// Tasks, their webhooks and their kept results over the admin API. A vendor must never be called here: the poller does
-// that, and finds its orders in the database.
+// Tasks, their webhooks and their stored results over the admin API. A vendor must never be called here: the poller does that, and
+// finds its orders in the database.
 
 import { strict as assert } from 'node:assert'
 import { Type } from '@sinclair/typebox'

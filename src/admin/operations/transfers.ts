@@ -1,5 +1,5 @@
-// Money that went into and out of all accounts, over the admin API: payments, codes, credits, corrections and allowances. It must
-// never write.
+// Deposits and withdrawals of all accounts, over the admin API: payments, codes, credits, corrections and allowances. It must never
+// write.
 
 import { Type } from '@sinclair/typebox'
 import { Nullable, OneOf, open } from '../../api-operation/operation'

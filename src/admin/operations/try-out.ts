@@ -1,5 +1,5 @@
-// What operators try before callers do: the price of some usage, and whether an upstream answers. A try must never cost
-// anything at a vendor, nor change anything: the audit trail has none of them.
+// What operators test before callers use it: the price of some usage, and whether an upstream answers. A test must never cost
+// anything at a vendor, or change anything: the audit trail has no entries for it.
 
 import { Type } from '@sinclair/typebox'
 import { Nullable, OneOf, open } from '../../api-operation/operation'

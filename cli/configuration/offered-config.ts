@@ -1,5 +1,5 @@
 // The configuration that decides what is offered: that of the serving gateway of the data directory, else that of the file.
-// It has no secrets.
+// It contains no secrets.
 
 import { resolve } from 'node:path'
 import type { Config } from '../../src/config/schema'

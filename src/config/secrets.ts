@@ -30,7 +30,7 @@ type SecretsEntry = Static<typeof SecretsEntry>
 const KEY_FORM = 'not a key: 32 random bytes in base64 or hex, as `openssl rand -base64 32` makes them'
 const UNSET = 'missing; is its environment variable set?'
 
-/** The keys of an entry without faults. Reads the file that it names. */
+/** The keys of an entry without faults. Reads the file that the setting names. */
 export function masterKeysOf(entry: SecretsEntry | undefined): {
   current: Uint8Array | undefined
   older: Uint8Array[]
@@ -41,7 +41,7 @@ export function masterKeysOf(entry: SecretsEntry | undefined): {
   return { current: current ?? undefined, older: older.flatMap((key) => key ?? []) }
 }
 
-/** Faults that the schema cannot express; none for an entry that does not fit the schema. Reads the file that it names. */
+/** Faults that the schema cannot express; none for an entry that does not fit the schema. Reads the file that the setting names. */
 export function secretFaults(entry: unknown): string[] {
   return Check(SecretsEntry, entry) ? keysOf(entry).faults : []
 }

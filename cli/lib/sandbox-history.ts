@@ -71,16 +71,22 @@ async function fill(world: World, busiest: number): Promise<HistoryReport> {
   }
   for (let month = since; month < world.now() + DAY_MS; month += DAY_MS * 28)
     await makeChargePartitions(world.db, month)
+  const { random } = world
   const gateway = createGateway(past)
   const customers = await makeCustomers(world, since)
   const models = modelsOf(world.catalogue)
   let requests = 0
   for (let step = since; step < world.now() && models.length > 0; step += STEP_MS) {
     if ((step - since) % (7 * DAY_MS) === 0) await pay(world, step)
-    const count = Math.round(busiest * busyShare(new Date(step)) * (0.7 + 0.6 * Math.random()))
+    const count = Math.round(busiest * busyShare(new Date(step)) * (0.7 + 0.6 * random()))
     for (let each = 0; each < count && world.monotonic() - begun < LONGEST_MS; each++) {
-      at = Math.min(Math.floor(step + ((each + Math.random()) * STEP_MS) / count), world.now())
-      await ask(gateway, past.newId('req'), pick(customers, 2), requestOf(pick(models)))
+      at = Math.min(Math.floor(step + ((each + random()) * STEP_MS) / count), world.now())
+      await ask(
+        gateway,
+        past.newId('req'),
+        pick(customers, random, 2),
+        requestOf(pick(models, random), random),
+      )
       requests++
     }
   }
@@ -147,15 +153,15 @@ interface Asked {
   body: object
 }
 
-function requestOf(model: Model): Asked {
+function requestOf(model: Model, random: World['random']): Asked {
   const operation = operationOf(model.family.operation)
-  const words = 20 + Math.floor(Math.random() * 600)
-  const tokens = 40 + Math.floor(Math.random() ** 2 * 600)
-  const fault = Math.random() < FAILED_SHARE ? 'status=500' : `tokens=${tokens} token_delay_ms=0`
+  const words = 20 + Math.floor(random() * 600)
+  const tokens = 40 + Math.floor(random() ** 2 * 600)
+  const fault = random() < FAILED_SHARE ? 'status=500' : `tokens=${tokens} token_delay_ms=0`
   const isText = operation.name === 'chat' || operation.name === 'messages'
-  const text = `${pick(PROMPTS)}. ${isText ? 'word '.repeat(words) : ''}[sandbox ${fault}]`
-  const id = Math.random() < MISTAKEN_SHARE ? 'gpt-99' : model.id
-  const stream = isText && Math.random() < 0.7 ? { stream: true } : {}
+  const text = `${pick(PROMPTS, random)}. ${isText ? 'word '.repeat(words) : ''}[sandbox ${fault}]`
+  const id = random() < MISTAKEN_SHARE ? 'gpt-99' : model.id
+  const stream = isText && random() < 0.7 ? { stream: true } : {}
   return { operation, body: { model: id, ...stream, ...model.family.plain.body({ text }, model) } }
 }
 
@@ -199,6 +205,6 @@ async function ask(
 }
 
 /** One of several; with a bend above 1 rather one of the first. */
-function pick<Each>(all: readonly Each[], bend = 1): Each {
-  return all[Math.floor(Math.random() ** bend * all.length)] as Each
+function pick<Each>(all: readonly Each[], random: World['random'], bend = 1): Each {
+  return all[Math.floor(random() ** bend * all.length)] as Each
 }

@@ -1,71 +1,52 @@
 // gateway serve: runs the gateway in the foreground until a signal stops it. It must never cut running answers without
 // waiting for them first.
 
-import { dirname } from 'node:path'
 import { defineCommand } from 'citty'
 import { type Sandbox, startSandbox } from '../../sandbox'
-import { type RecordedChange, record } from '../../src/admin/audit-trail'
 import { createLogOutput, type LogOutput } from '../../src/app/log'
 import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
 import { writeLog } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
-import { program } from '../../src/db/schema/program'
 import { SchemaRefused } from '../../src/db/schema/rules'
-import { lineOf } from '../../src/lib/error-line'
-import { isLoopback } from '../../src/lib/url-host'
 import { assertFree, portOfAddress } from '../../src/listen/listening'
-import { endings, endingsJson, modelsByUpstream } from '../configuration/catalogue'
 import {
   judgeConfig,
   loadConfig,
   openDataDir,
-  permissionWarning,
   type SettingsFlags,
   settingsArgs,
 } from '../configuration/settings'
 import { notSimulated, simulated } from '../configuration/simulated'
-import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
+import { prepareDemonstration } from '../lib/demonstration'
 import { CommandFailed, databaseLineOf, StartFailed, WrongUsage } from '../lib/errors'
 import { makeHistory } from '../lib/sandbox-history'
 import { network } from '../lib/upstreams'
-import { type ControlHandlers, openControl, type Status } from '../process/control-channel'
+import type { Status } from '../process/control-channel'
+import { DRAIN_SECONDS_WHEN_REPLACED, openControls } from '../process/controlled-server'
 import { notifySystemd } from '../process/notify-systemd'
 import { takePassedSocket } from '../process/passed-socket'
 import { registerProcess } from '../process/processes'
-import { lockDataDir, type ServeLock, serveLock } from '../process/serve-lock'
-import { callable } from '../process/server-address'
+import { lockDataDir, serveLock } from '../process/serve-lock'
 import { openSockets } from '../process/sockets'
-import { findPredecessor, Handover, succeed } from '../process/take-over'
+import { findPredecessor, succeed } from '../process/take-over'
 import { watchConfig } from '../process/watch-config'
-import { commandLineOf } from '../program'
-import { introduction } from '../view/introduction'
-import { paint, print, say, terminalWidth } from '../view/output'
+import { say } from '../view/output'
+import { introduce } from '../view/started-server'
 
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = 8080
 const MAX_PORT = 65_535
 /** Ports that a sandbox tries where one is taken. */
 const MOST_PORTS = 100
-/** How long running requests may continue after SIGTERM, and after another gateway has taken over, in seconds. */
+/** How long running requests may continue after SIGTERM, in seconds. */
 const DRAIN_SECONDS = 30
-const DRAIN_SECONDS_WHEN_REPLACED = 1_800
 /** Signals within this time count as one, in milliseconds: a terminal and a script runner may each send it. */
 const SAME_SIGNAL_MS = 1_000
 /** How long a process may continue after its stop, so that its output is written. */
 const LAST_MS = 1_000
 const SANDBOX_TOKEN_DELAY_MS = 15
 const SERVES_ALREADY = ', give this one another --data-dir, or take its place without a gap with --take-over'
-
-/** Facts for the introduction that the server does not know. */
-interface Setting {
-  file: string | undefined
-  dataDir: string
-  demonstration: Demonstration | undefined
-  /** Ids of models in whose place a simulator's own model answers. */
-  notSimulated: readonly string[]
-  flags: ServeFlags
-}
 
 export const serve = defineCommand({
   meta: {
@@ -167,21 +148,6 @@ async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeC
   return { stopped, closeControl }
 }
 
-/** Prints its address, and what its operator should know. */
-function introduce(server: Server, setting: Setting, sockets: ReturnType<typeof openSockets>): void {
-  for (const warning of [
-    permissionWarning(setting.dataDir),
-    openToNetwork(server),
-    adminOpenToNetwork(server),
-    unguarded(sockets),
-  ]) {
-    if (warning) say(paint('yellow', warning, process.stderr))
-  }
-  // On one line, because programs that wait for it read a line, not to the end of the output.
-  if (setting.flags.json) print(JSON.stringify(introductionJson(server, setting)))
-  else print(describe(server, setting))
-}
-
 /**
  * The next free port where that of the configuration is taken, for a sandbox, which is to start always; undefined if the
  * configuration names no port, or a free one.
@@ -203,33 +169,10 @@ function portBesideTaken({ server }: Config, flagHost: string | undefined): numb
   return undefined
 }
 
-/** A warning if keys and contents cross a network unencrypted. */
-function openToNetwork({ url }: Server): string | undefined {
-  if (!crossesNetwork(url)) return undefined
-  return `Warning: ${url} is open to the network without TLS: keys and contents can be read on the way. Set server.tls, or listen on 127.0.0.1 behind a proxy that has TLS (docs/operate/proxies.md).`
-}
-
-/** A warning if tokens of admins cross a network unencrypted, on a listener of their own. */
-function adminOpenToNetwork({ adminUrl }: Server): string | undefined {
-  if (adminUrl === undefined || !crossesNetwork(adminUrl)) return undefined
-  return `Warning: the admin API at ${adminUrl} is open to the network without TLS: tokens of admins can be read on the way. Set server.tls, or listen on 127.0.0.1 (docs/operate/admin.md).`
-}
-
-function crossesNetwork(url: string): boolean {
-  const { protocol, hostname } = new URL(url)
-  return protocol === 'http:' && !isLoopback(hostname)
-}
-
 /** The log on standard error: for people on a terminal, else for programs. */
 function logOf(config: Config): LogOutput {
   const format = process.stderr.isTTY ? 'text' : 'json'
   return createLogOutput(config, { write: writeLog, format, wall: Date.now })
-}
-
-/** A warning if Linux does not say which connections are open. */
-function unguarded(sockets: ReturnType<typeof openSockets>): string | undefined {
-  if (sockets || process.platform !== 'linux') return undefined
-  return 'Warning: the number of connections is not limited, because /proc is not mounted. Mount it: mount -t proc proc /proc'
 }
 
 function processFigures() {
@@ -255,95 +198,6 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
     if (error instanceof SchemaRefused) throw error
     throw new CommandFailed(`The gateway cannot start: ${databaseLineOf(error)}`)
   }
-}
-
-const HELD_BY_SYSTEMD =
-  'systemd holds the port: `systemctl restart gateway.service` replaces this process, and clients that connect meanwhile wait for the next one'
-
-interface ControlParts {
-  dataDir: string
-  file: string | undefined
-  /** Ends when another process has taken the place of this one. */
-  leaving: PromiseWithResolvers<void>
-  lock: ServeLock
-  isPassed: boolean
-  log: LogOutput['log']
-}
-
-/** Opens the control channel of a server. Returns how to close it. */
-function openControls(server: Server, parts: ControlParts): () => Promise<void> {
-  const { dataDir, lock, leaving, log } = parts
-  const by: { restarted: string | null } = { restarted: null }
-  const departure = new Handover({
-    ...{ server, dataDir, lock },
-    reopenControl() {
-      if (!channels.at(-1)?.isInPlace()) channels.push(openControl(dataDir, controlled, log))
-    },
-    async onLeft() {
-      await recordFor(server, by.restarted, {
-        action: 'gateway.restart',
-        target: 'gateway',
-        before: { version: program().version, pid: process.pid },
-      })
-      leaving.resolve()
-    },
-  })
-  const controlled = controlsOf(server, parts, departure, by)
-  const channels = [openControl(dataDir, controlled, log)]
-  return async () => {
-    for (const channel of channels) await channel.close()
-  }
-}
-
-/** A running server as commands reach it. */
-function controlsOf(
-  server: Server,
-  { file, isPassed }: ControlParts,
-  departure: Handover,
-  by: { restarted: string | null },
-): ControlHandlers {
-  return {
-    status: () => ({
-      pid: process.pid,
-      version: program().version,
-      commit: program().commit,
-      schemaVersion: program().schema,
-      url: server.url,
-      metricsUrl: server.metricsUrl ?? null,
-      adminUrl: server.adminUrl ?? null,
-      drainSeconds: server.world.config.server?.drainSeconds ?? DRAIN_SECONDS_WHEN_REPLACED,
-      configFile: file ?? null,
-    }),
-    config: () => server.world.offered,
-    compare: () => server.compare(),
-    async reload(by) {
-      const reloaded = await server.reload(by ?? 'command')
-      if (!('faults' in reloaded))
-        await recordFor(server, by, {
-          action: 'configuration.reload',
-          target: 'configuration',
-          after: { changes: reloaded.changes },
-        })
-      return reloaded
-    },
-    handOver: (isWaiting) => departure.handOver(isWaiting),
-    restart(name) {
-      if (isPassed) return Promise.resolve({ fault: HELD_BY_SYSTEMD })
-      by.restarted = name
-      return departure.restart().finally(() => {
-        by.restarted = null
-      })
-    },
-  }
-}
-
-/** Adds an entry to the audit trail for what a command has asked for. What is done is done, also without it. */
-async function recordFor({ world }: Server, by: string | null, change: RecordedChange): Promise<void> {
-  if (by === null) return
-  const actor = { name: by, requestId: null, clientAddress: null }
-  await record(world, actor, change).catch((error) =>
-    world.log('audit_entry_lost', { action: change.action, actor: by, reason: lineOf(error) }),
-  )
 }
 
 /**
@@ -380,71 +234,6 @@ function readerOf(flags: SettingsFlags, inForce: (config: Config) => Config): Re
     const { value, faults } = await judgeConfig(flags)
     return faults.length > 0 ? { faults } : { config: inForce(value as Config) }
   }
-}
-
-function describe(server: Server, setting: Setting): string {
-  const { file, dataDir, demonstration, notSimulated, flags } = setting
-  const { config } = server.world
-  const { sandbox } = flags
-  const configOfFlags =
-    file !== undefined && (flags.config || dirname(file) === process.cwd()) ? file : undefined
-  const dataOfFlags = flags['data-dir'] || process.env.GATEWAY_DATA_DIR ? dataDir : undefined
-  const own = { config: configOfFlags, 'data-dir': dataOfFlags, sandbox }
-  const about = {
-    url: server.url,
-    pages: pagesOf(server),
-    configuration: file ?? 'built in',
-    data: config.database ? `PostgreSQL, and files of this node in ${dataDir}` : dataDir,
-    upstreams: modelsByUpstream(config),
-    demonstration,
-    notSimulated,
-    ending: endings(server.world.catalogue.models.values(), server.world.now()),
-    commands: {
-      usage: commandLineOf('requests list', own),
-      makeKey: commandLineOf('keys create NAME --balance 5', own),
-      // A sandbox takes no data directory of a gateway with real vendors.
-      sandbox: commandLineOf('serve', { config: configOfFlags, sandbox: true }),
-    },
-  }
-  return introduction(about, terminalWidth())
-}
-
-/** Where a browser finds the documentation and the console. */
-function pagesOf({ url, adminUrl, world }: Server): { documentation: string; console?: string } | undefined {
-  if (url.startsWith('unix:')) return undefined
-  // With a listener for admins, only that one lets them sign in.
-  const hasConsole = world.config.console?.enabled !== false
-  return {
-    documentation: `${callable(url)}/docs`,
-    ...(hasConsole && { console: `${callable(adminUrl ?? url)}/console` }),
-  }
-}
-
-function introductionJson(server: Server, { file, dataDir, demonstration, notSimulated }: Setting) {
-  const models = modelsOf(server)
-  return {
-    url: server.url,
-    sandbox: demonstration !== undefined,
-    config: file ?? null,
-    data_dir: dataDir,
-    models: models.flatMap(({ id, reason }) => (reason === null ? [id] : [])),
-    hidden: models.filter(({ reason }) => reason !== null),
-    not_simulated: notSimulated,
-    ending: endingsJson(server.world.catalogue.models.values(), server.world.now()),
-    key: demonstration?.secret ?? null,
-    try: demonstration?.request?.line ?? null,
-    docs: pagesOf(server)?.documentation ?? null,
-    console: pagesOf(server)?.console ?? null,
-  }
-}
-
-function modelsOf({ world }: Server): { id: string; reason: string | null }[] {
-  const { models, routes, hidden } = world.catalogue
-  const available = [...models.keys(), ...routes.keys()].filter((id) => !hidden.has(id))
-  return [
-    ...available.map((id) => ({ id, reason: null })),
-    ...[...hidden].map(([id, reason]) => ({ id, reason })),
-  ]
 }
 
 function portOf(name: string, text: string | undefined): number | undefined {

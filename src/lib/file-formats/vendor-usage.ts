@@ -89,13 +89,13 @@ export function readVendorUsage(text: string, named?: UsageColumns): VendorUsage
   return records.flatMap((record, index) => rowOf(record, columns, index + 2) ?? [])
 }
 
-/** Separators of values; a file uses the first of them that its titles contain. */
+/** Separators of values; a file uses the first of them that its titles contain outside quotes. */
 const SEPARATORS = ['\t', ';', ','] as const
 
 /** The lines of a table by their titles, which are in the first line. A value may be quoted. Throws an Error for an unclosed quote. */
 function recordsOf(text: string): Record<string, string>[] {
   const plain = text.replace(/^\ufeff/, '')
-  const [first = ''] = plain.split('\n', 1)
+  const [first = ''] = plain.replace(/"[^"]*"/g, '').split('\n', 1)
   const separator = SEPARATORS.find((each) => first.includes(each)) ?? ','
   const value = new RegExp(` *(?:"((?:[^"]|"")*)" *|([^"\r\n${separator}]*))(${separator}|\r?\n|$)`, 'y')
   const lines: string[][] = [[]]

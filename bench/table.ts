@@ -1,7 +1,14 @@
 // Writes rows as a markdown table that reads well in a terminal too. It must never leave out a row that missed.
 import type { Fault } from './load-client'
-import type { Row } from './rows'
-import type { TargetName } from './targets'
+import type { PerTarget, TargetName } from './targets'
+
+export interface Row {
+  figure: string
+  bar?: string
+  cells: PerTarget<string>
+  ratio?: string
+  missed?: boolean
+}
 
 const HEADINGS: [TargetName, string][] = [
   ['nginx', 'nginx'],

@@ -1,6 +1,6 @@
 // Shows the money of an account. Amounts must be decimal strings of dollars, never floating-point numbers.
 
-import type { entryJson } from '../../src/billing/ledger/account-ledger'
+import type { entryView } from '../../src/billing/ledger/account-ledger'
 import type { balanceJson } from '../../src/billing/ledger/balances'
 import { formatUsd } from '../../src/lib/money'
 import { tableOf } from './table'
@@ -25,7 +25,7 @@ export function balanceTable(balances: readonly ReturnType<typeof balanceJson>[]
   ])
 }
 
-export function entriesTable(entries: readonly ReturnType<typeof entryJson>[]): string {
+export function entriesTable(entries: readonly ReturnType<typeof entryView.show>[]): string {
   return tableOf(entries, [
     ['TIME (UTC)', (entry) => shortTime(Date.parse(entry.at))],
     ['KIND', (entry) => entry.kind],

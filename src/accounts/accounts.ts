@@ -1,7 +1,10 @@
 // Accounts besides their money: what they are called, what is noted of them, and whether they are open. The name of an
 // account is in the ledger and must never change; its display name may.
 
-import { balanceJson, balanceOfRow } from '../billing/ledger/balances'
+import { Nullable, OneOf } from '../api-operation/operation'
+import { dollars, maybeText, text } from '../api-operation/schemas'
+import { viewOf } from '../api-operation/view'
+import { balanceOfRow } from '../billing/ledger/balances'
 import type { Config } from '../config/schema'
 import type { Budget } from '../contract/budgets'
 import { Conditions } from '../db/conditions'
@@ -234,20 +237,22 @@ export function accountStatusOf({
   return frozenAt === null ? 'open' : 'frozen'
 }
 
-export function accountJson(account: Account) {
-  return {
-    ...balanceJson(account),
-    status: accountStatusOf(account),
-    display_name: account.displayName,
-    note: account.note,
-    plan: account.plan,
-    budget_usd: account.budget && formatUsd(account.budget.amountNano),
-    budget_period: account.budget?.period ?? null,
-    frozen_at: isoTime(account.frozenAt),
-    closed_at: isoTime(account.closedAt),
-    created_at: isoTime(account.createdAt),
-  }
-}
+/** An account as operators see it. */
+export const accountView = viewOf<Account>()({
+  account: [text, ({ account }) => account],
+  balance_usd: [dollars, ({ balanceNano }) => formatUsd(balanceNano)],
+  held_usd: [dollars, ({ heldNano }) => formatUsd(heldNano)],
+  available_usd: [dollars, ({ availableNano }) => formatUsd(availableNano)],
+  status: [OneOf(['open', 'frozen', 'closed']), accountStatusOf],
+  display_name: [maybeText, ({ displayName }) => displayName],
+  note: [maybeText, ({ note }) => note],
+  plan: [maybeText, ({ plan }) => plan],
+  budget_usd: [Nullable(dollars), ({ budget }) => budget && formatUsd(budget.amountNano)],
+  budget_period: [maybeText, ({ budget }) => budget?.period ?? null],
+  frozen_at: [maybeText, ({ frozenAt }) => isoTime(frozenAt)],
+  closed_at: [maybeText, ({ closedAt }) => isoTime(closedAt)],
+  created_at: [text, ({ createdAt }) => isoTime(createdAt)],
+})
 
 /** The budget of an account in a row with its details. */
 export function accountBudgetOfRow(row: Row): Budget | null {

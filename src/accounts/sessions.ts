@@ -1,10 +1,14 @@
 // Sessions of the console: who signed in with a token, a key or a link, until when. Only the SHA-256 of a session's token is
 // stored. A session must never outlive what it was made with: the secret, the key, the account, the admin.
 
+import { OneOf } from '../api-operation/operation'
+import { maybeText, text } from '../api-operation/schemas'
+import { viewOf } from '../api-operation/view'
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import { isoTime } from '../db/iso-time'
 
-export type SessionKind = 'admin' | 'key'
+export const SESSION_KINDS = ['admin', 'key'] as const
+export type SessionKind = (typeof SESSION_KINDS)[number]
 
 /** Who signs in: an admin or a key by its id, or a role for a link of the command line. */
 export interface SessionOwner {
@@ -263,22 +267,23 @@ export function endSession({ text }: SessionToken, now: number): Statement {
   }
 }
 
-/** A session as JSON. `name` is that of its owner. */
-export function sessionJson(session: Session, name: string, now: number) {
-  const isExpired = session.revokedAt === null && session.expiresAt <= now
-  const state = isOpen(session, now) ? 'active' : isExpired ? 'expired' : 'ended'
-  return {
-    id: session.id,
-    kind: session.kind,
-    name,
-    status: state,
-    created_at: isoTime(session.createdAt),
-    used_at: isoTime(session.usedAt),
-    expires_at: isoTime(session.expiresAt),
-    ends_at: isoTime(session.endsAt),
-    client_address: session.clientAddress,
-    user_agent: session.userAgent,
-  }
+/** A session as operators see it. `name` is that of its owner. */
+export const sessionView = viewOf<{ session: Session; name: string; now: number }>()({
+  id: [text, ({ session }) => session.id],
+  kind: [OneOf(SESSION_KINDS), ({ session }) => session.kind],
+  name: [text, ({ name }) => name],
+  status: [OneOf(['active', 'expired', 'ended']), ({ session, now }) => statusOfSession(session, now)],
+  created_at: [text, ({ session }) => isoTime(session.createdAt)],
+  used_at: [text, ({ session }) => isoTime(session.usedAt)],
+  expires_at: [text, ({ session }) => isoTime(session.expiresAt)],
+  ends_at: [text, ({ session }) => isoTime(session.endsAt)],
+  client_address: [maybeText, ({ session }) => session.clientAddress],
+  user_agent: [maybeText, ({ session }) => session.userAgent],
+})
+
+function statusOfSession(session: Session, now: number): 'active' | 'expired' | 'ended' {
+  if (isOpen(session, now)) return 'active'
+  return session.revokedAt === null && session.expiresAt <= now ? 'expired' : 'ended'
 }
 
 /** Stores a link that signs its owner in, once. False for an owner who may not sign in: then nothing is changed. */

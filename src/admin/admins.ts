@@ -6,6 +6,9 @@ import { assertAllowed, sessionEnded } from '../accounts/authenticator'
 import { hashSecret, hintOf, isSecret, makeSecret } from '../accounts/keys'
 import { isName, NAME_RULE } from '../accounts/names'
 import { endSessionsOf, roleOfSubject, type SessionToken, useSession } from '../accounts/sessions'
+import { Nullable, OneOf } from '../api-operation/operation'
+import { list, maybeText, text } from '../api-operation/schemas'
+import { viewOf } from '../api-operation/view'
 import { ROLES, type Role } from '../contract/roles'
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import { isoTime } from '../db/iso-time'
@@ -185,19 +188,22 @@ export async function adminOfSubject(db: Db, subject: string, createdAt: number)
   return { id: subject, name: LINK_NAME, role, ...free, createdAt }
 }
 
-export function adminJson(admin: Admin, now: number) {
-  const hasExpired = admin.expiresAt !== null && admin.expiresAt <= now
-  return {
-    id: admin.id,
-    name: admin.name,
-    role: admin.role,
-    hint: admin.hint,
-    addresses: admin.addresses,
-    status: admin.revokedAt !== null ? 'revoked' : hasExpired ? 'expired' : 'active',
-    expires_at: isoTime(admin.expiresAt),
-    revoked_at: isoTime(admin.revokedAt),
-    created_at: isoTime(admin.createdAt),
-  }
+/** An operator as others see one. */
+export const adminView = viewOf<{ admin: Admin; now: number }>()({
+  id: [text, ({ admin }) => admin.id],
+  name: [text, ({ admin }) => admin.name],
+  role: [OneOf(ROLES), ({ admin }) => admin.role],
+  hint: [text, ({ admin }) => admin.hint],
+  addresses: [Nullable(list(text)), ({ admin }) => admin.addresses],
+  status: [OneOf(['active', 'expired', 'revoked']), statusOfAdmin],
+  expires_at: [maybeText, ({ admin }) => isoTime(admin.expiresAt)],
+  revoked_at: [maybeText, ({ admin }) => isoTime(admin.revokedAt)],
+  created_at: [text, ({ admin }) => isoTime(admin.createdAt)],
+})
+
+function statusOfAdmin({ admin, now }: { admin: Admin; now: number }): 'active' | 'expired' | 'revoked' {
+  if (admin.revokedAt !== null) return 'revoked'
+  return admin.expiresAt !== null && admin.expiresAt <= now ? 'expired' : 'active'
 }
 
 function unauthorized(message: string): GatewayError {

@@ -1,6 +1,10 @@
 // The audit trail: who changed what, with the values before and after. An entry is written in the transaction of its change, so
 // that neither exists without the other. It must never contain a secret.
 
+import { Type } from '@sinclair/typebox'
+import { Nullable, open } from '../api-operation/operation'
+import { maybeText, text } from '../api-operation/schemas'
+import { viewOf } from '../api-operation/view'
 import { Conditions } from '../db/conditions'
 import type { Db, Row, Statement, Value } from '../db/db'
 import { isoTime } from '../db/iso-time'
@@ -116,16 +120,16 @@ export async function listAudit(db: Db, filter: AuditFilter): Promise<AuditEntry
   return rows.map(entryOfRow)
 }
 
-export function auditJson(entry: AuditEntry) {
-  return {
-    id: entry.id,
-    at: isoTime(entry.at),
-    actor: entry.actor,
-    action: entry.action,
-    target: entry.target,
-    before: entry.before,
-    after: entry.after,
-    request_id: entry.requestId,
-    client_address: entry.clientAddress,
-  }
-}
+const Details = Nullable(Type.Unsafe<object>(Type.Object({}, open)))
+
+export const auditView = viewOf<AuditEntry>()({
+  id: [text, ({ id }) => id],
+  at: [text, ({ at }) => isoTime(at)],
+  actor: [text, ({ actor }) => actor],
+  action: [text, ({ action }) => action],
+  target: [text, ({ target }) => target],
+  before: [Details, ({ before }) => before],
+  after: [Details, ({ after }) => after],
+  request_id: [maybeText, ({ requestId }) => requestId],
+  client_address: [maybeText, ({ clientAddress }) => clientAddress],
+})

@@ -1,12 +1,12 @@
 // The columns of tables that operators get as files.
 
-import { entryJson, type LedgerEntry } from '../billing/ledger/account-ledger'
+import { entryView, type LedgerEntry } from '../billing/ledger/account-ledger'
 import type { requestJson } from '../request-log/request-json'
 
-export const LEDGER_TITLES = ['id', 'at', 'kind', 'amount_usd', 'balance_after_usd', 'charge', 'note']
+export const LEDGER_TITLES = Object.keys(entryView.schema.properties)
 
 export function ledgerLine(entry: LedgerEntry): (string | null)[] {
-  return Object.values(entryJson(entry))
+  return Object.values(entryView.show(entry))
 }
 
 const REQUEST_TITLES = [

@@ -5,8 +5,8 @@ import { Type } from '@sinclair/typebox'
 import {
   type Account,
   accountBudget,
-  accountJson,
   accountStatusOf,
+  accountView,
   assertOpen,
   checkPlan,
   closeUnused,
@@ -19,7 +19,8 @@ import {
   unfreezeAccount,
 } from '../../accounts/accounts'
 import { Nullable, OneOf, open } from '../../api-operation/operation'
-import { entryJson, type LedgerPlace, ledgerOf, pageOfLedger } from '../../billing/ledger/account-ledger'
+import { dollars } from '../../api-operation/schemas'
+import { entryView, type LedgerPlace, ledgerOf, pageOfLedger } from '../../billing/ledger/account-ledger'
 import { balanceJson } from '../../billing/ledger/balances'
 import { moveMoney, type Transfer, transferId } from '../../billing/ledger/transfers'
 import { BUDGET_PERIODS } from '../../contract/budgets'
@@ -44,38 +45,9 @@ import {
 } from '../operation'
 
 const operation = operationsIn('Accounts')
-const Dollars = Type.String({ description: 'Dollars, as text.' })
-export const AccountReply = Type.Object(
-  {
-    account: Type.String(),
-    balance_usd: Dollars,
-    held_usd: Dollars,
-    available_usd: Dollars,
-    status: OneOf(['open', 'frozen', 'closed']),
-    display_name: Nullable(Type.String()),
-    note: Nullable(Type.String()),
-    plan: Nullable(Type.String()),
-    budget_usd: Nullable(Dollars),
-    budget_period: Nullable(Type.String()),
-    frozen_at: Nullable(Type.String()),
-    closed_at: Nullable(Type.String()),
-    created_at: Type.String(),
-  },
-  open,
-)
-const EntryReply = Type.Object(
-  {
-    id: Type.String(),
-    at: Type.String(),
-    kind: Type.String(),
-    amount_usd: Dollars,
-    balance_after_usd: Dollars,
-    charge: Nullable(Type.String()),
-    note: Nullable(Type.String()),
-  },
-  open,
-)
-const TransferReply = Type.Object({ id: Type.String(), amount_usd: Dollars, account: Type.String() }, open)
+export const AccountReply = Type.Object(accountView.schema.properties, open)
+const EntryReply = Type.Object(entryView.schema.properties, open)
+const TransferReply = Type.Object({ id: Type.String(), amount_usd: dollars, account: Type.String() }, open)
 const Amount = Type.String({ description: 'Dollars, such as `5` or `0.25`.', minLength: 1, maxLength: 40 })
 const Note = Type.String({ maxLength: MAX_NOTE_LENGTH, description: 'Kept in the ledger.' })
 
@@ -101,7 +73,7 @@ const list = operation({
     const limit = limitOf(query)
     const { after = '', plan, held } = query
     const rows = await listAccounts(world.db, { after, plan, isHeld: held === 'true', limit: limit + 1 })
-    return pageOf(rows, limit, accountJson, ({ account }) => account)
+    return pageOf(rows, limit, accountView.show, ({ account }) => account)
   },
 })
 
@@ -111,8 +83,19 @@ const show = operation({
   role: 'viewer',
   summary: 'One account',
   reply: AccountReply,
-  run: async (asked) => accountJson(await accountOf(asked)),
+  run: async (asked) => accountView.show(await accountOf(asked)),
 })
+
+/** Fields of an account that operators set. */
+export const accountDetails = {
+  display_name: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: MAX_DISPLAY_NAME_LENGTH }))),
+  note: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: MAX_NOTE_LENGTH }))),
+  plan: Type.Optional(Nullable(Type.String({ maxLength: 64, description: 'A plan of the configuration.' }))),
+  budget_usd: Type.Optional(
+    Nullable(Type.String({ maxLength: 40, description: 'The most that it may spend in a period.' })),
+  ),
+  budget_period: Type.Optional(Nullable(OneOf(BUDGET_PERIODS))),
+}
 
 const update = operation({
   id: 'updateAccount',
@@ -120,22 +103,7 @@ const update = operation({
   role: 'operator',
   summary: 'Change an account',
   description: 'What it is called, a note, its plan and its budget.',
-  body: Type.Object(
-    {
-      display_name: Type.Optional(
-        Nullable(Type.String({ minLength: 1, maxLength: MAX_DISPLAY_NAME_LENGTH })),
-      ),
-      note: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: MAX_NOTE_LENGTH }))),
-      plan: Type.Optional(
-        Nullable(Type.String({ maxLength: 64, description: 'A plan of the configuration.' })),
-      ),
-      budget_usd: Type.Optional(
-        Nullable(Type.String({ maxLength: 40, description: 'The most that it may spend in a period.' })),
-      ),
-      budget_period: Type.Optional(Nullable(OneOf(BUDGET_PERIODS))),
-    },
-    closedBody,
-  ),
+  body: Type.Object(accountDetails, closedBody),
   reply: AccountReply,
   async run(asked, _query, body) {
     const before = await accountOf(asked)
@@ -144,7 +112,7 @@ const update = operation({
     checkPlan(plan, asked.world.config)
     const after = { ...before, displayName, note, plan, budget }
     const shown = (account: Account) => {
-      const { display_name, note, plan, budget_usd, budget_period } = accountJson(account)
+      const { display_name, note, plan, budget_usd, budget_period } = accountView.show(account)
       return { display_name, note, plan, budget_usd, budget_period }
     }
     const db = changing(asked, {
@@ -154,7 +122,7 @@ const update = operation({
       after: shown(after),
     })
     await describeAccount(db, after)
-    return accountJson(await accountOf(asked))
+    return accountView.show(await accountOf(asked))
   },
 })
 
@@ -175,7 +143,7 @@ function transition<const Name extends 'freeze' | 'unfreeze' | 'close'>(
     reply: AccountReply,
     async run(asked) {
       const before = await accountOf(asked)
-      if (accountStatusOf(before) === status) return accountJson(before)
+      if (accountStatusOf(before) === status) return accountView.show(before)
       assertOpen(before)
       const db = changing(asked, {
         action: `account.${name}`,
@@ -184,7 +152,7 @@ function transition<const Name extends 'freeze' | 'unfreeze' | 'close'>(
         after: { status },
       })
       await change(db, before.account, asked.world.now())
-      return accountJson(await accountOf(asked))
+      return accountView.show(await accountOf(asked))
     },
   })
 }
@@ -244,7 +212,7 @@ const ledger = operation({
     if (!page) throw unknownCursor()
     const { entries, next } = page
     if (format === 'csv') return csvResponse(file, LEDGER_TITLES, [entries.toReversed()], ledgerLine)
-    return { data: entries.map(entryJson), next: last === undefined && next ? cursorOf(next) : null }
+    return { data: entries.map(entryView.show), next: last === undefined && next ? cursorOf(next) : null }
   },
 })
 

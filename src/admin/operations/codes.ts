@@ -6,9 +6,8 @@ import { MAX_NOTE_LENGTH } from '../../accounts/accounts'
 import { Nullable, OneOf, open } from '../../api-operation/operation'
 import {
   CODE_STATES,
-  CODE_TITLES,
-  codeJson,
   codesByPage,
+  codeView,
   createCodes,
   hintOfCode,
   listCodes,
@@ -36,10 +35,8 @@ import {
 import { positiveAmountOf } from './accounts'
 
 const operation = operationsIn('Codes')
-const CodeReply = Type.Object(
-  { id: Type.String(), hint: Type.String(), status: Type.String(), amount_usd: Type.String() },
-  open,
-)
+const CodeReply = Type.Object(codeView.schema.properties, open)
+const TITLES = Object.keys(codeView.schema.properties)
 
 const list = operation({
   id: 'listCodes',
@@ -60,14 +57,14 @@ const list = operation({
     const { status, format } = query
     const now = world.now()
     if (format === 'csv')
-      return csvResponse('codes.csv', CODE_TITLES, codesByPage(world.db, status, now), (code) =>
-        Object.values(codeJson(code, now)),
+      return csvResponse('codes.csv', TITLES, codesByPage(world.db, status, now), (code) =>
+        Object.values(codeView.show({ code, now })),
       )
     const rows = await listCodes(world.db, { limit: limit + 1, before, status }, now)
     return pageOf(
       rows,
       limit,
-      (code) => codeJson(code, now),
+      (code) => codeView.show({ code, now }),
       ({ createdAt, id }) => timedCursor(createdAt, id),
     )
   },
@@ -114,7 +111,7 @@ const create = operation({
     const unused = { revokedAt: null, redeemedAt: null, redeemedBy: null }
     const data = made.map(({ code, ...each }) => ({
       code,
-      ...codeJson({ ...each, ...unused, hint: hintOfCode(code) }, createdAt),
+      ...codeView.show({ code: { ...each, ...unused, hint: hintOfCode(code) }, now: createdAt }),
     }))
     return { data }
   },
@@ -136,7 +133,7 @@ const revoke = operation({
       target: `code:${code.id}`,
       before: { amount_usd: formatUsd(code.amountNano), hint: code.hint },
     })
-    return codeJson(await revokeOpenCode(db, code, now), now)
+    return codeView.show({ code: await revokeOpenCode(db, code, now), now })
   },
 })
 

@@ -5,11 +5,9 @@ import { type Static, Type } from '@sinclair/typebox'
 import {
   type Account,
   accountBudget,
-  accountJson,
+  accountView,
   checkPlan,
   listAccounts,
-  MAX_DISPLAY_NAME_LENGTH,
-  MAX_NOTE_LENGTH,
   requireAccount,
 } from '../../accounts/accounts'
 import { storeCustomer } from '../../accounts/key-changes'
@@ -36,7 +34,7 @@ import {
   pageQuery,
   Text,
 } from '../operation'
-import { AccountReply } from './accounts'
+import { AccountReply, accountDetails } from './accounts'
 import { keySettings, makeKey, NewKeyReply, settingsJson } from './keys'
 
 const operation = operationsIn('Customers')
@@ -154,7 +152,7 @@ function firstDay(now: number): number {
 }
 
 function customerJson(account: Account, keys: number, used: readonly Usage[], since: number) {
-  return { ...accountJson(account), keys, ...spendJson(used, since) }
+  return { ...accountView.show(account), keys, ...spendJson(used, since) }
 }
 
 /** The spend of an account from a day on, by day. */
@@ -173,15 +171,7 @@ function spendJson(used: readonly Usage[], since: number) {
 const NewCustomer = Type.Object(
   {
     account: Text(`The name of the account: ${NAME_RULE}. It never changes.`),
-    display_name: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: MAX_DISPLAY_NAME_LENGTH }))),
-    note: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: MAX_NOTE_LENGTH }))),
-    plan: Type.Optional(
-      Nullable(Type.String({ maxLength: 64, description: 'A plan of the configuration.' })),
-    ),
-    budget_usd: Type.Optional(
-      Nullable(Type.String({ maxLength: 40, description: 'The most that it may spend in a period.' })),
-    ),
-    budget_period: Type.Optional(Nullable(OneOf(BUDGET_PERIODS))),
+    ...accountDetails,
     balance_usd: optionalText('Dollars to begin with, such as `5`.'),
     key: Type.Optional(
       Type.Object(

@@ -3,6 +3,8 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { findKey } from '../../accounts/keys'
 import { Nullable, OneOf, open } from '../../api-operation/operation'
+import { text } from '../../api-operation/schemas'
+import { viewOf } from '../../api-operation/view'
 import { type ChargeView, chargesOf } from '../../billing/reports/usage-report'
 import { isoTime } from '../../db/iso-time'
 import { parseDurationMs } from '../../lib/durations'
@@ -37,19 +39,17 @@ const LONGEST_DELAY_MS = 5 * 60_000
 const MOST_KEYS = 20
 const MILLION = 1_000_000
 
-const DrillReply = Type.Object(
-  {
-    id: Type.String(),
-    upstream: Type.String(),
-    fault: Type.Object({ kind: Type.String() }, open),
-    keys: Type.Array(Type.String()),
-    share_percent: Type.Number(),
-    state: OneOf(['running', 'ended']),
-    begun_at: Type.String(),
-    ends_at: Type.String(),
-  },
-  open,
-)
+const drillView = viewOf<{ drill: Drill; now: number }>()({
+  id: [text, ({ drill }) => drill.id],
+  upstream: [text, ({ drill }) => drill.upstream],
+  fault: [Type.Object({ kind: text }, open), ({ drill: { fault } }) => faultJson(fault)],
+  keys: [Type.Array(text), ({ drill }) => [...drill.keyIds]],
+  share_percent: [Type.Number(), ({ drill }) => (drill.shareMillionths / MILLION) * 100],
+  state: [OneOf(['running', 'ended']), ({ drill, now }) => (drill.endsAt > now ? 'running' : 'ended')],
+  begun_at: [text, ({ drill }) => isoTime(drill.begunAt)],
+  ends_at: [text, ({ drill }) => isoTime(drill.endsAt)],
+})
+const DrillReply = Type.Object(drillView.schema.properties, open)
 const sums = {
   requests: Type.Integer(),
   charged_usd: Type.String(),
@@ -71,17 +71,8 @@ const Report = Type.Object(
   open,
 )
 
-function drillJson({ id, upstream, fault, keyIds, shareMillionths, begunAt, endsAt }: Drill, now: number) {
-  return {
-    id,
-    upstream,
-    fault: fault.kind === 'delay' ? { kind: fault.kind, delay_ms: fault.delayMs } : fault,
-    keys: [...keyIds],
-    share_percent: (shareMillionths / MILLION) * 100,
-    state: endsAt > now ? ('running' as const) : ('ended' as const),
-    begun_at: isoTime(begunAt) as string,
-    ends_at: isoTime(endsAt) as string,
-  }
+function faultJson(fault: Drill['fault']) {
+  return fault.kind === 'delay' ? { kind: fault.kind, delay_ms: fault.delayMs } : fault
 }
 
 const Begin = Type.Object(
@@ -127,7 +118,7 @@ const begin = operation({
       begunAt,
       endsAt: begunAt + durationOf('for', body.for, LONGEST_MS),
     }
-    const shown = drillJson(drill, begunAt)
+    const shown = drillView.show({ drill, now: begunAt })
     const change = { action: 'drill.begin', target: `upstream:${drill.upstream}`, before: null, after: shown }
     await beginDrill(changing(asked, change), drill)
     return shown
@@ -175,7 +166,7 @@ const list = operation({
     return pageOf(
       rows,
       limit,
-      (drill) => drillJson(drill, now()),
+      (drill) => drillView.show({ drill, now: now() }),
       ({ id }) => id,
     )
   },
@@ -201,7 +192,7 @@ const show = operation({
       for (const sum of [ending, total]) add(sum, charges)
     }
     const rows = [...endings.values()].map(({ ended, model, ...sum }) => ({ ended, model, ...sumsJson(sum) }))
-    return { ...drillJson(drill, now()), total: sumsJson(total), endings: rows }
+    return { ...drillView.show({ drill, now: now() }), total: sumsJson(total), endings: rows }
   },
 })
 
@@ -268,7 +259,7 @@ const stop = operation({
         drill.id,
         now(),
       )
-    return drillJson(await requireDrill(db, drill.id), now())
+    return drillView.show({ drill: await requireDrill(db, drill.id), now: now() })
   },
 })
 

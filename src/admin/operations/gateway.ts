@@ -13,8 +13,8 @@ import { ROLES } from '../../contract/roles'
 import { isoTime } from '../../db/iso-time'
 import { timeOfQuery } from '../../http/query-time'
 import { GatewayError } from '../../lib/errors'
-import { adminJson, draftAdmin, listAdmins, requireAdmin, revokeAdmin, storeAdmin } from '../admins'
-import { auditJson, listAudit } from '../audit-trail'
+import { adminView, draftAdmin, listAdmins, requireAdmin, revokeAdmin, storeAdmin } from '../admins'
+import { auditView, listAudit } from '../audit-trail'
 import {
   AddressList,
   changing,
@@ -31,10 +31,7 @@ import {
 } from '../operation'
 
 const operation = operationsIn('Gateway')
-const AdminReply = Type.Object(
-  { id: Type.String(), name: Type.String(), role: Type.String(), status: Type.String() },
-  open,
-)
+const AdminReply = Type.Object(adminView.schema.properties, open)
 const ChangesReply = Type.Object(
   { ok: Type.Boolean(), faults: Type.Array(Type.String()), changes: Type.Array(Type.Object({}, open)) },
   open,
@@ -55,7 +52,7 @@ const whoami = operation({
   role: 'viewer',
   summary: 'The admin of this token',
   reply: AdminReply,
-  run: async ({ admin, world }) => adminJson(admin, world.now()),
+  run: async ({ admin, world }) => adminView.show({ admin, now: world.now() }),
 })
 
 const showConfiguration = operation({
@@ -164,7 +161,7 @@ const admins = operation({
     return pageOf(
       rows,
       limitOf(query),
-      (admin) => adminJson(admin, world.now()),
+      (admin) => adminView.show({ admin, now: world.now() }),
       ({ id }) => id,
     )
   },
@@ -206,7 +203,7 @@ const createOne = operation({
     })
     await storeAdmin(db, drafted)
     const { token, id } = drafted
-    return { token, ...adminJson(await requireAdmin(world.db, id), world.now()) }
+    return { token, ...adminView.show({ admin: await requireAdmin(world.db, id), now: world.now() }) }
   },
 })
 
@@ -225,7 +222,10 @@ const revoke = operation({
       before: { role: admin.role },
     })
     const replayed = !(await revokeAdmin(db, admin.id, world.now()))
-    return { ...adminJson(await requireAdmin(world.db, admin.id), world.now()), replayed }
+    return {
+      ...adminView.show({ admin: await requireAdmin(world.db, admin.id), now: world.now() }),
+      replayed,
+    }
   },
 })
 
@@ -242,26 +242,13 @@ const trail = operation({
     since: periodQuery.since,
     ...pageQuery,
   }),
-  reply: PageOf(
-    Type.Object(
-      {
-        id: Type.String(),
-        at: Type.String(),
-        actor: Type.String(),
-        action: Type.String(),
-        target: Type.String(),
-        before: Nullable(Type.Object({}, open)),
-        after: Nullable(Type.Object({}, open)),
-      },
-      open,
-    ),
-  ),
+  reply: PageOf(Type.Object(auditView.schema.properties, open)),
   async run({ world }, query) {
     const limit = limitOf(query)
     const { actor, action, target, after: before } = query
     const since = timeOfQuery('since', query.since)
     const rows = await listAudit(world.db, { actor, action, target, since, before, limit: limit + 1 })
-    return pageOf(rows, limit, auditJson, ({ id }) => id)
+    return pageOf(rows, limit, auditView.show, ({ id }) => id)
   },
 })
 

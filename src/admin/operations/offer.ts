@@ -3,6 +3,8 @@
 
 import { Type } from '@sinclair/typebox'
 import { Nullable, OneOf, open } from '../../api-operation/operation'
+import { text } from '../../api-operation/schemas'
+import { viewOf } from '../../api-operation/view'
 import { listUpstreams } from '../../catalogue/upstream-list'
 import { describeCosts } from '../../config/models/costs'
 import { describePriceList, priceListOf } from '../../config/models/prices'
@@ -127,6 +129,23 @@ const upstreams = operation({
   },
 })
 
+const refusalView = viewOf<CountedRefusal>()({
+  upstream: [text, ({ upstream }) => upstream],
+  model: [text, ({ model }) => model],
+  field: [
+    Nullable(Type.String(), { description: 'Null if the vendor names none.' }),
+    ({ field }) => field || null,
+  ],
+  status: [Type.Integer(), ({ status }) => status],
+  message: [
+    Type.String({ description: 'The words of the vendor of the last time, without keys.' }),
+    ({ message }) => message,
+  ],
+  count: [Type.Integer(), ({ count }) => count],
+  first_at: [text, ({ firstAt }) => isoTime(firstAt)],
+  last_at: [text, ({ lastAt }) => isoTime(lastAt)],
+})
+
 const refusals = operation({
   id: 'listRefusals',
   endpoint: 'GET /upstreams/refusals',
@@ -134,40 +153,17 @@ const refusals = operation({
   summary: 'Refusals of vendors',
   description: 'By model and field, newest first: rules that the gateway does not know yet.',
   query: Type.Object(pageQuery),
-  reply: PageOf(
-    Type.Object(
-      {
-        upstream: Type.String(),
-        model: Type.String(),
-        field: Nullable(Type.String({ description: 'Null if the vendor names none.' })),
-        status: Type.Integer(),
-        message: Type.String({ description: 'The words of the vendor of the last time, without keys.' }),
-        count: Type.Integer(),
-        first_at: Type.String(),
-        last_at: Type.String(),
-      },
-      open,
-    ),
-  ),
+  reply: PageOf(Type.Object(refusalView.schema.properties, open)),
   async run({ world: { db, requestLog } }, query) {
     await requestLog.storeFigures()
     const rows = await listRefusals(db)
     const start = query.after === undefined ? 0 : rows.findIndex((row) => cursorOf(row) === query.after) + 1
-    return pageOf(rows.slice(start), limitOf(query), refusalJson, cursorOf)
+    return pageOf(rows.slice(start), limitOf(query), refusalView.show, cursorOf)
   },
 })
 
 function cursorOf({ upstream, model, field }: CountedRefusal): string {
   return Buffer.from(JSON.stringify([upstream, model, field])).toString('base64url')
-}
-
-function refusalJson({ firstAt, lastAt, field, ...refusal }: CountedRefusal) {
-  return {
-    ...refusal,
-    field: field === '' ? null : field,
-    first_at: isoTime(firstAt),
-    last_at: isoTime(lastAt),
-  }
 }
 
 export const offerOperations = [listModels, getModel, upstreams, refusals]

@@ -2,7 +2,7 @@
 // account is put into one by `updateAccount`. It must never write.
 
 import { Type } from '@sinclair/typebox'
-import { accountJson } from '../../accounts/accounts'
+import { accountView } from '../../accounts/accounts'
 import { membersOf, type PlanMember, planSizes } from '../../accounts/plan-members'
 import { Nullable, open } from '../../api-operation/operation'
 import { type PlanEntry, plansOf } from '../../config/models/plans'
@@ -90,7 +90,7 @@ function planJson(plan: string, entry: PlanEntry | undefined, accounts: number) 
 
 function memberJson({ budgetInForce, committedNano, allowance, ...account }: PlanMember) {
   return {
-    ...accountJson(account),
+    ...accountView.show(account),
     budget_in_force_usd: budgetInForce && formatUsd(budgetInForce.amountNano),
     budget_in_force_period: budgetInForce?.period ?? null,
     budget_used_usd: budgetInForce && formatUsd(committedNano),

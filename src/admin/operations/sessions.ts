@@ -2,7 +2,14 @@
 
 import { Type } from '@sinclair/typebox'
 import { keyNames } from '../../accounts/keys'
-import { findSession, listSessions, revokeSession, type Session, sessionJson } from '../../accounts/sessions'
+import {
+  findSession,
+  listSessions,
+  revokeSession,
+  SESSION_KINDS,
+  type Session,
+  sessionView,
+} from '../../accounts/sessions'
 import { OneOf, open } from '../../api-operation/operation'
 import type { Db } from '../../db/db'
 import { notFound } from '../../lib/errors'
@@ -10,16 +17,7 @@ import { adminOfSubject, listAdmins } from '../admins'
 import { changing, limitOf, operationsIn, optionalText, PageOf, pageOf, pageQuery } from '../operation'
 
 const operation = operationsIn('Sessions')
-const SessionReply = Type.Object(
-  {
-    id: Type.String(),
-    kind: Type.String(),
-    name: Type.String(),
-    status: Type.String(),
-    expires_at: Type.String(),
-  },
-  open,
-)
+const SessionReply = Type.Object(sessionView.schema.properties, open)
 
 /** The names of the owners of sessions. */
 async function ownerNames(
@@ -40,7 +38,7 @@ const list = operation({
   summary: 'Sessions of the console',
   description: 'Newest first, also those that have ended.',
   query: Type.Object({
-    kind: Type.Optional(OneOf(['admin', 'key'], 'Only those of admins, or of holders of keys.')),
+    kind: Type.Optional(OneOf(SESSION_KINDS, 'Only those of admins, or of holders of keys.')),
     account: optionalText('Only those of holders of keys of this account.'),
     ...pageQuery,
   }),
@@ -54,7 +52,7 @@ const list = operation({
     return pageOf(
       named,
       limit,
-      ({ session, name }) => sessionJson(session, name, world.now()),
+      ({ session, name }) => sessionView.show({ session, name, now: world.now() }),
       ({ session }) => session.id,
     )
   },
@@ -77,10 +75,8 @@ const revoke = operation({
       before: { id: found.id },
     })
     const replayed = !(await revokeSession(db, found.id, world.now()))
-    return {
-      ...sessionJson((await findSession(world.db, found.id, world.now())) ?? found, name, world.now()),
-      replayed,
-    }
+    const session = (await findSession(world.db, found.id, world.now())) ?? found
+    return { ...sessionView.show({ session, name, now: world.now() }), replayed }
   },
 })
 

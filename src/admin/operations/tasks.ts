@@ -4,7 +4,9 @@
 import { strict as assert } from 'node:assert'
 import { Type } from '@sinclair/typebox'
 import { OneOf, open } from '../../api-operation/operation'
-import { findArtifact, listArtifacts } from '../../artifacts/rows'
+import { maybeText, text } from '../../api-operation/schemas'
+import { viewOf } from '../../api-operation/view'
+import { findArtifact, type ListedArtifact, listArtifacts } from '../../artifacts/rows'
 import { isoTime } from '../../db/iso-time'
 import { sendArtifact } from '../../http/kept-files'
 import { timeOfQuery } from '../../http/query-time'
@@ -14,7 +16,7 @@ import { FINDINGS, orderCancel, orderRedelivery, reconcileTask, requireTaskOfAny
 import type { Task } from '../../tasks/task'
 import { deliveryJson, taskJson, taskStateOf } from '../../tasks/task-json'
 import { UNKNOWN } from '../../tasks/transitions'
-import { DELIVERY_STATES, listWebhooks, webhookOf } from '../../webhooks/rows'
+import { DELIVERY_STATES, listWebhooks, type Webhook, webhookOf } from '../../webhooks/rows'
 import {
   changing,
   closedBody,
@@ -164,6 +166,19 @@ const redeliverWebhook = operation({
   },
 })
 
+const webhookView = viewOf<Webhook>()({
+  id: [text, ({ id }) => id],
+  task: [text, ({ task }) => task],
+  account: [text, ({ account }) => account],
+  key_id: [text, ({ keyId }) => keyId],
+  url: [text, ({ url }) => url],
+  state: [OneOf(DELIVERY_STATES), ({ state }) => state],
+  attempts: [Type.Integer(), ({ attempts }) => attempts],
+  next_at: [maybeText, ({ state, nextAt }) => isoTime(state === 'pending' ? nextAt : null)],
+  created_at: [text, ({ createdAt }) => isoTime(createdAt)],
+  ended_at: [maybeText, ({ endedAt }) => isoTime(endedAt)],
+})
+
 const webhooks = operation({
   id: 'listWebhooks',
   endpoint: 'GET /webhooks',
@@ -175,25 +190,24 @@ const webhooks = operation({
     account: optionalText('Only those of this account.'),
     ...pageQuery,
   }),
-  reply: PageOf(Type.Object({ id: Type.String(), task: Type.String(), state: Type.String() }, open)),
+  reply: PageOf(Type.Object(webhookView.schema.properties, open)),
   async run({ world }, query) {
     const limit = limitOf(query)
     const { state, account, after } = query
     const rows = await listWebhooks(world.db, { state, account, after, limit: limit + 1 })
-    const json = (webhook: (typeof rows)[number]) => ({
-      id: webhook.id,
-      task: webhook.task,
-      account: webhook.account,
-      key_id: webhook.keyId,
-      url: webhook.url,
-      state: webhook.state,
-      attempts: webhook.attempts,
-      next_at: webhook.state === 'pending' ? isoTime(webhook.nextAt) : null,
-      created_at: isoTime(webhook.createdAt),
-      ended_at: isoTime(webhook.endedAt),
-    })
-    return pageOf(rows, limit, json, ({ id }) => id)
+    return pageOf(rows, limit, webhookView.show, ({ id }) => id)
   },
+})
+
+const artifactView = viewOf<ListedArtifact>()({
+  id: [text, ({ id }) => id],
+  account: [text, ({ account }) => account],
+  key_id: [maybeText, ({ keyId }) => keyId],
+  charge: [text, ({ charge }) => charge],
+  content_type: [text, ({ contentType }) => contentType],
+  bytes: [Type.Integer(), ({ bytes }) => bytes],
+  created_at: [text, ({ createdAt }) => isoTime(createdAt)],
+  expires_at: [text, ({ expiresAt }) => isoTime(expiresAt)],
 })
 
 const artifacts = operation({
@@ -206,7 +220,7 @@ const artifacts = operation({
     charge: optionalText('Only those of this charge, which has the id of its request.'),
     ...pageQuery,
   }),
-  reply: PageOf(Type.Object({ id: Type.String(), account: Type.String(), bytes: Type.Integer() }, open)),
+  reply: PageOf(Type.Object(artifactView.schema.properties, open)),
   async run({ world }, query) {
     const limit = limitOf(query)
     const rows = await listArtifacts(world.db, {
@@ -215,17 +229,7 @@ const artifacts = operation({
       after: query.after,
       limit: limit + 1,
     })
-    const json = (artifact: (typeof rows)[number]) => ({
-      id: artifact.id,
-      account: artifact.account,
-      key_id: artifact.keyId,
-      charge: artifact.charge,
-      content_type: artifact.contentType,
-      bytes: artifact.bytes,
-      created_at: isoTime(artifact.createdAt),
-      expires_at: isoTime(artifact.expiresAt),
-    })
-    return pageOf(rows, limit, json, ({ id }) => id)
+    return pageOf(rows, limit, artifactView.show, ({ id }) => id)
   },
 })
 

@@ -2,14 +2,14 @@
 // write.
 
 import { Type } from '@sinclair/typebox'
-import { Nullable, OneOf, open } from '../../api-operation/operation'
+import { OneOf, open } from '../../api-operation/operation'
 import {
   listTransfers,
   TRANSFER_KINDS,
   type TransferFilter,
-  transferJson,
   transferSums,
   transfersByPage,
+  transferView,
 } from '../../billing/ledger/transfer-list'
 import { csvResponse } from '../../http/csv'
 import { periodOfQuery } from '../../http/query-time'
@@ -27,18 +27,8 @@ import {
 } from '../operation'
 
 const operation = operationsIn('Transfers')
-const Transfer = Type.Object(
-  {
-    id: Type.String(),
-    at: Type.String(),
-    account: Type.String(),
-    kind: Type.String(),
-    amount_usd: Type.String(),
-    note: Nullable(Type.String()),
-  },
-  open,
-)
-const TITLES = ['id', 'at', 'account', 'kind', 'amount_usd', 'note']
+const Transfer = Type.Object(transferView.schema.properties, open)
+const TITLES = Object.keys(transferView.schema.properties)
 
 const list = operation({
   id: 'listTransfers',
@@ -60,11 +50,11 @@ const list = operation({
     const filter: TransferFilter = { ...periodOfQuery(query, 0), kind, account }
     if (format === 'csv')
       return csvResponse('transfers.csv', TITLES, transfersByPage(db, filter), (row) =>
-        Object.values(transferJson(row)),
+        Object.values(transferView.show(row)),
       )
     const limit = limitOf(query)
     const rows = await listTransfers(db, filter, { limit: limit + 1, before: placeOfCursor(after) })
-    return pageOf(rows, limit, transferJson, ({ at, id }) => timedCursor(at, id))
+    return pageOf(rows, limit, transferView.show, ({ at, id }) => timedCursor(at, id))
   },
 })
 

@@ -2,6 +2,8 @@
 // with the charges in booking order; oldest first for exports, newest first for people. A closed month is one entry. It must never
 // write.
 
+import { dollars, maybeText, text } from '../../api-operation/schemas'
+import { viewOf } from '../../api-operation/view'
 import { DatabaseUnavailable, type Db, type Row } from '../../db/db'
 import { isoTime } from '../../db/iso-time'
 import { formatUsd } from '../../lib/money'
@@ -236,18 +238,16 @@ async function hourWithLast(
   return 0
 }
 
-/** An entry with its time in ISO format and its amounts in dollars, as text. */
-export function entryJson(entry: LedgerEntry) {
-  return {
-    id: entry.id,
-    at: isoTime(entry.at),
-    kind: entry.kind,
-    amount_usd: formatUsd(entry.amountNano),
-    balance_after_usd: formatUsd(entry.balanceAfterNano),
-    charge: entry.charge,
-    note: entry.note,
-  }
-}
+/** An entry as holders and operators see it. */
+export const entryView = viewOf<LedgerEntry>()({
+  id: [text, ({ id }) => id],
+  at: [text, ({ at }) => isoTime(at)],
+  kind: [text, ({ kind }) => kind],
+  amount_usd: [dollars, ({ amountNano }) => formatUsd(amountNano)],
+  balance_after_usd: [dollars, ({ balanceAfterNano }) => formatUsd(balanceAfterNano)],
+  charge: [maybeText, ({ charge }) => charge],
+  note: [maybeText, ({ note }) => note],
+})
 
 async function nextPage(pages: AsyncGenerator<Movement[]>): Promise<Movement[]> {
   const { value, done } = await pages.next()

@@ -1,6 +1,8 @@
 // Money that went into and out of all accounts, except charges: newest first, page by page, and its sums by kind. It must never
 // write.
 
+import { dollars, maybeText, text } from '../../api-operation/schemas'
+import { viewOf } from '../../api-operation/view'
 import { Conditions } from '../../db/conditions'
 import type { Db, Row } from '../../db/db'
 import { isoTime } from '../../db/iso-time'
@@ -109,6 +111,11 @@ function conditionsOf(
   return texts
 }
 
-export function transferJson({ id, at, account, kind, amountNano, note }: ListedTransfer) {
-  return { id, at: isoTime(at) as string, account, kind, amount_usd: formatUsd(amountNano), note }
-}
+export const transferView = viewOf<ListedTransfer>()({
+  id: [text, ({ id }) => id],
+  at: [text, ({ at }) => isoTime(at)],
+  account: [text, ({ account }) => account],
+  kind: [text, ({ kind }) => kind],
+  amount_usd: [dollars, ({ amountNano }) => formatUsd(amountNano)],
+  note: [maybeText, ({ note }) => note],
+})

@@ -1,6 +1,9 @@
 // Prepaid codes: created by an operator, redeemed once by any holder of a key. Only the SHA-256 of a code is stored, and the code
 // is shown once, when it is created. A code must never be credited twice, or be found by a part of it.
 
+import { OneOf } from '../../api-operation/operation'
+import { dollars, maybeText, text } from '../../api-operation/schemas'
+import { viewOf } from '../../api-operation/view'
 import { Conditions } from '../../db/conditions'
 import { type Db, type Row, type Statement, tryApply } from '../../db/db'
 import { isoTime } from '../../db/iso-time'
@@ -180,35 +183,19 @@ export async function revokeOpenCode(db: Db, { id }: Pick<Code, 'id'>, now: numb
   throw conflict('code_ended', `The code ${code.hint} was ${statusOfCode(code, now)} before${by}.`)
 }
 
-/** The names of the shown members of a code, in order. */
-export const CODE_TITLES = [
-  'id',
-  'hint',
-  'status',
-  'amount_usd',
-  'note',
-  'created_at',
-  'expires_at',
-  'revoked_at',
-  'redeemed_at',
-  'redeemed_by',
-] as const
-
-/** A code as operators see it: only its last characters. */
-export function codeJson(code: Code, now: number) {
-  return {
-    id: code.id,
-    hint: code.hint,
-    status: statusOfCode(code, now),
-    amount_usd: formatUsd(code.amountNano),
-    note: code.note,
-    created_at: isoTime(code.createdAt),
-    expires_at: isoTime(code.expiresAt),
-    revoked_at: isoTime(code.revokedAt),
-    redeemed_at: isoTime(code.redeemedAt),
-    redeemed_by: code.redeemedBy,
-  }
-}
+/** A code as operators see it: its end only. */
+export const codeView = viewOf<{ code: Code; now: number }>()({
+  id: [text, ({ code }) => code.id],
+  hint: [text, ({ code }) => code.hint],
+  status: [OneOf(CODE_STATES), ({ code, now }) => statusOfCode(code, now)],
+  amount_usd: [dollars, ({ code }) => formatUsd(code.amountNano)],
+  note: [maybeText, ({ code }) => code.note],
+  created_at: [text, ({ code }) => isoTime(code.createdAt)],
+  expires_at: [maybeText, ({ code }) => isoTime(code.expiresAt)],
+  revoked_at: [maybeText, ({ code }) => isoTime(code.revokedAt)],
+  redeemed_at: [maybeText, ({ code }) => isoTime(code.redeemedAt)],
+  redeemed_by: [maybeText, ({ code }) => code.redeemedBy],
+})
 
 /** Counts an attempt of a key. False if there were too many in this minute, by the key or by all keys. */
 export async function countCodeAttempt(db: Db, keyId: string, now: number): Promise<boolean> {

@@ -183,7 +183,7 @@ export async function revokeOpenCode(db: Db, { id }: Pick<Code, 'id'>, now: numb
   throw conflict('code_ended', `The code ${code.hint} was ${statusOfCode(code, now)} before${by}.`)
 }
 
-/** A code as operators see it: its end only. */
+/** A code as operators see it: only its last characters. */
 export const codeView = viewOf<{ code: Code; now: number }>()({
   id: [text, ({ code }) => code.id],
   hint: [text, ({ code }) => code.hint],

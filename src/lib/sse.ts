@@ -120,22 +120,20 @@ export function objectIn(data: string): object | undefined {
  * mean nothing, are returned as one: a million of them would be a million strings.
  */
 export function splitEvents(whole: string): string[] {
-  return [...eventsOf(whole)]
-}
-
-function* eventsOf(whole: string): Generator<string, void, undefined> {
+  const events: string[] = []
   for (let at = 0; at < whole.length; ) {
     const data = whole.indexOf(DATA, at)
     if (data === -1) {
-      yield whole.slice(at)
-      return
+      events.push(whole.slice(at))
+      break
     }
     const start = data === at ? at : Math.max(at, ...BLANK_LINES.map((line) => endOfLast(whole, line, data)))
-    if (start > at) yield whole.slice(at, start)
+    if (start > at) events.push(whole.slice(at, start))
     blankLine.lastIndex = data
     at = blankLine.exec(whole) ? blankLine.lastIndex : whole.length
-    yield whole.slice(start, at)
+    events.push(whole.slice(start, at))
   }
+  return events
 }
 
 /** Index after the last blank line of one form that ends before an index. */
@@ -147,7 +145,7 @@ function endOfLast(whole: string, line: string, before: number): number {
 /** Single events of bytes that consist of whole ones, from an index on, like `splitEvents`. Each is made on demand. */
 export function* eventsIn(whole: Buffer, from: number): Generator<string, void, undefined> {
   if (whole.includes(RETURN, from)) {
-    yield* eventsOf(whole.toString('latin1', from))
+    yield* splitEvents(whole.toString('latin1', from))
     return
   }
   for (let at = from; at < whole.length; ) {

@@ -19,11 +19,6 @@ const REPORTED_BY_EVENT =
 /** How deep figures may be nested. */
 const USAGE_DEPTH = 3
 
-/** Whether an event may have such members. */
-export function mayContainCost(event: string): boolean {
-  return REPORTED_BY_EVENT.test(event)
-}
-
 /** The answer without these members; the same object if it has none. */
 export function callerView<Answer extends object>(answer: Answer): Answer {
   return viewOf(answer as Members) as Answer
@@ -45,7 +40,7 @@ export function callerEvent(
 ): string {
   if (isError) return toLatin1(withoutAccountIds(fromLatin1(event)))
   // Only an event that has such a word anywhere is checked further.
-  if (!shownOf && !mayContainCost(event)) return event
+  if (!shownOf && !REPORTED_BY_EVENT.test(event)) return event
   const data = dataOfEvent(event)
   const json = data === undefined ? undefined : objectIn(data)
   const own = json && shownOf ? shownOf(json) : json

@@ -6,7 +6,7 @@ import type { EndedBy } from '../../contract/failures'
 import type { Quantities, Translator } from '../../contract/family'
 import { hasFailed } from '../../contract/reading'
 import { createEventSplitter, dataIn, objectIn, splitEvents } from '../../lib/sse'
-import { callerComplaint, callerView, mayContainCost } from '../../upstreams/caller-view'
+import { callerComplaint, callerView } from '../../upstreams/caller-view'
 import { candidateOf } from '../candidates'
 import { hasText } from './event-search'
 import type { Metered, StreamMeter, StreamMeterOptions } from './meter'
@@ -175,7 +175,7 @@ class TranslatingMeter implements StreamMeter {
     this.sentError = reading.end === 'failed-disguised'
     if (this.sentError) return this.options.translateError(json)
     // The translator may pass on members that it does not know.
-    const shown = mayContainCost(data) ? callerView(json) : json
+    const shown = callerView(json)
     const events = this.translator.push(
       hasFailed(reading) ? callerComplaint(shown) : shown,
       candidate,

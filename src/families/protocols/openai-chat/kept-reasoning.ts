@@ -13,7 +13,7 @@ type Fields = Record<string, unknown>
 export class KeptReasoning {
   private text = ''
   private details: Fields[] = []
-  private extra: Fields = {}
+  private extra: Fields | undefined
   private readonly calls = new Map<string, Fields>()
   private readonly keepsText: boolean
   private hasText = false
@@ -31,7 +31,7 @@ export class KeptReasoning {
   take({ thinking, text, refusal, calls, details, extra }: AnswerPart): boolean {
     if (this.keepsText) this.text += thinking
     for (const detail of details) this.addDetail(detail)
-    if (extra) this.extra = { ...this.extra, ...extra }
+    if (extra && Object.keys(extra).length > 0) this.extra = { ...this.extra, ...extra }
     this.hasCalls ||= calls.length > 0
     const isDue = this.isDue || calls.some((call) => call.extra !== undefined)
     this.hasText ||= text !== '' || refusal !== ''
@@ -45,7 +45,7 @@ export class KeptReasoning {
 
   /** Whether a carrier is needed for more than thinking that was already shown. */
   get isDue(): boolean {
-    const isSigned = this.details.length > 0 || this.calls.size > 0 || Object.keys(this.extra).length > 0
+    const isSigned = this.details.length > 0 || this.calls.size > 0 || this.extra !== undefined
     return isSigned && (this.hasCalls || !this.hasText)
   }
 
@@ -54,24 +54,21 @@ export class KeptReasoning {
     const { soFar } = this
     this.text = ''
     this.details = []
-    this.extra = {}
+    this.extra = undefined
     this.calls.clear()
     return soFar
   }
 
   /** The parts since the last call, which may still grow; undefined if nothing must be sent back. */
   get soFar(): ChatReasoning | undefined {
-    const { text, details, extra } = this
-    const calls = Object.fromEntries(this.calls)
-    const hasExtra = Object.keys(extra).length > 0
-    const hasCalls = Object.keys(calls).length > 0
-    if (text === '' && details.length === 0 && !hasExtra && !hasCalls) return undefined
+    const { text, details, extra, calls } = this
+    if (text === '' && details.length === 0 && !extra && calls.size === 0) return undefined
     return {
       kind: 'chat',
       text,
       ...(details.length > 0 && { details }),
-      ...(hasExtra && { extra }),
-      ...(hasCalls && { calls }),
+      ...(extra && { extra }),
+      ...(calls.size > 0 && { calls: Object.fromEntries(calls) }),
     }
   }
 

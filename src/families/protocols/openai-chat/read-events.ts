@@ -28,6 +28,9 @@ interface StreamedCall extends PiecedCall {
   state: 'waiting' | 'open' | 'closed'
 }
 
+/** Of nearly all events. */
+const NO_CALLS: ReadonlySet<StreamedCall> = new Set()
+
 /** Vendors' values for the finish reason, in lower case. Any other value is a normal end. */
 const stops = new Map<string, AnswerStop>([
   ['length', 'limit'],
@@ -46,6 +49,8 @@ export class ChatReader implements AnswerReader {
   /** The text or the thinking that continues; undefined once another item has begun. */
   private last: Exclude<AnswerItem, CallItem> | undefined
   private readonly kept: KeptReasoning
+  /** The tier of the last event: vendors repeat it in every one. */
+  private serviceTier: string | undefined
 
   constructor(
     private readonly writer: AnswerWriter,
@@ -57,7 +62,10 @@ export class ChatReader implements AnswerReader {
   push(chunk: object, { usage, serviceTier }: Reading): void {
     this.begin(chunk)
     if (usage && usage.figures !== 'invalid') this.writer.end({ thinkingTokens: reasoningTokens(chunk) })
-    if (serviceTier !== undefined) this.writer.end({ serviceTier })
+    if (serviceTier !== undefined && serviceTier !== this.serviceTier) {
+      this.serviceTier = serviceTier
+      this.writer.end({ serviceTier })
+    }
     const choice = choiceOf(chunk)
     if (choice) this.addChoice(choice, partIn(choice.delta))
   }
@@ -94,7 +102,7 @@ export class ChatReader implements AnswerReader {
     this.noteEnd(choice)
     const needsCarrier = this.kept.take(part)
     // The text of an event with a call is kept before the call, in the thinking that led to it.
-    const pieced = new Set(calls.map((piece) => this.addPiece(piece)))
+    const pieced = calls.length === 0 ? NO_CALLS : new Set(calls.map((piece) => this.addPiece(piece)))
     this.say('thinking', thinking)
     if (needsCarrier) this.carry()
     this.keepWithThinking(this.kept.soFar)

@@ -2,7 +2,7 @@
 // learnt, so that nearly none must be read.
 
 import { describe, expect, test } from 'bun:test'
-import { OutputBound } from '../../src/request/output-bound'
+import { OutputBound } from '../../src/request/stream/output-bound'
 
 const head = {
   id: 'chatcmpl-1',
@@ -13,12 +13,12 @@ const head = {
 const event = (delta: object) =>
   `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta, finish_reason: null }], usage: null })}\n\n`
 const content = (text: string) => event({ content: text })
-const most = (bound: OutputBound, events: string) => bound.most(Buffer.from(events))
+const most = (bound: OutputBound, events: string) => bound.of(Buffer.from(events)).tokens
 
 /** A bound that has met an event with this text, which was then read. */
 function learnt(event: string, text: string): OutputBound {
   const bound = new OutputBound()
-  bound.most(Buffer.from(event))
+  bound.of(Buffer.from(event))
   bound.learn(event, text)
   return bound
 }
@@ -31,7 +31,7 @@ describe('the bound of unread output', () => {
 
   test('is the length of the text in events of a kind that it knows, one by one or several at once', () => {
     const bound = learnt(content('Hello'), 'Hello')
-    for (const word of [' word', '', '\n\n', 'a "quoted" one', '世界', '🎉']) {
+    for (const word of [' word', '', '\n\n', 'a "quoted" one', '"', 'C:\\', '\\"', '世界', '🎉']) {
       const written = Buffer.byteLength(JSON.stringify(word)) - 2
       expect(most(bound, content(word))).toBe(written)
       expect(most(bound, content(word).repeat(5))).toBe(5 * written)
@@ -69,5 +69,25 @@ describe('the bound of unread output', () => {
     const escaped = content('x').replace('"x"', '"\\u4e16"')
     const bound = learnt(escaped, '世')
     expect(most(bound, escaped)).toBe(escaped.length)
+  })
+
+  test('calls events plain where their kind has nothing to report, and no text can add a report', () => {
+    const isPlain = (bound: OutputBound, events: string) => bound.of(Buffer.from(events)).isPlain
+    const bound = learnt(content('Hello'), 'Hello')
+    for (const word of [' word', '", "error": "', '"error"', 'failed'])
+      expect({ word, isPlain: isPlain(bound, content(word).repeat(3)) }).toEqual({ word, isPlain: true })
+    const said = content(' word')
+    const usage = said.replace('"usage":null', '"usage":{"prompt_tokens":1}')
+    for (const other of [
+      usage,
+      said.replace(' word', '","error":{},"x":"'),
+      said.replace(' word', '\\\\","error":"'),
+      'data: [DONE]\n\n',
+    ])
+      for (const events of [other, said + other, other + said])
+        expect({ events, isPlain: isPlain(bound, events) }).toEqual({ events, isPlain: false })
+    expect(isPlain(learnt(usage, ' word'), usage)).toBe(false)
+    const ofAccount = said.replace('"id"', '"project_id":"p","id"')
+    expect(isPlain(learnt(ofAccount, ' word'), ofAccount)).toBe(false)
   })
 })

@@ -8,8 +8,8 @@ import { hasFailed, type Reading } from '../../contract/reading'
 import { createEventSplitter, dataOfEvent, eventsIn, objectIn, splitEvents, toLatin1 } from '../../lib/sse'
 import { callerEvent } from '../../upstreams/caller-view'
 import { createRename } from '../model-name'
-import { OutputBound } from '../output-bound'
 import { hasList, hasText, mayReport, startOfEvent, startOfReport } from './event-search'
+import { OutputBound } from './output-bound'
 import { StreamTally, streamContract, type TallyOptions } from './tally'
 import { UnreadEvents } from './unread-events'
 
@@ -172,10 +172,11 @@ class PassingMeter implements StreamMeter {
     return this.options.follower?.withUsage !== undefined || !tally.hasShrunk()
   }
 
-  /** Passes whole events on. `after` is what follows them. */
-  private pass(whole: Buffer, after: Buffer): Metered {
-    const events = this.upToEnd(whole)
-    const bytes = this.passOn(this.closing.length === 0 ? events : events.subarray(0, -this.closing.length))
+  /** Passes whole events on. `after` is what follows them. Plain ones have nothing to report, and no closing event. */
+  private pass(whole: Buffer, after: Buffer, isPlain = false): Metered {
+    const events = isPlain ? whole : this.upToEnd(whole)
+    const open = this.closing.length === 0 ? events : events.subarray(0, -this.closing.length)
+    const bytes = this.passOn(open, isPlain)
     if (this.unread.byteLength > UNREAD_BYTES) this.readUnread()
     const { ended } = this
     const excess =
@@ -189,14 +190,14 @@ class PassingMeter implements StreamMeter {
     this.kept = NOTHING
     if (whole.length === 0) return { bytes: NOTHING, end: false, short: false, excess: false }
     const heldTokens = this.options.hold?.heldTokens ?? 0
-    const most = bound.most(whole)
-    if (this.mostTokens() + most <= heldTokens) {
-      bound.unreadTokens += most
+    const { tokens, isPlain } = bound.of(whole)
+    if (this.mostTokens() + tokens <= heldTokens) {
+      bound.unreadTokens += tokens
       const known = bound.knownKinds
-      const passed = this.pass(whole, NOTHING)
+      const passed = this.pass(whole, NOTHING, isPlain)
       // The first output was read on its way, and shows what is not output in these events.
-      if (bound.knownKinds > known && bound.unreadTokens >= most)
-        bound.unreadTokens += bound.most(whole) - most
+      if (bound.knownKinds > known && bound.unreadTokens >= tokens)
+        bound.unreadTokens += bound.of(whole).tokens - tokens
       return passed
     }
     const length = this.heldLength(whole, heldTokens, bound)
@@ -216,7 +217,8 @@ class PassingMeter implements StreamMeter {
       if (bytes > 0 && tokens + bytes > heldTokens) break
       tokens += bytes
       length += event.length
-      const others = bytes > 0 && bound.learn(event, text) ? bound.most(whole.subarray(length)) : undefined
+      const others =
+        bytes > 0 && bound.learn(event, text) ? bound.of(whole.subarray(length)).tokens : undefined
       if (others === undefined || tokens + others > heldTokens) continue
       tokens += others
       length = whole.length
@@ -295,8 +297,9 @@ class PassingMeter implements StreamMeter {
   }
 
   /** Bytes for the caller. All of them are kept, as the vendor sent them. */
-  private passOn(whole: Buffer): Buffer {
-    const shown = this.inspect(whole)
+  private passOn(whole: Buffer, isPlain = false): Buffer {
+    const isRead = !isPlain || this.hasLists || !this.tally.hasOutput()
+    const shown = isRead ? this.inspect(whole) : whole
     this.unread.add(whole)
     return this.rename(shown, Buffer.allocUnsafe)
   }

@@ -28,7 +28,7 @@ interface StreamedCall extends PiecedCall {
   state: 'waiting' | 'open' | 'closed'
 }
 
-/** Of nearly all events. */
+/** The calls in nearly all events: none. */
 const NO_CALLS: ReadonlySet<StreamedCall> = new Set()
 
 /** Vendors' values for the finish reason, in lower case. Any other value is a normal end. */

@@ -1,5 +1,5 @@
-// Asks the vendor of a task for its state, or to stop it: one call with a time limit of its own, and its answer as a
-// value. It must never throw, whatever the vendor answers, nor change a task.
+// Asks the vendor of a task for its state, or to stop it: one call with its own time limit, and its answer as a value. It must
+// never throw, whatever the vendor answers, or change a task.
 
 import type { Catalogue } from '../catalogue/models'
 import { timedOut } from '../contract/failures'
@@ -12,16 +12,16 @@ import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
 import type { PollAnswer } from './poll-answer'
 import type { Task } from './task'
 
-/** Limit of a poll or a cancel: the lease of a task is longer than both together. */
+/** Time limit of a poll or a cancellation: the lease of a task is longer than both together. */
 const POLL_TIMEOUT_MS = 20_000
-/** Limit of each call of a poll that may take two. */
+/** Time limit of each call of a poll that may need two. */
 const HALF_POLL_MS = POLL_TIMEOUT_MS / 2
 const TOO_MANY = 429
 const STOPPING = 'The upstream was asked to stop it. Its state says whether it has.'
 
 /**
- * The model of a task; undefined if it is out of the catalogue, or belongs to another vendor now, who would not know
- * the task.
+ * The model of a task; undefined if it is no longer in the catalogue, or now belongs to another vendor, which would not know the
+ * task.
  */
 export function modelOf({ models }: Pick<Catalogue, 'models'>, task: Task): Model | undefined {
   return models
@@ -50,7 +50,7 @@ export async function askUpstream(after: After, task: Task, model: Model): Promi
   }
 }
 
-/** The answer to the call for a result. Throws what is not about the task: no answer, too many calls, the operator's account. */
+/** The answer to the call for a result. Throws anything that is not about the task: no answer, too many calls, the operator's account. */
 async function resultOf(after: After, task: Task, model: Model, call: Call): Promise<ResultAnswer> {
   try {
     return { reply: await ask(after, task, model, call, HALF_POLL_MS) }
@@ -69,7 +69,7 @@ async function ask(after: After, task: Task, model: Model, call: Call, limitMs?:
   return json
 }
 
-/** Whether the vendor has stopped a task, or why it does not. */
+/** Whether the vendor has stopped a task, or the reason why not. */
 export async function stopAtUpstream(
   after: After,
   task: Task,
@@ -80,7 +80,7 @@ export async function stopAtUpstream(
   if (!model || !call) return { stopped: false, reason: 'Tasks of this model cannot be stopped.' }
   try {
     if (!contract?.hasStopped) {
-      // The status is enough; the rest of the answer is not needed.
+      // The status suffices; the rest of the answer is not needed.
       await send(after, task, model, call, async ({ body }) => body.cancel())
       return { stopped: true }
     }

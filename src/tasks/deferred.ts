@@ -1,4 +1,4 @@
-// The rows of deferred requests: tasks whose answer is made by the process that took the request, which renews a lease
+// The rows of deferred requests: tasks whose answer is made by the process that accepted the request, which renews a lease
 // meanwhile. Such a task must end once, in the batch that ends its charge, and is never sent again by another process.
 
 import type { Db, Statement } from '../db/db'
@@ -9,14 +9,14 @@ import type { NewTask } from './rows'
 import { documentOf, isDeferred, type Task, taskOfRow, taskTextPlace } from './task'
 import { stageOf } from './transitions'
 
-/** How long a deferred task counts as being made after its process has been heard of, in milliseconds. */
+/** How long a deferred task counts as running after the last sign of its process, in milliseconds. */
 export const DEFERRED_LEASE_MS = 45_000
 /** Name of the guard that misses when an account has too many deferred tasks. */
 export const OPEN_TASKS = 'open tasks'
-/** Deferred tasks that an account may have at a time: each holds a request in memory. */
+/** Maximum of deferred tasks per account: each holds a request in memory. */
 export const MOST_OPEN_TASKS = 100
 
-/** A guard for the batch of the hold: misses if the account has as many deferred tasks as it may have. */
+/** A guard for the batch of the hold: misses if the account has the maximum of deferred tasks. */
 export function guardOpenTasks(account: string): Statement {
   return {
     sql: `select 1 as free where (select count(*) from tasks
@@ -75,7 +75,10 @@ export function endDeferred(
   return statements
 }
 
-/** The statement that renews the lease of a task that is being made. The fence moves on, so that nobody who saw the lease end ends it. */
+/**
+ * The statement that renews the lease of a task that is being made. The fence changes, so that nobody who saw the lease end can end
+ * the task.
+ */
 export function renewTaskLease(charge: string, leaseUntil: number): Statement {
   return {
     sql: `update tasks set lease_until = $2, fence = fence + 1
@@ -103,7 +106,7 @@ export async function stopDeferred(
   return endTask(db, task, { state: 'failed', document: {}, error: STOPPED }, options)
 }
 
-/** The 409 for a deferred task that cannot be stopped any more. */
+/** The 409 for a deferred task that can no longer be stopped. */
 export function begunAlready({ id }: Pick<Task, 'id'>): GatewayError {
   return conflict(
     'task_begun',

@@ -1,5 +1,5 @@
-// Deletes a task for its account, with the results that are kept of it. What still runs is stopped first, as far
-// as its vendor can; a task must never be deleted while its charge is open.
+// Deletes a task for its account, with its stored results. A running one is stopped first, as far as its vendor can; a task must
+// never be deleted while its charge is open.
 
 import type { Artifacts } from '../artifacts/artifacts'
 import type { Db } from '../db/db'
@@ -27,7 +27,7 @@ const LATE = /:late$/
 /** Deletes a task. Throws 409 if it is still running, and 503 if its results cannot be deleted now. */
 export async function deleteTaskOf(world: DeleteWorld, task: Task, leaves: () => boolean): Promise<void> {
   const ended = task.state === 'submitted' ? await stopAny(world, task, leaves) : task
-  // Another request may have deleted it meanwhile, which is what was asked for.
+  // Another request may have deleted it meanwhile, which is the requested result.
   if (!ended) return
   if (ended.state === 'submitted') throw goesOn(ended)
   try {

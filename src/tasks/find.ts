@@ -29,14 +29,14 @@ export async function findTaskFor(
   return isToken(key) && task?.spenderId !== key.spender?.id ? undefined : task
 }
 
-/** A task that a key or a token may read, or a 404 that reads the same for another's task and for none. */
+/** A task that a key or a token may read; the 404 is the same for another's task and for a missing one. */
 export async function requireTask(db: Db, key: Pick<Key, 'account' | 'spender'>, id: string): Promise<Task> {
   const task = await findTaskFor(db, key, id)
   if (task) return task
   throw taskNotFound(id)
 }
 
-/** The error for a task that is not there, or another account's, which is the same. */
+/** The error for a task that does not exist or belongs to another account, which is the same. */
 export function taskNotFound(id: string): GatewayError {
   return new GatewayError(404, {
     code: 'task_not_found',
@@ -85,8 +85,8 @@ export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
 }
 
 /**
- * Tasks that have waited for a vendor's id since before `before`, left by a process that died: not those that the named
- * processes submit. At most a thousand.
+ * Tasks that have waited for a vendor's id since before `before`, left by a dead process: not those that the named processes
+ * submit. At most a thousand.
  */
 export async function findStranded(
   db: Db,
@@ -103,9 +103,9 @@ export async function findStranded(
   return rows.map((row) => taskOfRow(db, row))
 }
 
-/** Tasks past their deadline that nobody polls: without a vendor's id, or of an upstream outside of `upstreams`. */
+/** Tasks past their deadline that nobody polls: without a vendor's id, or with an upstream outside `upstreams`. */
 export async function findOverdue(db: Db, now: number, upstreams: readonly string[]): Promise<Task[]> {
-  // No upstream has an empty name, and no database takes an empty list.
+  // No upstream has an empty name, and no database accepts an empty list.
   const known = ["''", ...upstreams.map((_name, index) => `$${index + 2}`)].join(', ')
   const rows = await db.query({
     sql: `select * from tasks where state = 'submitted' and operation = 'video' and deadline_at <= $1 and lease_until <= $1

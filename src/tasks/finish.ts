@@ -41,7 +41,7 @@ interface Failure {
 /** The beginning of the event's name in webhooks of deferred requests. */
 export const DEFERRED_EVENT = 'task'
 
-/** The document of an end that reads nothing that was stored before, because that may have made other ends throw. */
+/** The document of an end that reads nothing stored earlier, because that may have made other ends throw. */
 export const NOTHING_READ: object = {}
 
 interface Reason {
@@ -49,7 +49,7 @@ interface Reason {
   message: string
 }
 
-/** Reasons why a task has failed by decision of the gateway. */
+/** Reasons why the gateway itself has decided that a task failed. */
 export const TIMED_OUT = {
   code: 'timed_out',
   message:
@@ -95,14 +95,14 @@ export interface SettledTask extends Settled {
   amounts?: ListedAmounts
 }
 
-/** Ends a task as `endTask` does, and says what was paid; undefined if nothing was changed. */
+/** Ends a task like `endTask`, and returns what was paid; undefined if nothing was changed. */
 export async function settleTask(
   db: Db,
   task: Task,
   ending: TaskEnding,
   options: EndOptions,
 ): Promise<SettledTask | undefined> {
-  // A charge ends with its task: if it is not open any more, something else has ended the task.
+  // A charge ends with its task: if it is no longer open, something else has ended the task.
   const charge = await findOpenCharge(db, task.keyId, task.charge)
   if (!charge) return undefined
   if (ending.state === 'succeeded') return succeed(db, task, charge, ending, options)
@@ -111,7 +111,7 @@ export async function settleTask(
   return isReleased ? { paidNano: 0, shortfallNano: 0 } : undefined
 }
 
-/** Ends a task that never reached the vendor, as an operator found out. False if the vendor's id is known. */
+/** Ends a task that never reached the vendor, according to an operator. False if the vendor's id is known. */
 export async function failUnsubmitted(db: Db, task: Task, options: EndOptions): Promise<boolean> {
   if (task.upstreamId !== null || isDeferred(task)) return false
   return endTask(db, task, { state: 'failed', document: {}, error: NOT_BEGUN }, options)
@@ -152,7 +152,7 @@ export async function succeed(
     also,
     options.first,
   )
-  // Only now is it known what the account could not pay. The books have it already; this is for readers of the task.
+  // Only now is it known what the account could not pay. The books already have it; this is for readers of the task.
   if (settled && settled.shortfallNano > 0) await apply(db, [correctCost(task, settled.paidNano)])
   return settled && { ...settled, amounts: { priceNano, costNano, usageSource, table } }
 }
@@ -167,7 +167,7 @@ function endStatements(
 ): Statement[] {
   const error = ending.state === 'failed' ? ending.error : undefined
   const made = ending.state === 'succeeded' ? ending : undefined
-  // Every task that has ended has a seed: the vendor's, else the requested one.
+  // Every ended task has a seed: the vendor's, otherwise the requested one.
   const seed = ending.document === NOTHING_READ ? null : (task.pollContext.seed ?? null)
   const shown = isDeferred(task) ? ending.document : { seed, ...ending.document }
   const document = documentOf(task, shown, ending.state, error)

@@ -1,5 +1,5 @@
-// Puts the gateway's own address into a succeeded task before its end is stored, so that its webhook and all readers
-// get the same one. A video that cannot be copied in time keeps the vendor's address. Nothing here must fail a task.
+// Puts the gateway's own URL into a succeeded task before its end is stored, so that its webhook and all readers get the same one.
+// A video that cannot be copied in time keeps the vendor's URL. Nothing here must fail a task.
 
 import type { Artifacts } from '../artifacts/artifacts'
 import type { Model } from '../contract/family'
@@ -10,7 +10,7 @@ import type { Success } from './finish'
 import { extendLease } from './leases'
 import type { Task } from './task'
 
-/** Longest time that an end waits for its copies, in milliseconds. */
+/** Maximum time that an end waits for its copies, in milliseconds. */
 const COPY_TIMEOUT_MS = 120_000
 /** Time from the end of the copies to the end of the task, in milliseconds. */
 const LEASE_MARGIN_MS = 15_000

@@ -1,6 +1,6 @@
-// Handles a success that is reported after its task has failed: the hold is released by then, but the video exists. A
-// further charge at the prices of the hold takes only what is available. A success must be charged once, however often
-// it is reported, and a task that was stopped on purpose must never be charged.
+// Handles a success that is reported after its task has failed: the hold is released by then, but the video exists. An additional
+// charge at the prices of the hold takes only the available balance. A success must be charged once, however often it is reported,
+// and a task that was stopped on purpose must never be charged.
 
 import { noteSpender } from '../billing/ledger/charge-statements'
 import { type Charge, findEndedCharge, openUnheld } from '../billing/ledger/ledger'
@@ -12,12 +12,12 @@ import { ASK_AGAIN_MS } from './leases'
 import type { Task } from './task'
 import { stageOf } from './transitions'
 
-/** How far the clocks of nodes may be apart, in milliseconds. */
+/** Maximum difference between the clocks of nodes, in milliseconds. */
 const CLOCKS_MS = 60_000
 /** How much longer its charge may stay open, in milliseconds, for the last poll. */
 const CHARGE_MARGIN_MS = 60_000
 
-/** Turns a task from failed to succeeded. Undefined if it did not fail, was stopped, or has been turned already. */
+/** Turns a task from failed to succeeded. Undefined if it did not fail, was stopped, or was already changed. */
 export async function succeedLate(
   db: Db,
   { id }: Task,

@@ -1,10 +1,10 @@
-// Leases of tasks: a node takes tasks that are due, and gives each back with the time of its next poll. Two nodes must
-// never hold a task at once. A node that has lost its lease changes nothing any more, because the fence has moved.
+// Leases of tasks: a node claims due tasks, and returns each with the time of its next poll. Two nodes must never hold a task at
+// once. A node that has lost its lease can change nothing any more, because the fence has changed.
 
 import { apply, type Db, tryApply } from '../db/db'
 import { type Task, taskOfRow, taskTextPlace } from './task'
 
-/** How long a vendor is polled about a reopened task, in milliseconds: some polls, and time to copy the video. */
+/** How long a vendor is polled about a reopened task, in milliseconds: several polls, and time to copy the video. */
 export const ASK_AGAIN_MS = 60_000
 
 /** Whether any task waits for its vendor. */
@@ -50,8 +50,8 @@ export async function reservePolls(
 }
 
 /**
- * Claims due tasks, so that no other node or beat polls them before the lease is over. The time of a reopened task, whose
- * deadline is its creation until then, begins here: by the clock of the node that polls, not of the machine that reopened it.
+ * Claims due tasks, so that no other node or beat polls them before the lease expires. The time of a reopened task, whose deadline
+ * is its creation until then, begins here: by the clock of the polling node, not of the machine that reopened it.
  */
 export async function claimDue(
   db: Db,
@@ -61,8 +61,8 @@ export async function claimDue(
 ): Promise<Task[]> {
   const [rows = []] = await apply(db, [
     {
-      // The conditions are repeated because another node may have taken a row between the choice and the change. The second
-      // time the state is said by its end: by the index of states SQLite would read every open task instead of those chosen.
+      // The conditions are repeated because another node may have taken a row between the choice and the change. The second time,
+      // the state is expressed by its end: with the index of states SQLite would read every open task instead of the chosen ones.
       sql: `update tasks set lease_until = $3, fence = fence + 1,
           deadline_at = case when deadline_at = created_at then $2 + $5 else deadline_at end where id in (
           select id from tasks where upstream = $1 and state = 'submitted' and upstream_id is not null
@@ -85,7 +85,7 @@ export async function extendLease(db: Db, task: Task, until: number): Promise<bo
   ])
 }
 
-/** The changes that are written when a task is given back. */
+/** The changes that are written when a task is returned. */
 export interface Postponement {
   pollAt: number
   misses: number
@@ -94,8 +94,8 @@ export interface Postponement {
 }
 
 /**
- * Gives back a task that has not ended. `cancelAnswer` is why its vendor did not stop it, if it was asked to. False if
- * the lease was lost.
+ * Returns a task that has not ended. `cancelAnswer` is why its vendor did not stop it, if it was asked to. False if the lease was
+ * lost.
  */
 export async function postpone(
   db: Db,
@@ -141,7 +141,7 @@ export async function requestCancel(db: Db, id: string, now: number): Promise<bo
   ])
 }
 
-/** Ends the leases of a process that died. Only for a database that no other process uses. */
+/** Ends the leases of a dead process. Only for a database that no other process uses. */
 export async function forgetTaskLeases(db: Db): Promise<void> {
   await apply(db, [{ sql: `update tasks set lease_until = 0 where state = 'submitted' and lease_until > 0` }])
 }

@@ -35,8 +35,8 @@ function assertRunning(task: Task): void {
 }
 
 /**
- * Stops a deferred task whose call has not begun, or has the vendor asked to stop a video. No effect on a video that ends
- * meanwhile. Rejects with 409.
+ * Stops a deferred task whose call has not begun, or asks the vendor to stop a video. No effect on a video that ends meanwhile.
+ * Rejects with 409.
  */
 export async function orderCancel(db: Db, task: Task, { now, newId }: OrderTime): Promise<void> {
   assertRunning(task)
@@ -52,7 +52,7 @@ export async function orderCancel(db: Db, task: Task, { now, newId }: OrderTime)
   await requestCancel(db, task.id, now)
 }
 
-/** Settles a task by what an operator found at its vendor. Rejects with 409 if its state does not allow it. */
+/** Settles a task according to what an operator found at its vendor. Rejects with 409 if its state does not allow it. */
 export async function reconcileTask(
   db: Db,
   task: Task,

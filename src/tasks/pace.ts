@@ -1,18 +1,18 @@
-// The pace of polls for one upstream: a limit for each second that all nodes share, a limit of running polls, and a few
-// at a time so that callers do not notice thousands of due tasks. It must never exceed the vendor's limit.
+// The pace of polls for one upstream: a limit per second that all nodes share, a limit of running polls, and a few at once so that
+// callers do not notice thousands of due tasks. It must never exceed the vendor's limit.
 
 import type { Upstream } from '../contract/upstream'
 import { claimDue, countDue, reservePolls } from './leases'
 import type { PollWorld } from './poll'
 import type { Task } from './task'
 
-/** Longer than a cancel and a poll may take, so that only a node that died loses a lease. */
+/** Longer than a cancellation and a poll may take, so that only a dead node loses a lease. */
 const LEASE_MS = 45_000
-/** Polls of one upstream that run at a time on a node: vendors are slow, and the limit for each second is theirs. */
+/** Maximum of concurrent polls of one upstream on a node: vendors are slow, and the limit per second is theirs. */
 const PARALLEL_POLLS = 100
-/** Tasks that are claimed at a time, because a query costs as much as some polls. */
+/** Number of tasks per claim, because a query costs as much as several polls. */
 const TASKS_A_LOOK = 40
-/** Polls that start at a time, and the pause before the next. */
+/** Number of polls that start at once, and the pause before the next ones. */
 const POLLS_AT_ONCE = 3
 const PAUSE_MS = 3
 
@@ -21,7 +21,7 @@ export class UpstreamPace {
   private readonly upstream: Pick<Upstream, 'name' | 'pollsPerSecond'>
   private readonly poll: (task: Task) => Promise<void>
   private readonly running = new Set<Promise<void>>()
-  /** The running query: two at a time would take the same slots. */
+  /** The running query: two at once would take the same slots. */
   private looking: Promise<void> | undefined
   /** True if the last query took all that it may, so that more may be due. */
   private isCrowded = false
@@ -62,7 +62,7 @@ export class UpstreamPace {
         // Claimed tasks are polled even when the gateway stops.
         if (!this.isStopped) await new Promise<void>((resolve) => this.world.after(PAUSE_MS, resolve))
       }
-      // Without a free slot, the end of a poll looks again.
+      // Without a free slot, the end of a poll checks again.
       if (!this.isCrowded || this.freePlaces() === 0) return
     }
   }
@@ -87,7 +87,7 @@ export class UpstreamPace {
     this.running.add(poll)
   }
 
-  /** Looks again after a poll. Waiting for the next beat would limit fast vendors to a few polls per beat. */
+  /** Checks again after a poll. Waiting for the next beat would limit fast vendors to a few polls per beat. */
   private startMorePolls(): void {
     // A running query finds out itself whether there was room for all.
     if (this.isStopped || this.looking || !this.isCrowded || this.freePlaces() < TASKS_A_LOOK) return

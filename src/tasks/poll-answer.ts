@@ -11,7 +11,7 @@ import { documentOf, lastDocumentOf, type Task } from './task'
 
 export type PollAnswer =
   | { outcome: TaskOutcome }
-  /** No answer, or none about the task. `retryAfterMs` is the wait that the vendor asks for. */
+  /** No answer, or none about the task. `retryAfterMs` is the wait that the vendor requests. */
   | { error: string; retryAfterMs?: number }
 
 /** Time between polls as a share of a task's age, so that short tasks end soon and long ones cost little. */
@@ -22,7 +22,7 @@ const MAX_POLL_MS = 30_000
 const MIN_RETRY_MS = 5_000
 const MAX_RETRY_MS = 300_000
 const MAX_DOUBLINGS = 10
-/** Successive reports of an unknown task that count as the truth. */
+/** Consecutive reports of an unknown task that are believed. */
 const MISSING_POLLS = 3
 
 /** The end that an answer brings to its task, if any. `askedAt` is when the poll began, by the gateway's clock. */
@@ -50,15 +50,14 @@ function successOf(task: Task, outcome: TaskOutcome & { status: 'succeeded' }): 
 }
 
 /**
- * Quantities by the vendor's own figures, which can only be less than the hold. If a figure makes no sense, the hold is
- * paid.
+ * Quantities by the vendor's own figures, which can only be below the hold. If a figure is implausible, the hold is charged.
  */
 function withinQuote(task: Task, reported: Quantities): Pick<Success, 'quantities' | 'usageSource'> {
   const quantities = { ...task.quantities }
   if (Object.keys(reported).length === 0) return { usageSource: 'estimated' }
   for (const [name, figure] of Object.entries(reported)) {
     const unit = name as Unit
-    // A video has a length; what it is made from may be free.
+    // A video has a length; its input may be free.
     const isLeast = unit === 'second' ? figure > 0 : figure >= 0
     if (!isLeast || !(figure <= (task.quantities[unit] ?? 0))) return { usageSource: 'estimated' }
     quantities[unit] = Math.ceil(figure)

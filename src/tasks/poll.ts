@@ -1,5 +1,5 @@
 // One poll of one task: its vendor is asked, and the task ends or is postponed. Fences keep late answers from changing
-// anything. An error of our own for one task must never stop the others, nor keep that task open beyond its deadline.
+// anything. An internal error for one task must never stop the others, or keep that task open beyond its deadline.
 
 import { PriceDrifts } from '../billing/proofs/price-drift'
 import type { Catalogue } from '../catalogue/models'
@@ -31,7 +31,7 @@ export interface PollWorld extends KeepVideoWorld, Pick<System, 'after' | 'newId
   metrics?: { addVideo(task: Task, paidNano: number): void } | null
 }
 
-/** Tasks with an error of our own whose reason is remembered, so that it is logged once. */
+/** Tasks with an internal error whose reason is remembered, so that it is logged once. */
 const MOST_FAULTY = 1_000
 const MAX_REASON_LENGTH = 500
 
@@ -55,7 +55,7 @@ export class TaskPolls {
     }
   }
 
-  /** Ends a task that nobody polls: past its deadline, or left by the process that made it. Never throws. */
+  /** Ends a task that nobody polls: past its deadline, or left by its process. Never throws. */
   async giveUpOn(task: Task, error: typeof TIMED_OUT | typeof INTERRUPTED): Promise<void> {
     try {
       await this.end(task, { state: 'failed', document: lastDocumentOf(task), error })
@@ -89,8 +89,8 @@ export class TaskPolls {
   }
 
   /**
-   * Handles an error of our own: polls again later, and ends the task at its deadline without reading what was stored.
-   * A missing database passes: the task is due again after its lease.
+   * Handles an internal error: polls again later, and ends the task at its deadline without reading what was stored. An unavailable
+   * database is temporary: the task is due again after its lease.
    */
   private async giveUp(task: Task, askedAt: number, error: unknown): Promise<void> {
     const { db, now } = this.world

@@ -1,5 +1,5 @@
-// Follows the tasks at vendors: polls each when it is due, and ends it when its vendor has. Every node runs a poller,
-// all equal; leases share the work out. It must never poll a task without its lease.
+// Follows the tasks at vendors: polls each when it is due, and ends it when its vendor has. Every node runs an equal poller; leases
+// divide the work. It must never poll a task without its lease.
 
 import type { Upstream } from '../contract/upstream'
 import { hasOpenTasks } from './leases'
@@ -14,8 +14,8 @@ export interface Poller {
    */
   beat(): Promise<boolean>
   /**
-   * Handles tasks that wait for a vendor's id: those of a process that died, and those past their deadline. With
-   * `alone` no other process can be sending them but those that live, so none is too young.
+   * Handles tasks that wait for a vendor's id: those of a process that died, and those past their deadline. With `alone` only the
+   * live processes can be sending them, so none is too young.
    */
   sweep(options?: { alone?: boolean; liveProcesses?: readonly string[] }): Promise<void>
   /** Stops starting polls, and waits for the running ones. */

@@ -1,5 +1,5 @@
-// Shows a task with its result: that of a deferred request has a row of its own, because it may be large. Nothing here
-// must change a task.
+// Shows a task with its result: that of a deferred request has a separate row, because it may be large. Nothing here must change a
+// task.
 
 import type { Db } from '../db/db'
 import { findResult, type KeptResult } from '../kept-responses/results'
@@ -10,7 +10,7 @@ interface ResultWorld {
   now(): number
 }
 
-/** The result of a deferred task that has succeeded; undefined for others, and once it is no longer kept. */
+/** The result of a deferred task that has succeeded; undefined for others, and once it has expired. */
 export async function resultOf({ db, now }: ResultWorld, task: Task): Promise<KeptResult | undefined> {
   if (!isDeferred(task) || task.state !== 'succeeded') return undefined
   return findResult(db, task, now())

@@ -1,5 +1,5 @@
-// The rows of tasks from the hold to the vendor's id. Each change names the state that it expects of the row. A
-// task must never be sent to a vendor twice, and its hold must never come or go without it.
+// The rows of tasks from the hold to the vendor's id. Each change names the state that it expects of the row. A task must never be
+// sent to a vendor twice, and its hold must never be created or released without it.
 
 import { freeKey } from '../billing/ledger/idempotency'
 import { findOpenCharge, release } from '../billing/ledger/ledger'
@@ -60,11 +60,11 @@ export function insertTask(task: NewTask): Statement {
   }
 }
 
-/** Marks a task as being sent, before the first byte goes to the vendor. Throws if it was sent before. */
+/** Marks a task as being sent, before the first byte is sent to the vendor. Throws if it was already sent. */
 export async function markSent(db: Db, id: string, now: number): Promise<void> {
   const isFirst = await tryApply(db, [
     {
-      // The fence moves on because a process that has read the task as not sent must not stop it as such.
+      // The fence changes because a process that has read the task as unsent must not stop it as such.
       sql: `update tasks set sent_at = $2, fence = fence + 1
         where id = $1 and sent_at is null and state = 'submitted'`,
       parameters: [id, now],
@@ -88,7 +88,7 @@ export async function acceptTask(
 /** The statement that stores the vendor's id of a task. */
 export function acceptance(id: string, upstreamId: string, pollAt: number): Statement {
   return {
-    // The fence moves on because a process that read the task before must not end it as one that nobody can follow.
+    // The fence changes because a process that read the task before must not end it as one that nobody can follow.
     sql: `update tasks set upstream_id = $2, poll_at = $3, error_code = null, error_message = null, fence = fence + 1
       where id = $1 and sent_at is not null and upstream_id is null and state = 'submitted' and operation = 'video'
         and not exists (select 1 from tasks as other where other.upstream_id = $2 and other.upstream = tasks.upstream)`,
@@ -98,8 +98,8 @@ export function acceptance(id: string, upstreamId: string, pollAt: number): Stat
 }
 
 /**
- * Removes a task that the vendor refused: a statement for the transaction that releases its charge, which is undone if
- * the task lives on.
+ * Removes a task that the vendor refused: a statement for the transaction that releases its charge, which is undone if the task
+ * still exists.
  */
 export function deleteTask(id: string): Statement {
   return {
@@ -109,7 +109,7 @@ export function deleteTask(id: string): Statement {
   }
 }
 
-/** Deletes a task that has ended, with all its data. False if it runs, again or still, or is gone. */
+/** Deletes an ended task, with all its data. False if it runs, again or still, or is gone. */
 export async function deleteEnded(db: Db, id: string): Promise<boolean> {
   return tryApply(db, [
     {
@@ -120,9 +120,9 @@ export async function deleteEnded(db: Db, id: string): Promise<boolean> {
   ])
 }
 
-/** Takes back a task that was never sent, with its hold. False if it has changed meanwhile. */
+/** Undoes a task that was never sent, with its hold. False if it has changed meanwhile. */
 export async function voidTask(db: Db, task: Task, now: number): Promise<boolean> {
-  // A charge ends with its task: if it is not open any more, something else has ended the task.
+  // A charge ends with its task: if it is no longer open, something else has ended the task.
   const charge = await findOpenCharge(db, task.keyId, task.charge)
   if (!charge) return false
   const remove: Statement = {
@@ -141,7 +141,7 @@ export const taskTexts: EncodedTable = {
   placeOf: taskTextPlace,
 }
 
-/** Marks the answer to the submit as lost. Without effect on a task that has changed meanwhile. */
+/** Marks the answer to the submission as lost. No effect on a task that has changed meanwhile. */
 export function markUnknown(id: string): Statement {
   return {
     sql: `update tasks set error_code = $2, error_message = $3

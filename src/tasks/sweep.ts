@@ -1,4 +1,5 @@
-// Handles tasks that nobody submits, makes or polls any more: those of a process that died, and those past their deadline. A task that may have reached its vendor must never be sent again.
+// Handles tasks that nobody submits, makes or polls any more: those of a dead process, and those past their deadline. A task that
+// may have reached its vendor must never be sent again.
 
 import { saveAnswer } from '../billing/ledger/idempotency'
 import { taskOf } from '../contract/family'
@@ -14,7 +15,7 @@ import { stageOf } from './transitions'
 
 type SweepWorld = Pick<PollWorld, 'db' | 'catalogue' | 'now' | 'log'>
 
-/** Age of a submit that will never be answered, in milliseconds: longer than any submit may take. */
+/** Age of a submission that will never be answered, in milliseconds: longer than any submission may take. */
 const STRANDED_MS = 15 * 60_000
 const MAX_REASON_LENGTH = 500
 
@@ -54,8 +55,8 @@ async function tryRecover(world: SweepWorld, task: Task): Promise<boolean> {
 }
 
 /**
- * Recovers a task whose process died around its submit: never sent, it is taken back; perhaps sent, its Idempotency-Key
- * answers the caller. False if it has changed meanwhile.
+ * Recovers a task whose process died around its submission: if it was never sent, it is undone; if it may have been sent, its
+ * Idempotency-Key answers the caller. False if it has changed meanwhile.
  */
 async function recover({ db, catalogue, now, log }: SweepWorld, task: Task): Promise<boolean> {
   if (stageOf(task) === 'held') return voidTask(db, task, now())

@@ -11,7 +11,7 @@ interface TaskDelivery {
   attempts: Attempt[]
 }
 
-/** The state that people see. A submit whose answer was lost has a state of its own. */
+/** The displayed state. A submission whose answer was lost has a separate state. */
 export function taskStateOf(task: Task): string {
   return stageOf(task) === 'unknown' ? UNKNOWN : task.state
 }

@@ -18,7 +18,7 @@ export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row) {
     id: row.id as string,
     account: row.account as string,
     keyId: row.key_id as string,
-    /** The token that made the request, or whom it named; null for the holder of the key. */
+    /** The token that made the request, or the user that it named; null for the holder of the key. */
     spenderId: (row.spender as string | undefined) ?? null,
     /** `video`, or the operation of a request that is answered later: then the process that holds its lease makes it. */
     operation: row.operation as OperationName,
@@ -28,7 +28,7 @@ export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row) {
     /** The vendor's id; null until it has answered, and permanently if its answer was lost. */
     upstreamId: row.upstream_id as string | null,
     state: row.state as TaskState,
-    // Parsed or decoded on use: an unreadable row must not keep others from being read.
+    // Parsed or decoded on use: an unreadable row must not prevent others from being read.
     get pollContext(): PollContext {
       return JSON.parse(row.memo as string)
     },
@@ -36,10 +36,10 @@ export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row) {
     get quantities(): Quantities {
       return JSON.parse(row.quantities as string)
     },
-    /** Nano-dollars held for the task while it runs, or paid for it in the end. */
+    /** Nano-dollars held for the task while it runs, or finally paid for it. */
     costNano: row.cost as number,
     webhookUrl: row.webhook_url as string | null,
-    /** The address at which its caller reached the gateway, for the address of a kept video. */
+    /** The URL at which its caller reached the gateway, for the URL of a stored video. */
     gatewayUrl: row.gateway_url as string,
     /** Width and height as the caller named them, if the request has a field for that. */
     size: row.size as string | null,
@@ -47,7 +47,7 @@ export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row) {
     get document(): string | null {
       return textOf('document')
     },
-    /** The address of the video at the vendor, even if readers get another. */
+    /** The URL of the video at the vendor, even if readers get another. */
     get videoUrl(): string | null {
       return textOf('video_url')
     },
@@ -62,9 +62,9 @@ export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row) {
     deadlineAt: row.deadline_at as number,
     pollAt: row.poll_at as number,
     polls: row.polls as number,
-    /** Failed polls in a row. */
+    /** Consecutive failed polls. */
     misses: row.misses as number,
-    /** The last ones of these in a row in which the vendor did not know the task. */
+    /** How many of the last ones said that the vendor does not know the task. */
     missing: row.missing as number,
     /** When the task was requested to stop; null again once the vendor has answered. */
     cancelAt: row.cancel_at as number | null,
@@ -82,8 +82,8 @@ export function taskTextPlace(id: string, column: string): string {
 }
 
 /**
- * A task of a list, without the parts of its row that cannot be read, such as those of a key that is gone: one damaged row must not
- * hide the others.
+ * A task of a list, without the unreadable parts of its row, such as those of a removed key: one damaged row must not hide the
+ * others.
  */
 export function listedTaskOfRow(db: Pick<Db, 'codec'>, row: Row): Task {
   const task = taskOfRow(db, row)
@@ -116,7 +116,7 @@ export function isDeferred({ operation }: Pick<Task, 'operation'>): boolean {
   return operation !== 'video'
 }
 
-/** The address at which the answer of a deferred request is read with a key of its account. */
+/** The URL at which the answer of a deferred request is read with a key of its account. */
 function resultUrlOf({ id, gatewayUrl }: Pick<Task, 'id' | 'gatewayUrl'>): string {
   return `${gatewayUrl}/v1/tasks/${id}/result`
 }

@@ -9,7 +9,7 @@ import type { ErrorCode } from '../lib/error-codes'
  */
 export type TaskState = 'submitted' | 'succeeded' | 'failed'
 
-/** The error code of a task whose submit had no answer: the vendor may be working on it or not. */
+/** The error code of a task whose submission had no answer: the vendor may or may not be working on it. */
 export const UNKNOWN = 'unknown' satisfies ErrorCode
 /** The error code of a task that was stopped on purpose, by command or at the vendor. */
 export const CANCELED = 'canceled' satisfies ErrorCode
@@ -18,7 +18,7 @@ export const CANCELED = 'canceled' satisfies ErrorCode
 export type Stage =
   /** There is no row yet. */
   | 'new'
-  /** The row and the hold are there; nothing has been sent. */
+  /** The row and the hold exist; nothing has been sent. */
   | 'held'
   /** Being sent to the vendor, whose answer has not arrived. It must not be sent again. */
   | 'sent'
@@ -31,7 +31,7 @@ export type Stage =
   | 'failed'
   /** Stopped on purpose: a later success is not charged. */
   | 'canceled'
-  /** Failed without an id of the vendor: there is nobody to ask. */
+  /** Failed without a vendor's id: there is nobody to ask. */
   | 'abandoned'
   /** The row is gone: the vendor never had the task, or its account has deleted it. */
   | 'removed'
@@ -44,20 +44,20 @@ type Actor =
   | 'maker'
   /** A node that holds the task's lease. */
   | 'poller'
-  /** The job that sees to tasks that nobody submits or polls any more. */
+  /** The job that handles tasks that nobody submits or polls any more. */
   | 'sweeper'
   /** The account of the task, which may delete what has ended. */
   | 'owner'
   /** The party that requests a stop; the poller then stops a video at the vendor. */
   | 'cancel request'
-  /** The command that settles what only a human can find out. */
+  /** The command that settles what only a person can find out. */
   | 'operator'
   /** A node that receives a success after somebody else has ended the task as failed. */
   | 'late success'
 
 /** The effect of a change on the charge. */
 export type Effect =
-  /** The highest price is held. */
+  /** The maximum price is held. */
   | 'held'
   /** The charge stays as it is. */
   | 'kept'
@@ -65,9 +65,9 @@ export type Effect =
   | 'settled'
   /** The charge ends without a price. */
   | 'released'
-  /** A further charge begins that holds nothing; the one before stays released. */
+  /** An additional charge begins without a hold; the previous one stays released. */
   | 'reopened'
-  /** A further charge that held nothing ends with the price of the video; the one before stays released. */
+  /** An additional charge without a hold ends with the price of the video; the previous one stays released. */
   | 'settled late'
 
 export interface Transition {
@@ -96,7 +96,7 @@ export const transitions: readonly Transition[] = [
   { by: 'sweeper', change: 'take back', from: ['held'], to: 'removed', money: 'released' },
   { by: 'sweeper', change: 'mark unknown', from: ['sent'], to: 'unknown', money: 'kept' },
   { by: 'sweeper', change: 'time out', from: notFollowed, to: 'abandoned', money: 'released' },
-  // Its upstream is out of the configuration, so that nobody polls it.
+  // Its upstream is no longer in the configuration, so nobody polls it.
   { by: 'sweeper', change: 'time out', from: ['followed'], to: 'failed', money: 'released' },
 
   { by: 'cancel request', change: 'ask to stop', from: ['followed'], to: 'followed', money: 'kept' },
@@ -123,7 +123,7 @@ export const transitions: readonly Transition[] = [
 export const deferredTransitions: readonly Transition[] = [
   { by: 'submitter', change: 'insert', from: ['new'], to: 'held', money: 'held' },
   { by: 'submitter', change: 'mark sent', from: ['held'], to: 'sent', money: 'kept' },
-  // A hold whose answer was lost with the database is taken back.
+  // A hold whose result was lost with the database connection is undone.
   { by: 'submitter', change: 'refuse', from: ['held', 'sent'], to: 'removed', money: 'released' },
 
   { by: 'maker', change: 'renew the lease', from: ['held'], to: 'held', money: 'kept' },

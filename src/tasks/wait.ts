@@ -1,5 +1,4 @@
-// Waits for the end of a task on behalf of a caller. It must never hold anything: a wait that is given up leaves the
-// task as it is.
+// Waits for the end of a task on behalf of a caller. It must never hold anything: an abandoned wait leaves the task unchanged.
 
 import { DatabaseUnavailable, type Db } from '../db/db'
 import type { System } from '../lib/system'

@@ -1,5 +1,5 @@
-// Accounts besides their money: what they are called, what is noted of them, and whether they are open. The name of an
-// account is in the ledger and must never change; its display name may.
+// Accounts apart from their money: their names, notes, and whether they are open. The name of an account is in the ledger and must
+// never change; its display name may.
 
 import { Nullable, OneOf } from '../api-operation/operation'
 import { dollars, maybeText, text } from '../api-operation/schemas'
@@ -19,7 +19,7 @@ export type Account = ReturnType<typeof accountOfRow>
 function accountOfRow(row: Row) {
   return {
     ...balanceOfRow(row),
-    /** Shown to people in place of the name; null for the name. */
+    /** Shown to people instead of the name; null for the name. */
     displayName: row.display_name as string | null,
     /** For operators only. */
     note: row.note as string | null,
@@ -27,7 +27,7 @@ function accountOfRow(row: Row) {
     closedAt: row.closed_at as number | null,
     /** The name of its plan; null without one. */
     plan: row.plan as string | null,
-    /** The budget of its own; null for that of its plan, if any. */
+    /** The budget that is set for the account; null for that of its plan, if any. */
     budget: accountBudgetOfRow(row),
     createdAt: row.created_at as number,
   }
@@ -44,9 +44,9 @@ interface AccountFilter {
   /** Only accounts after this one in the list. */
   after?: string
   plan?: string | undefined
-  /** Only accounts that something is held on now. */
+  /** Only accounts with a current hold. */
   isHeld?: boolean
-  /** Only accounts whose name or display name has this text in it. */
+  /** Only accounts whose name or display name contains this text. */
   text?: string | undefined
   limit?: number
 }
@@ -75,19 +75,19 @@ export async function findAccount(db: Db, name: string): Promise<Account | undef
   return rows[0] && accountOfRow(rows[0])
 }
 
-/** An account by its name. Rejects with 404: accounts are made with keys only, so that money for a mistyped name is not lost. */
+/** An account by its name. Rejects with 404: accounts are created only with keys, so that money for a mistyped name is not lost. */
 export async function requireAccount(db: Db, name: string): Promise<Account> {
   const account = await findAccount(db, name)
   if (!account) throw notFound('account', name)
   return account
 }
 
-/** Throws 409 for an account that is closed. */
+/** Throws 409 for a closed account. */
 export function assertOpen({ account, closedAt }: Pick<Account, 'account' | 'closedAt'>): void {
   if (closedAt !== null) throw conflict('account_closed', `Account ${account} is closed permanently.`)
 }
 
-/** The statement that gives a new account its details; it changes nothing of one that has some. */
+/** The statement that gives a new account its details; it does not change existing ones. */
 export function introduceAccount({
   account,
   displayName,
@@ -102,10 +102,10 @@ export function introduceAccount({
   }
 }
 
-/** Parts of an account that people decide. */
+/** Parts of an account that people set. */
 export type AccountDetails = Pick<Account, 'account' | 'displayName' | 'note' | 'plan' | 'budget'>
 
-/** Sets what an account is shown as, what is noted of it, its plan and its budget. */
+/** Sets the display name, the note, the plan and the budget of an account. */
 export async function describeAccount(
   db: Db,
   details: AccountDetails,
@@ -137,7 +137,7 @@ export function checkPlan(plan: string | null, config: Pick<Config, 'plans'>): v
   )
 }
 
-/** The budget of an account after a change, in which null removes it. Throws 400 for one that makes no sense. */
+/** The budget of an account after a change, in which null removes it. Throws 400 for an invalid one. */
 export function accountBudget(
   before: Budget | null,
   usd: string | null | undefined,
@@ -175,7 +175,7 @@ export async function freezeAccount(
   ])
 }
 
-/** Takes the keys of a frozen account again. False if it is not frozen. */
+/** Unfreezes an account: its keys are accepted again. False if it is not frozen. */
 export async function unfreezeAccount(
   db: Db,
   account: string,
@@ -192,7 +192,7 @@ export async function unfreezeAccount(
   ])
 }
 
-/** Refuses all keys of an account permanently. False while anything is held on it, and if it was closed before. */
+/** Refuses all keys of an account permanently. False while anything is held on it, or if it was already closed. */
 export async function closeAccount(
   db: Db,
   account: string,
@@ -200,7 +200,7 @@ export async function closeAccount(
   also: readonly Statement[] = [],
 ): Promise<boolean> {
   return tryApply(db, [
-    // A request that begins at this moment waits for this row, and then holds what its key could a moment before.
+    // A request that begins at this moment waits for this row, and then holds what its key was still allowed to hold.
     {
       sql: 'update accounts set held = held where name = $1 and held = 0',
       parameters: [account],

@@ -1,5 +1,5 @@
-// Authenticates callers: finds the key of an Authorization header or of a console session, and says why it is refused. Keys are
-// cached for half a second, and a wrong secret costs no look-up. It must never compare a secret by a part of it.
+// Authenticates callers: finds the key of an Authorization header or of a console session, and the reason if it is refused. Keys
+// are cached for half a second, and a wrong secret costs no look-up. It must never compare a secret by a part of it.
 
 import type { SpenderKind } from '../billing/ledger/limits'
 import type { Plan } from '../config/models/plans'
@@ -23,22 +23,22 @@ import { findSpenderByHash, type Spender } from './spenders'
 const CACHE_MS = 500
 const CACHE_ENTRIES = 10_000
 
-/** An Authorization header, or the session of the console that a page asks with. */
+/** An Authorization header, or the session of a console page. */
 export type Authorization = string | SessionToken | null
 
 /** Kinds of tokens that may act for their keys in a request. */
 export type TokenKinds = readonly SpenderKind[]
-/** Tokens for the paths of the API. One of a program that has connected to the tools is valid only for these. */
+/** Tokens for the paths of the API. A token of a connected program is valid only for these. */
 export const API_TOKENS: TokenKinds = ['browser']
 export const TOOL_TOKENS: TokenKinds = ['mcp']
 const NO_TOKENS: TokenKinds = []
 
 /**
- * Each takes the address of the client, null if it is unknown, and refuses a key that may not be used from there with 403. A token
- * is refused with 403 too, unless its kind is named; then it is the key with the limits of both.
+ * Each gets the address of the client, null if unknown, and refuses a key that may not be used from there with 403. A token is also
+ * refused with 403, unless its kind is listed; then it acts as the key with the limits of both.
  */
 export interface Authenticator {
-  /** The key in an Authorization header. Throws or rejects with 401, and with 403 for a key that is paused or whose account is. */
+  /** The key in an Authorization header. Throws or rejects with 401, and with 403 for a paused key, or one whose account is frozen. */
   authenticate(
     authorization: Authorization,
     clientAddress: string | null,
@@ -46,7 +46,7 @@ export interface Authenticator {
   ): Key | Promise<Key>
   /** The key with an id. Rejects with 401 and 403 as `authenticate` does. */
   authenticateOwner(id: string, clientAddress: string | null): Promise<Key>
-  /** The key in an Authorization header, also if it is paused: it may see why. Throws or rejects with 401. */
+  /** The key in an Authorization header, even if it is paused: its holder may see why. Throws or rejects with 401. */
   identify(
     authorization: Authorization,
     clientAddress: string | null,
@@ -107,9 +107,9 @@ function createHeaderLookUp(
   { now, monotonic, plan = () => undefined, keyOfToken }: Source,
 ): (header: string | null) => Key | Promise<Key> {
   const isImported = importsOf(db, monotonic)
-  // Keyed by the whole header, never by a part of the secret. It holds nothing that the requests do not hold.
+  // Keyed by the whole header, never by a part of the secret. It contains nothing that the requests do not contain.
   const cache = new Map<string, { key: Key; readAt: number }>()
-  /** Keys that are being read: of all requests that wait for one, the first asks. */
+  /** Keys that are being read: of all requests that wait for one, only the first queries. */
   const reading = new Map<string, Promise<Key>>()
 
   async function find(authorization: string | null): Promise<Key> {
@@ -123,8 +123,8 @@ function createHeaderLookUp(
 
   async function findBySecret(sent: string): Promise<Key | undefined> {
     const secret = isSecret(sent) ? sent : importedSecretOf(sent)
-    // Both are looked up in the same way: by the hash of the whole. A wrong one costs no look-up: secrets of this gateway have
-    // check digits, and of foreign ones the hashes are known.
+    // Both are looked up in the same way: by the hash of the whole secret. A wrong one causes no look-up: secrets of this gateway
+    // have check digits, and the hashes of foreign ones are known.
     const hash = secret === undefined ? undefined : hashSecret(secret)
     if (hash === undefined || !(isSecret(sent) || (await isImported(hash)))) {
       throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
@@ -164,7 +164,7 @@ async function findByToken(
   return withSpender(withPlan(key, planNamed), token)
 }
 
-/** A key with the limits of whoever spends on its behalf. */
+/** A key with the limits of a spender that acts on its behalf. */
 export function withSpender(key: Key, spender: Spender): Key {
   const { models } = spender
   const known = key.models
@@ -175,7 +175,7 @@ export function withSpender(key: Key, spender: Spender): Key {
   }
 }
 
-/** How often it is looked whether more keys have been imported, in milliseconds. */
+/** How often newly imported keys are checked for, in milliseconds. */
 const IMPORTS_MS = 10_000
 
 /** Whether a hash is that of an imported key. The database is queried rarely, however many are checked. */
@@ -224,7 +224,7 @@ export function assertAwake(key: Key): Key {
   return key
 }
 
-/** Throws 403 for a token of another kind than is named. */
+/** Throws 403 for a token of a kind that is not listed. */
 function assertHolder(key: Key, tokens: TokenKinds): Key {
   if (!key.spender || tokens.includes(key.spender.kind)) return key
   throw resting(
@@ -278,7 +278,7 @@ function assertValid(key: Key, now: number): Key {
   return key
 }
 
-/** The key with what its account's plan allows: of each limit the lower one, and the budget that the account has itself. */
+/** The key with what its account's plan allows: the lower one of each limit, and the account's own budget. */
 function withPlan(key: Key, planNamed: (name: string) => Plan | undefined): Key {
   const plan = key.planName === null ? null : planNamed(key.planName)
   if (!plan) return { ...key, plan }
@@ -306,7 +306,7 @@ export function unauthorized(message: string): GatewayError {
   })
 }
 
-/** The error of a session that is over. */
+/** The error for an ended session. */
 export function sessionEnded(): GatewayError {
   return new GatewayError(401, {
     code: 'session_ended',

@@ -1,5 +1,5 @@
-// What operators do with keys, and its rules: made, changed, replaced. A secret is in the result that makes it, and must
-// never be kept.
+// What operators do with keys, and its rules: created, changed, replaced. Only the result that creates a secret contains it, and it
+// must never be stored.
 
 import { openAccount } from '../billing/ledger/ledger'
 import { type CacheRule, cacheRuleFaults } from '../config/models/response-cache'
@@ -34,7 +34,7 @@ export async function requireUsableKey(db: Db, nameOrId: string): Promise<Key> {
   throw conflict('key_revoked', `Key ${key.name} was revoked at ${isoTime(key.revokedAt)}: make another one.`)
 }
 
-/** Throws 400 for settings that make no sense, and for models that this gateway does not have. */
+/** Throws 400 for invalid settings, and for models that this gateway does not have. */
 export function checkKeySettings(
   { models, budgetNano, budgetPeriod }: Pick<KeySettings, 'models' | 'budgetNano' | 'budgetPeriod'>,
   config: Pick<Config, 'models'>,
@@ -51,7 +51,7 @@ export function checkKeySettings(
     )
 }
 
-/** Throws 400 for a response cache that makes no sense. */
+/** Throws 400 for an invalid response cache. */
 export function checkCacheRule(rule: CacheRule): void {
   const [fault] = cacheRuleFaults(rule)
   if (fault === undefined) return
@@ -59,7 +59,10 @@ export function checkCacheRule(rule: CacheRule): void {
   throw invalidRequest(place, `Invalid '${place}': ${reason}.`)
 }
 
-/** Networks in CIDR form, each once; null for no list. Rejects with 400 for a text that names neither a network nor an address. */
+/**
+ * Networks in CIDR form, without duplicates; null for no list. Rejects with 400 for a text that names neither a network nor an
+ * address.
+ */
 export function networksOf(texts: readonly string[] | null): string[] | null {
   if (!texts) return null
   const networks = texts.map((text) => {
@@ -73,7 +76,7 @@ export function networksOf(texts: readonly string[] | null): string[] | null {
   return [...new Set(networks)]
 }
 
-/** A key to be stored, with new secrets. Rejects with 400 for a name that is none, and with 409 if its account is closed. */
+/** A key to store, with new secrets. Rejects with 400 for an invalid name, and with 409 if its account is closed. */
 export async function draftKey(db: Db, source: Source, name: string, account: string): Promise<NewKey> {
   for (const [field, text] of Object.entries({ name, account }))
     if (!isName(text)) throw invalidRequest(field, `Invalid '${field}': expected ${NAME_RULE}.`)
@@ -117,8 +120,8 @@ async function nameTaken(db: Db, key: NewKey): Promise<GatewayError> {
 }
 
 /**
- * Gives a key a new secret; the old one is refused, and so are tokens and sessions made with it, except for the session that
- * asks. Rejects with 409 if the key is revoked.
+ * Gives a key a new secret; the old one is refused, and so are tokens and sessions made with it, except for the calling session.
+ * Rejects with 409 if the key is revoked.
  */
 export async function giveNewSecret(
   db: Db,
@@ -131,7 +134,7 @@ export async function giveNewSecret(
   return secret
 }
 
-/** Replaces the secret that signs webhooks; the old one signs too for a while. Rejects with 409 if the key is revoked. */
+/** Replaces the secret that signs webhooks; the old one also signs for a while. Rejects with 409 if the key is revoked. */
 export async function giveNewWebhookSecret(
   db: Db,
   key: Key,

@@ -19,7 +19,7 @@ export function keyStatusOf(key: Key, now: number): KeyStatus {
   return key.pausedAt === null ? 'active' : 'paused'
 }
 
-/** A key at a time, as it is shown. */
+/** The state of a key at a time, as it is shown. */
 export const keyView = viewOf<{ key: Key; now: number }>()({
   id: [text, ({ key }) => key.id],
   name: [text, ({ key }) => key.name],

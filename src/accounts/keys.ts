@@ -1,5 +1,5 @@
-// Keys: bearer tokens of accounts. Only the SHA-256 of a secret is stored, and the secret is shown once, when it is
-// made. A key must never be looked up or compared by a part of its secret.
+// Keys: bearer tokens of accounts. Only the SHA-256 of a secret is stored, and the secret is shown once, when it is created. A key
+// must never be looked up or compared by a part of its secret.
 
 import { openAccount } from '../billing/ledger/ledger'
 import type { Plan } from '../config/models/plans'
@@ -16,9 +16,9 @@ import { UNREADABLE_RULE } from './spender-rule'
 import { revokeTokensOf, type Spender } from './spenders'
 
 export interface Key extends ReturnType<typeof keyOfRow> {
-  /** The plan as it is in force: only of a key that makes a request. Null without one, undefined if it is not configured. */
+  /** The effective plan: only for a key that makes a request. Null without one, undefined if it is not configured. */
   plan?: Plan | null | undefined
-  /** The token that acts for it, or whom a request names; absent for its holder. */
+  /** The token that acts for it, or the user that a request names; absent for its holder. */
   spender?: Spender | null
 }
 
@@ -27,11 +27,11 @@ function keyOfRow(row: Row) {
     id: row.id as string,
     name: row.name as string,
     account: row.account as string,
-    /** The first and last characters of the secret, for people to recognise it. */
+    /** The first and last characters of the secret, by which people recognise it. */
     hint: row.hint as string,
     /** Ids of the models that the key may use; null means all. */
     models: listOfColumn(row.models),
-    /** Networks (CIDR) that the key may be used from; null means anywhere. */
+    /** Networks (CIDR) from which the key may be used; null means anywhere. */
     addresses: listOfColumn(row.addresses),
     requestsPerMinute: row.requests_per_minute as number | null,
     tokensPerMinute: row.tokens_per_minute as number | null,
@@ -40,11 +40,11 @@ function keyOfRow(row: Row) {
     budgetPeriod: row.budget_period as BudgetPeriod | null,
     /** How its requests name their spenders; null if they name none. */
     spenders: jsonOfColumn(row.spenders, UNREADABLE_RULE, (rule) => Array.isArray(asObject(rule).from)),
-    /** How its answers are cached, whatever its plan and the model say; false for not at all, null if they decide. */
+    /** How its answers are cached, overriding its plan and the model; false disables caching, null leaves it to them. */
     cache: jsonOfColumn<CacheRule>(row.cache, false, (rule) => rule === false || isObject(rule)),
     expiresAt: row.expires_at as number | null,
     revokedAt: row.revoked_at as number | null,
-    /** Since when it is refused until it is resumed. */
+    /** Since when it is paused. */
     pausedAt: row.paused_at as number | null,
     accountState: accountStatusOf({
       frozenAt: row.frozen_at as number | null,
@@ -72,7 +72,7 @@ export type KeySettings = Pick<
   | 'cache'
 >
 
-/** The settings of a key that may use all models from anywhere, as much as its account pays for. */
+/** The settings of a key that may use all models from anywhere, up to the balance of its account. */
 export const unlimited: KeySettings = {
   models: null,
   addresses: null,
@@ -95,14 +95,13 @@ const KEY_PREFIX = 'sk-'
 const TOKEN_PREFIX = 'sk-tok-'
 
 /**
- * Makes a secret: prefix, random digits, and a checksum by which scanners and the gateway detect typing errors without
- * a look-up.
+ * Creates a secret: prefix, random digits, and a checksum by which scanners and the gateway detect typing errors without a look-up.
  */
 export function makeSecret(randomBytes: RandomBytes): string {
   return secretAfter(KEY_PREFIX, randomBytes)
 }
 
-/** Makes the secret of a token, by which it cannot be taken for a key. */
+/** Creates the secret of a token, which cannot be confused with that of a key. */
 export function makeTokenSecret(randomBytes: RandomBytes): string {
   return secretAfter(TOKEN_PREFIX, randomBytes)
 }
@@ -135,7 +134,7 @@ function prefixOf(text: string): string | undefined {
 }
 
 /**
- * Secrets that keys of other gateways were imported with: long enough that nobody can guess one.
+ * Secrets of keys imported from other gateways: long enough that nobody can guess one.
  */
 const IMPORTED_FORM = /^sk-[\w.-]{17,253}$/
 
@@ -161,7 +160,7 @@ export function isToken({ spender }: Pick<Key, 'spender'>): boolean {
   return spender?.kind === 'browser' || spender?.kind === 'mcp'
 }
 
-/** A key to be stored, with its secrets. */
+/** A key to store, with its secrets. */
 export interface NewKey extends Pick<Key, 'id' | 'name' | 'account' | 'createdAt'> {
   secret: string
   /** Signs the webhooks of its tasks. */
@@ -169,8 +168,8 @@ export interface NewKey extends Pick<Key, 'id' | 'name' | 'account' | 'createdAt
 }
 
 /**
- * Stores a new key and makes sure that its account exists. False if the name is taken, or a guard of `first` is missed: what is
- * done before it, or not at all.
+ * Stores a new key and makes sure that its account exists. False if the name is taken, or a guard of `first` is missed: those
+ * statements are executed with it or not at all.
  */
 export async function createKey(
   db: Db,
@@ -245,7 +244,7 @@ export async function listKeysAfter(
   return rows.map(keyOfRow)
 }
 
-/** How many keys each of these accounts has that are not revoked. */
+/** How many unrevoked keys each of these accounts has. */
 export async function countKeys(db: Db, accounts: readonly string[]): Promise<Map<string, number>> {
   if (accounts.length === 0) return new Map()
   const places = accounts.map((_, index) => `$${index + 1}`).join(', ')
@@ -282,8 +281,8 @@ export async function updateKey(db: Db, id: string, settings: KeySettings): Prom
 }
 
 /**
- * Replaces the secret of a key; the old one is refused from then on, and so are tokens and sessions that were made with it,
- * except for the session that asks for this. False if the key is revoked.
+ * Replaces the secret of a key; the old one is refused from then on, and so are tokens and sessions made with it, except for the
+ * calling session. False if the key is revoked.
  */
 export async function rollKey(
   db: Db,
@@ -304,7 +303,7 @@ export async function rollKey(
   ])
 }
 
-/** Refuses a key permanently. False if it was revoked before. */
+/** Revokes a key permanently. False if it was already revoked. */
 export async function revokeKey(db: Db, id: string, now: number): Promise<boolean> {
   return tryApply(db, [
     {
@@ -317,7 +316,7 @@ export async function revokeKey(db: Db, id: string, now: number): Promise<boolea
   ])
 }
 
-/** Refuses a key until it is resumed. False if it is paused or revoked. */
+/** Pauses a key until it is resumed. False if it is paused or revoked. */
 export async function pauseKey(db: Db, id: string, now: number): Promise<boolean> {
   return tryApply(db, [
     {
@@ -329,7 +328,7 @@ export async function pauseKey(db: Db, id: string, now: number): Promise<boolean
   ])
 }
 
-/** Takes a paused key again. False if it is not paused. */
+/** Resumes a paused key. False if it is not paused. */
 export async function resumeKey(db: Db, id: string): Promise<boolean> {
   return tryApply(db, [
     {

@@ -8,15 +8,15 @@ import type { Db } from '../db/db'
 import { type Account, listAccounts } from './accounts'
 
 export interface PlanMember extends Account {
-  /** The budget in force: its own, else that of the plan; null without one. */
+  /** The effective budget: its own, otherwise that of the plan; null without one. */
   budgetInForce: Budget | null
-  /** Nano-dollars of that budget that are spent or held in the period that runs. */
+  /** Nano-dollars of that budget that are spent or held in the current period. */
   committedNano: number
-  /** The amount given for a period that runs, and how much of it is spent; null for none. */
+  /** The allowance of the current period, and how much of it is spent; null for none. */
   allowance: { amountNano: number; usedNano: number; endsAt: number } | null
 }
 
-/** How many accounts each plan has, by its name; also plans that are not configured any more. */
+/** How many accounts each plan has, by name, including plans that are no longer configured. */
 export async function planSizes(db: Db): Promise<ReadonlyMap<string, number>> {
   const rows = await db.query({
     sql: `select plan, count(*) as members from account_details join accounts on accounts.name = account_details.name
@@ -58,7 +58,7 @@ interface Within {
   last: string
 }
 
-/** Nano-dollars spent or held in the periods that run, by the name of the account and of the period. */
+/** Nano-dollars spent or held in the current periods, by the name of the account and of the period. */
 async function committedWithin(db: Db, { after, last }: Within, now: number): Promise<Map<string, number>> {
   const periods = BUDGET_PERIODS.map((period) => calendarPeriod(period, now).name)
   const rows = await db.query({
@@ -79,7 +79,7 @@ async function allowancesWithin(
       where account > $1 and account <= $2 and ends_at > $3 order by ends_at desc`,
     parameters: [after, last, now],
   })
-  // Accounts of one plan mostly have one period, so that this asks once.
+  // Accounts of one plan mostly have one period, so that this is a single query.
   const used = new Map<number, Map<string, number>>()
   for (const since of new Set(rows.map((row) => row.begins_at as number))) {
     const usage = await usageBy(db, 'account', { since })

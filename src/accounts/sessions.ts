@@ -1,5 +1,5 @@
-// Sessions of the console: who signed in with a token, a key or a link, until when. Only the SHA-256 of a session's token is
-// stored. A session must never outlive what it was made with: the secret, the key, the account, the admin.
+// Sessions of the console: who signed in with a token, a key or a link, and until when. Only the SHA-256 of a session's token is
+// stored. A session must never outlive what it was created with: the secret, the key, the account, the admin.
 
 import { OneOf } from '../api-operation/operation'
 import { maybeText, text } from '../api-operation/schemas'
@@ -29,17 +29,17 @@ function sessionOfRow(row: Row) {
     usedAt: row.used_at as number,
     /** When it ends unless it is used. */
     expiresAt: row.expires_at as number,
-    /** When it ends however much it is used. */
+    /** When it ends in any case. */
     endsAt: row.ends_at as number,
     revokedAt: row.revoked_at as number | null,
     clientAddress: row.client_address as string | null,
     userAgent: row.user_agent as string | null,
-    /** Whether its owner may still sign in, with the secret of its beginning. */
+    /** Whether its owner may still sign in with the original secret. */
     isOwned: row.is_owned === 1,
   }
 }
 
-/** The token of a session in place of an Authorization header, which no header can be taken for. */
+/** The token of a session instead of an Authorization header, with which it cannot be confused. */
 export class SessionToken {
   constructor(readonly text: string) {}
 }
@@ -48,7 +48,7 @@ const MOST_SESSIONS_OF_OWNER = 20
 const MOST_USER_AGENT = 200
 /** Ended sessions are listed this long, in milliseconds. */
 const REMEMBERED_MS = 30 * 86_400_000
-/** Uses are noted when this part of the idle time has passed: a page asks many times a second. */
+/** Uses are recorded when this share of the idle time has passed: a page calls many times a second. */
 const NOTED_PART = 20
 const ROLE_PREFIX = 'role:'
 
@@ -61,7 +61,7 @@ export function hashToken(token: string): string {
   return new Bun.CryptoHasher('sha256').update(token).digest('hex')
 }
 
-/** The token that a page must send with each change, which another site cannot know. It gives nothing away of the session's. */
+/** The token that a page must send with each change, which another site cannot know. It reveals nothing about the session's token. */
 export function csrfTokenOf(token: string): string {
   return new Bun.CryptoHasher('sha256', token).update('console csrf').digest('base64url')
 }
@@ -86,8 +86,8 @@ interface NewSession extends SessionOwner {
 }
 
 /**
- * The hash of the secret of an owner who may sign in, for two expressions of its id and the time; no row for one who is
- * revoked, expired, paused, or of an account that is frozen or closed.
+ * The hash of the secret of an owner who may sign in, for two expressions of its id and the time; no row for one that is revoked,
+ * expired or paused, or whose account is frozen or closed.
  */
 const OWNER: Record<SessionKind, (id: string, now: string) => string> = {
   admin: (id, now) => `select hash from admins
@@ -112,8 +112,8 @@ const SELECT_SESSIONS = `select console_sessions.*, case
   from console_sessions`
 
 /**
- * Statements that make a session. The oldest of the same owner ends when there are too many. `link` is the hash of a link
- * that the session uses up. A batch that comes too late, or is for an owner who may not sign in, changes nothing.
+ * Statements that create a session. If there are too many, the oldest one of the same owner ends. `link` is the hash of a link that
+ * the session consumes. A batch that is too late, or for an owner who may not sign in, changes nothing.
  */
 export function openSession(session: NewSession, linkHash?: string): Statement[] {
   const { kind, subject, now } = session
@@ -149,8 +149,7 @@ export function openSession(session: NewSession, linkHash?: string): Statement[]
 }
 
 /**
- * The session of a token, if it has not ended and its owner still has the secret of its beginning. Using one keeps it alive
- * up to its end.
+ * The session of a token, if it has not ended and its owner still has the original secret. Using it keeps it alive until its end.
  */
 export async function useSession(
   db: Db,
@@ -188,7 +187,7 @@ async function noteUse(db: Db, { id, idleMs, endsAt }: Session, now: number): Pr
   ])
 }
 
-/** Ends all sessions of an owner. To be done in the transaction that ends them. */
+/** Ends all sessions of an owner. To be executed in the transaction that ends them. */
 export function endSessionsOf({ kind, subject }: SessionOwner, now: number): Statement {
   return {
     sql: `update console_sessions set revoked_at = $3
@@ -224,7 +223,7 @@ interface SessionFilter {
   limit: number
 }
 
-/** Sessions, also those that have ended, newest first. */
+/** Sessions, including ended ones, newest first. */
 export async function listSessions(db: Db, filter: SessionFilter, now: number): Promise<Session[]> {
   const rows = await db.query({
     sql: `${SELECT_SESSIONS} where (kind = $2 or cast($2 as text) is null)
@@ -248,7 +247,7 @@ export async function findSession(db: Db, id: string, now: number): Promise<Sess
   return row && sessionOfRow(row)
 }
 
-/** Ends a session. False if it had ended. */
+/** Ends a session. False if it had already ended. */
 export async function revokeSession(db: Db, id: string, now: number): Promise<boolean> {
   return tryApply(db, [
     {
@@ -302,7 +301,7 @@ export async function createLink(
   ])
 }
 
-/** The owner that a link signs in, if it was not used and has not expired. */
+/** The owner of a link, if it was not used and has not expired. */
 export async function ownerOfLink(db: Db, token: string, now: number): Promise<SessionOwner | undefined> {
   const [row] = await db.query({
     sql: 'select kind, subject from console_links where hash = $1 and used_at is null and expires_at > $2',
@@ -319,7 +318,7 @@ function useLink(hash: string, now: number): Statement {
   }
 }
 
-/** Statements that remove what has ended long ago. */
+/** Statements that remove what ended long ago. */
 export function forgetSessions(now: number): Statement[] {
   return [
     { sql: 'delete from console_sessions where expires_at < $1', parameters: [now - REMEMBERED_MS] },

@@ -1,5 +1,4 @@
-// The rule by which requests of a key name their spenders: where the name is found, and what a spender may do that has no limits
-// of its own. Pure.
+// The rule by which requests of a key name their spenders: where the name is found, and the default limits of a spender. Pure.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Nullable, OneOf } from '../api-operation/operation'
@@ -44,17 +43,17 @@ export const SpenderRuleBody = Type.Object(
 )
 export type SpenderRule = Static<typeof SpenderRuleBody>
 
-/** In place of a stored rule that cannot be read. Requests of its key are refused, because they would have no limits. */
+/** Replaces a stored rule that is unreadable. Requests of its key are refused, because they would have no limits. */
 export const UNREADABLE_RULE: SpenderRule = { from: [] }
 
 type Defaults = SpenderDefaults | undefined
 
-/** The most spenders that a key makes in a day, by its rule, else by its plan. */
+/** Maximum of new spenders of a key per day, by its rule, otherwise by its plan. */
 export function mostNewPerDay({ most_new_per_day: most }: SpenderRule, defaults: Defaults): number {
   return most ?? defaults?.mostNewPerDay ?? DEFAULT_NEW_PER_DAY
 }
 
-/** A spender with the limits of its key's rule where it has none of its own, and then with those of the plan. A token has its own only. */
+/** A spender with the limits of its key's rule where it has none itself, and then with those of the plan. A token has only its own. */
 export function withDefaults<Limited extends SpenderLimits>(
   spender: Limited,
   rule: SpenderRule | null,
@@ -77,7 +76,7 @@ export function withDefaults<Limited extends SpenderLimits>(
   }
 }
 
-/** Throws 400 for a rule that makes no sense. */
+/** Throws 400 for an invalid rule. */
 export function checkSpenderRule(rule: SpenderRule): void {
   const unknown = rule.from.find((source) => !isSource(source))
   if (unknown !== undefined)

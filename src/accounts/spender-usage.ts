@@ -1,4 +1,4 @@
-// Names spenders in rows of usage, which have their ids. One that was forgotten has its id only.
+// Names spenders in rows of usage, which have their ids. A deleted one has only its id.
 
 import { isSpender, nameOfUsage, type Usage, type UsageDimension } from '../billing/reports/usage-report'
 import type { Db } from '../db/db'

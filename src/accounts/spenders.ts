@@ -9,31 +9,31 @@ import { listOfColumn, listText } from '../db/json-column'
 
 export interface Spender extends SpenderLimits {
   keyId: string
-  /** Ids of the models that it may use of those of its key; null means all of them. */
+  /** Ids of the models of its key that it may use; null means all of them. */
   models: string[] | null
   /** The first and last characters of a token's secret; null if there is none. */
   hint: string | null
   expiresAt: number | null
-  /** When its secret ends, unless it is renewed; null or absent for the end of the token. */
+  /** When its secret expires, unless it is renewed; null or absent for the end of the token. */
   secretEndsAt?: number | null
-  /** When a token was revoked; null while it may be used. */
+  /** When a token was revoked; null while it is valid. */
   endedAt: number | null
   createdAt: number
 }
 
-/** A token that is to be stored, with the hash of its secret. */
+/** A token to store, with the hash of its secret. */
 export type NewToken = Omit<Spender, 'endedAt'> & { kind: 'browser' | 'mcp'; hash: string }
 
-/** Most tokens of a key that may be used at a time. */
+/** Maximum of valid tokens per key. */
 export const MOST_TOKENS = 10_000
 const DAY_MS = 86_400_000
 /** How long a token is listed after its end, in milliseconds. */
 const LISTED_MS = DAY_MS
 /** The condition of SQL for spenders with a secret. Others are named by requests. */
 const IS_TOKEN = `kind in ('browser', 'mcp')`
-/** Spenders of one name that a filter finds. */
+/** Maximum of spenders of one name that a filter finds. */
 const MOST_NAMESAKES = 500
-/** Tokens that are forgotten at a time. */
+/** Number of tokens that are deleted at once. */
 const FORGOTTEN_MOST = 1_000
 
 /** Stores a token. False if its key has too many, or was revoked meanwhile. */
@@ -92,7 +92,7 @@ export async function spenderNames(db: Db, ids: readonly string[]): Promise<Map<
   return new Map(rows.flatMap(({ id, name }) => (name === null ? [] : [[id as string, name as string]])))
 }
 
-/** Ids of the spenders with a name, of all keys or of one; the text itself where it is the id of one. */
+/** Ids of the spenders with a name, of all keys or of one; the text itself if it is the id of one. */
 export async function spenderIds(db: Db, text: string, keyId?: string): Promise<string[]> {
   const named = new Conditions().where('name = ?', text).where('key_id = ?', keyId)
   const rows = await db.query({
@@ -121,7 +121,7 @@ export async function listSpenders(
   return rows.map(spenderOfRow)
 }
 
-/** Stores a spender that a request has named. Without effect if it is there, or its key has made too many today. */
+/** Stores a spender that a request has named. No effect if it exists, or its key has created too many today. */
 export async function createNamedSpender(
   db: Db,
   {
@@ -160,7 +160,7 @@ export async function updateSpender(db: Db, id: string, settings: SpenderSetting
   ])
 }
 
-/** Erases who a spender is, also for later requests of the same name. Its sums stay with its id. */
+/** Deletes the identity of a spender, also for later requests with the same name. Its sums stay with its id. */
 export async function forgetSpender(db: Db, id: string, now: number): Promise<void> {
   await apply(db, [
     {
@@ -171,7 +171,7 @@ export async function forgetSpender(db: Db, id: string, now: number): Promise<vo
   ])
 }
 
-/** Refuses a token permanently. False if it was revoked before. */
+/** Revokes a token permanently. False if it was already revoked. */
 export async function revokeToken(db: Db, id: string, now: number): Promise<boolean> {
   return tryApply(db, [
     {
@@ -182,7 +182,7 @@ export async function revokeToken(db: Db, id: string, now: number): Promise<bool
   ])
 }
 
-/** The statement that refuses all tokens of a key permanently. */
+/** The statement that revokes all tokens of a key permanently. */
 export function revokeTokensOf(keyId: string, now: number): Statement {
   return {
     sql: `update spenders set ended_at = $2 where key_id = $1 and ended_at is null and ${IS_TOKEN}`,

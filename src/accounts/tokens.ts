@@ -1,5 +1,5 @@
-// Tokens: what holders of keys do with them, and its rules. A token acts for its key with limits of its own, for minutes in a
-// browser or for longer as an agent. Its secret is in the result that makes it, and must never be kept.
+// Tokens: what holders of keys do with them, and its rules. A token acts for its key within its own limits, for minutes in a
+// browser or for longer as an agent. Only the result that creates its secret contains it, and it must never be stored.
 
 import type { Db } from '../db/db'
 import { GatewayError, invalidRequest, notFound } from '../lib/errors'
@@ -12,7 +12,7 @@ interface Source {
   randomBytes(count: number): Uint8Array
 }
 
-/** Settings of a token; null means as its key. */
+/** Settings of a token; null means the same as its key. */
 export interface TokenSettings
   extends Pick<
     Spender,
@@ -21,7 +21,7 @@ export interface TokenSettings
   kind: 'browser' | 'mcp'
 }
 
-/** A token of a key to be stored, with its secret. Rejects with 400 for models that its key may not use. */
+/** A token of a key to store, with its secret. Rejects with 400 for models that its key may not use. */
 export function draftToken(source: Source, key: Key, settings: TokenSettings): NewToken & { secret: string } {
   const unusable = settings.models?.find((id) => !mayUse(key, id))
   if (unusable !== undefined)

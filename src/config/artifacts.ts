@@ -1,5 +1,5 @@
-// The part of the configuration that says how results are kept: for how long, how much, and where. Off by default. It
-// must never let two nodes keep files where the other cannot read them.
+// The part of the configuration that says how results are stored: how long, how much, and where. Off by default. It must never let
+// two nodes store files where the other cannot read them.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'

@@ -1,5 +1,5 @@
-// What differs between two configurations, setting by setting, and which of it a running process cannot take over. A
-// secret must never be in it: values are shown only where none can be.
+// The differences between two configurations, setting by setting, and those that a running process cannot apply. It must never
+// contain a secret: values are shown only where none is possible.
 
 import { isObject } from '../lib/objects'
 import type { Config } from './schema'
@@ -51,7 +51,7 @@ export function changesBetween(before: Config, after: Config): Change[] {
   return changes
 }
 
-/** A configuration as a running process can take it over: what is read at the start is left as it was. */
+/** A configuration that a running process can apply: settings that are read at the start keep their values. */
 export function keepingStart(before: Config, after: Config): Config {
   const next: Record<string, unknown> = { ...after }
   for (const name of AT_START) {
@@ -93,7 +93,7 @@ function isOpen([part = '', , field = '', ...deeper]: readonly string[], value: 
   return deeper.length === 0 && (typeof value !== 'string' || OPEN_UPSTREAM_TEXTS.has(field))
 }
 
-/** The parts of a configuration that say what is offered, without a secret: of keys only whether there is one. */
+/** The parts of a configuration that say what is offered, without secrets: of keys only whether there is one. */
 export function offerOf({ models, aliases, realNames, plans, upstreams }: Config): Config {
   const shownUpstreams = Object.entries(upstreams).map(([name, { kind, baseUrl, apiKey }]) => [
     name,
@@ -112,12 +112,12 @@ export function offerOf({ models, aliases, realNames, plans, upstreams }: Config
   }
 }
 
-/** The address of a server without what can be a secret: some want their key in it. */
+/** The URL of a server without possible secrets: some servers expect their key in it. */
 function openAddress(url: string): string {
   return url.replace(/[?#].*/s, '').replace(/\/\/[^/]*@/, '//')
 }
 
-/** A configuration to look at: numbers and switches as they are, and of texts only those that cannot be secrets. */
+/** A configuration for display: numbers and switches unchanged, and only those texts that cannot be secrets. */
 export function visibleConfig(config: Config): object {
   return visible([], config) as object
 }

@@ -58,7 +58,7 @@ export function consoleFaults(entry: unknown): string[] {
   })
 }
 
-/** Faults of a configuration by which programs connect with OAuth: programs read its addresses in the metadata. */
+/** Faults of a configuration for OAuth programs: these read its URLs in the metadata. */
 export function mcpSignInFaults(
   { mcpSignIn, publicUrl }: Record<string, unknown>,
   { allowRemote, enabled }: Record<string, unknown>,

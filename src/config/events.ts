@@ -146,11 +146,11 @@ function isSigningSecret(secret = ''): boolean {
   return bytes >= 24 && bytes <= 64
 }
 
-/** The settings of events as they are worked with. */
+/** The settings of events as they are used. */
 export interface EventSettings {
   to: ReadonlyMap<string, RecipientEntry>
   smtp: SmtpEntry | undefined
-  /** An account with less, in nano-dollars, is low: the limit of all accounts, and those of single ones. */
+  /** An account below this amount, in nano-dollars, is low: the limit of all accounts, and those of single ones. */
   lowBalanceNano: number
   lowBalanceNanoOf: ReadonlyMap<string, number>
   budgetPercent: number
@@ -164,7 +164,7 @@ export function eventSettingsOf(entry: EventsEntry): EventSettings {
   return {
     to: new Map(Object.entries(entry.to)),
     smtp: entry.smtp,
-    // Nothing left is less than one nano-dollar.
+    // An empty balance is below one nano-dollar.
     lowBalanceNano: Math.max(1, nanoOf(entry.lowBalanceUsd ?? '0')),
     lowBalanceNanoOf: new Map(
       Object.entries(entry.lowBalanceUsdOf ?? {}).map(([name, usd]) => [name, nanoOf(usd)]),
@@ -181,7 +181,7 @@ export function lowBalanceOf(entry: EventsEntry, account: string): number {
   return lowBalanceNanoOf.get(account) ?? lowBalanceNano
 }
 
-/** Whether a recipient wants an event about an account; null for what is about none. */
+/** Whether a recipient wants an event about an account; null for events without one. */
 export function wants(
   { events, accounts }: RecipientEntry,
   type: EventName,

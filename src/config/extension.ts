@@ -1,5 +1,5 @@
-// A configuration that adds to the built-in catalogue: its upstreams, models and aliases are added to those of the
-// catalogue, win over them, or remove them. It must never mix two entries of one name.
+// A configuration that adds to the built-in catalogue: its upstreams, models and aliases are added to those of the catalogue,
+// replace them, or remove them. It must never mix two entries of one name.
 
 import { isObject } from '../lib/objects'
 import { markupOf } from './models/costs'
@@ -24,7 +24,7 @@ export function extended(
   const { parts, faults } = withoutRemoved(partsOf(catalogue), own)
   const merged = PARTS.map((part) => [
     part,
-    // What is not a record is left as it is, to be found by the schema.
+    // Anything that is not a record is left unchanged, to be reported by the schema.
     own[part] === undefined || isObject(own[part]) ? { ...parts[part], ...present(own[part]) } : own[part],
   ])
   return { value: { ...own, ...Object.fromEntries(merged) }, faults }
@@ -50,7 +50,7 @@ function withoutRemoved(parts: Parts, own: Record<string, unknown>): { parts: Pa
   for (const [id, entry] of Object.entries(parts.models)) {
     if (!upstreamsOf(entry).every((name) => name in upstreams)) delete parts.models[id]
   }
-  // Prices of the catalogue are those of the vendors: what is sold with a markup has them as its cost.
+  // Prices of the catalogue are the vendors': for anything sold with a markup they are the cost.
   for (const [id, entry] of Object.entries(parts.models)) {
     if (!isObject(entry) || !isObject(entry.price)) continue
     if (markupOf(entry, { markup: own.markup, upstreams }) === undefined) continue
@@ -62,7 +62,7 @@ function withoutRemoved(parts: Parts, own: Record<string, unknown>): { parts: Pa
     name.endsWith('*') ? [name.slice(0, -1)] : [],
   )
   for (const [alias, target] of Object.entries(parts.aliases)) {
-    // A model of the configuration wins over an alias of the catalogue, and so does a pattern for the same names.
+    // A model of the configuration takes precedence over an alias of the catalogue, and so does a pattern for the same names.
     if (!(String(target) in models) || alias in models || patterns.some((start) => alias.startsWith(start)))
       delete parts.aliases[alias]
   }

@@ -1,5 +1,5 @@
-// The parts of `server` in the configuration that say how callers get in: certificate, trusted proxies. A message about
-// them must never quote a key.
+// The parts of `server` in the configuration that say how callers connect: certificate, trusted proxies. A message about them must
+// never quote a key.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -82,7 +82,7 @@ function bodyFaults(bodies: Static<typeof BodiesEntry> = {}): string[] {
   return faults
 }
 
-/** Which bodies are kept, how much of them, and for how long. */
+/** Which bodies are stored, how much of them, and for how long. */
 export interface BodyLimits {
   keepMs: number
   keys: readonly string[] | undefined
@@ -92,7 +92,7 @@ export interface BodyLimits {
   maxBytes: number
 }
 
-/** The limits of an entry without faults; undefined if no bodies are kept. */
+/** The limits of an entry without faults; undefined if no bodies are stored. */
 export function keptBodiesOf({ bodies }: LogEntry = {}): BodyLimits | undefined {
   if (!bodies) return undefined
   const { keys, models, redact = [], ...texts } = bodies
@@ -112,7 +112,7 @@ function checked(value: number | undefined): number {
   return value
 }
 
-/** How long rows of requests are kept, in milliseconds. */
+/** How long rows of requests are stored, in milliseconds. */
 export function keepRequestsMs({ keep = DEFAULT_KEEP }: LogEntry = {}): number {
   const keepMs = parseDurationMs(keep)
   if (keepMs === undefined) throw new Error('log.keep was not checked')

@@ -1,5 +1,5 @@
-// The part of the configuration that says where metrics are read, and by whom. They show models, prices and volumes, so
-// they must never be open to everybody without being asked for.
+// The part of the configuration that says where metrics are read, and by whom. They show models, prices and volumes, so they must
+// never be public unless that is configured.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'

@@ -1,4 +1,4 @@
-// Builds a configuration with other prices, to try them before they are in force. Pure. The result must never be served.
+// Builds a configuration with other prices, to try them before they are applied. Pure. The result must never be served.
 
 import { type CostConfig, markupOf } from './models/costs'
 import { type ModelList, settingsOf } from './models/model-lists'

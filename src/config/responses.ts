@@ -1,5 +1,5 @@
-// The part of the configuration that says how answers of POST /v1/responses are kept: for how long and how much. It must
-// never make a request fail that does not ask for what was kept.
+// The part of the configuration that says how answers of POST /v1/responses are stored: how long and how much. It must never make a
+// request fail that does not ask for something stored.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'
@@ -26,7 +26,7 @@ export const ResponsesEntry = Type.Object(
 type ResponsesEntry = Static<typeof ResponsesEntry>
 
 export interface ResponseLimits {
-  /** Milliseconds that an answer is kept; undefined if nothing is kept. */
+  /** Milliseconds that an answer is stored; undefined if nothing is stored. */
   keepMs: number | undefined
   maxBytes: number
   maxResponseBytes: number

@@ -187,7 +187,7 @@ const ConfigSchema = Type.Object(
       'Connections to vendors, each by a name of your choice.',
       Type.Record(Type.String(), UpstreamEntry),
     ),
-    // Each a model or a route, checked one by one, so that a message names what it was meant to be.
+    // Each is a model or a route, checked separately, so that a message names what it was meant to be.
     models: requiredSetting(
       'What callers may ask for, by id: models and routes.',
       Type.Record(Type.String(), Type.Unknown()),
@@ -345,8 +345,8 @@ export function faultsOf(value: unknown): string[] {
 }
 
 /**
- * The errors of a value. Whether there are any is checked first, which takes a hundredth of the time; by reading the schema,
- * because code made from it would be used once, and making it is half of a start.
+ * The errors of a value. Whether there are any is checked first, which takes a hundredth of the time; by interpreting the schema,
+ * because code compiled from it would be used once, and compiling takes half of a start.
  */
 function errorsOf(schema: TSchema, value: unknown): Iterable<ValueError> {
   return Check(schema, value) ? [] : Errors(schema, value)

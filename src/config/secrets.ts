@@ -1,5 +1,5 @@
-// The part of the configuration that holds the keys with which the database's secrets and contents are encrypted. No
-// message about it may quote a key, or a text that was meant to be one.
+// The part of the configuration that contains the keys with which the database's secrets and contents are encrypted. No message
+// about it may quote a key, or a text that was meant to be one.
 
 import { readFileSync } from 'node:fs'
 import { type Static, Type } from '@sinclair/typebox'
@@ -46,7 +46,7 @@ export function secretFaults(entry: unknown): string[] {
   return Check(SecretsEntry, entry) ? keysOf(entry).faults : []
 }
 
-/** The keys, the one that encrypts first; null there if nothing is to be encrypted. */
+/** The keys, the encrypting one first; null there if nothing is encrypted. */
 function keysOf({ key, keyFile, olderKeys = [] }: SecretsEntry): {
   keys: (Uint8Array | null)[]
   faults: string[]
@@ -79,7 +79,7 @@ function linesOf(keyFile: string, faults: string[]): string[] {
   }
 }
 
-/** A key as bytes; undefined if the text has not the form of one. */
+/** A key as bytes; undefined if the text is invalid. */
 function keyOfText(text: string): Uint8Array | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
   if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined

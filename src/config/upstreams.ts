@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { asObject } from '../lib/objects'
 import { upstreamKinds } from '../upstreams/kinds'
 
-/** Headers that say how a request is framed or what its body is, which the gateway alone knows. */
+/** Headers about the framing or the type of a request's body, which only the gateway knows. */
 const OWN_HEADERS = [
   'host',
   'connection',
@@ -19,12 +19,12 @@ const OWN_HEADERS = [
   'trailer',
   'upgrade',
 ]
-/** Fields that a body cannot be without, each with where it comes from. */
+/** Required fields of a body, each with where it comes from. */
 const OWN_FIELDS: Readonly<Record<string, string>> = {
   model: 'it is the upstreamModel of a model',
   stream: 'the caller decides how the answer is sent',
 }
-/** Fields that a vendor must get besides: what is asked, and the limits of output that the price is held for. */
+/** Other fields that a vendor must get: the content of the request, and the limits of output that the price is held for. */
 const NEEDED_FIELDS = [
   ...Object.keys(OWN_FIELDS),
   'messages',
@@ -79,7 +79,7 @@ function missingFaults(kind: unknown, entry: Record<string, unknown>): string[] 
     .map((setting) => `${setting}: missing; an upstream of the kind ${kind} needs it`)
 }
 
-/** The fault of an address: a part that would be lost or could not be called. */
+/** The fault of a URL: a part that would be lost or cannot be called. */
 function addressFaults(place: string, address: unknown): string[] {
   // The schema has reported the fault.
   if (typeof address !== 'string' || !/^https?:\/\//.test(address)) return []

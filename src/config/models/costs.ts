@@ -1,5 +1,5 @@
-// What vendors charge, in addition to what callers pay: costs of models in the configuration, and markups that make prices of them. A
-// cost must be counted in units that are billed, or it would seem less than it is.
+// What vendors charge, in addition to what callers pay: costs of models in the configuration, and markups that turn them into
+// prices. A cost must be in units that are billed, otherwise it would seem lower than it is.
 
 import type { Family } from '../../contract/family'
 import type { PriceList } from '../../contract/prices'
@@ -20,7 +20,7 @@ export type CostConfig = PriceConfig | { upstreams: Record<string, PriceConfig> 
 /** A percentage: `20%`, `12.5%`. */
 const MARKUP = /^(\d{1,4}(?:\.\d{1,4})?)%$/
 
-/** The vendor's prices of a model at one of its upstreams; undefined if they are not known. */
+/** The vendor's prices of a model at one of its upstreams; undefined if unknown. */
 export function costListOf({ cost }: { cost?: CostConfig }, upstream: string): PriceList | undefined {
   const price = costAt(cost, upstream)
   return price && priceListOf({ price })
@@ -38,7 +38,7 @@ export function isListPrice({ price }: { price?: PriceConfig }): boolean {
   return price?.source !== undefined
 }
 
-/** The vendor's prices of a model by its upstreams, for operators; null if they are not known. */
+/** The vendor's prices of a model by upstream, for operators; null if unknown. */
 export function describeCosts(
   { cost }: { cost?: CostConfig },
   upstreams: readonly string[],
@@ -122,7 +122,7 @@ function unitsIn(price: PriceConfig): Unit[] {
   return Object.keys(price).flatMap((key) => unitOfKey(key) ?? [])
 }
 
-/** The units that a price list has a price for, also those that use the price of another. */
+/** The units that a price list has a price for, including those that use another unit's price. */
 function unitsOf(price: PriceConfig): Set<Unit> {
   const known = new Set(unitsIn(price))
   for (const unit of units) {
@@ -181,8 +181,8 @@ interface Markups {
 }
 
 /**
- * The percentage on the cost of a model, by the nearest that is set: its own, that of its upstreams, that of all. A list
- * if its upstreams differ; undefined if none is set.
+ * The percentage on the cost of a model, by the nearest setting: its own, that of its upstreams, that of all. A list if its
+ * upstreams differ; undefined if none is set.
  */
 export function markupOf(
   entry: Record<string, unknown>,

@@ -1,5 +1,5 @@
-// Models that the operator's own servers have listed while this process serves (`discover` of an upstream): free, and next to
-// those that the configuration names, which win. A model with a price must never come in here.
+// Models that the operator's own servers have listed at run time (`discover` of an upstream): free, and next to configured ones,
+// which take precedence. A model with a price must never be added here.
 
 import type { ListedModels } from '../../contract/upstream'
 import { upstreamKinds } from '../../upstreams/kinds'

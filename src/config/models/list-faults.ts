@@ -1,5 +1,5 @@
-// What is wrong with a list of a vendor's models that comes from outside: its form, its names and every price. A list with a fault
-// must not be taken, not even in part.
+// Faults of an external list of a vendor's models: its form, its names and every price. A faulty list must not be accepted, not
+// even in part.
 
 import { Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'

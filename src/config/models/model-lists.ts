@@ -1,5 +1,5 @@
 // Entries of models that end with a star: they are replaced by all models of a list in a file, which an operator has fetched from the
-// vendor and reviewed. Nothing here must ask a vendor, or let a model through that the list does not name.
+// vendor and reviewed. Nothing here must call a vendor, or add a model that the list does not name.
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -10,7 +10,7 @@ import { asObject, isObject } from '../../lib/objects'
 import { requiredSetting } from '../../lib/setting'
 import { markupOf } from './costs'
 
-/** A list of models as a file has it. */
+/** A list of models in the form of its file. */
 export interface ModelList extends ListedModels {
   /** The vendor's kind, the address of its list, and when it was fetched. */
   kind: string
@@ -31,7 +31,7 @@ const List = Type.Object({
   refused: Type.Record(Type.String(), Type.String()),
 })
 
-/** The configuration with the models of all lists instead of the entries that name them, and the faults of those. */
+/** The configuration with the models of all lists instead of the entries that name them, and the faults of the lists. */
 export function withListedModels(value: unknown, folder: string): { value: unknown; faults: string[] } {
   const { models } = asObject(value)
   const starred = Object.keys(asObject(models)).filter((id) => id.includes('*'))
@@ -70,14 +70,14 @@ function modelsOf(
     const own = `${id.slice(0, -1)}${name.toLowerCase()}`
     if (own in models) return `.list: ${file} has two models that would be called "${own}"`
     const { free: _, price: __, ...about } = listed
-    // A price of the configuration takes the place of the vendor's.
+    // A configured price replaces the vendor's.
     const entry = 'price' in settings || 'free' in settings ? about : settingsOf(listed, list, isMarkedUp)
     models[own] = { ...entry, ...settings, upstreamModel: name }
   }
   return models
 }
 
-/** The settings of a model of a list. Its price is the cost of what is sold with a markup. */
+/** The settings of a model of a list. For anything sold with a markup, its price is the cost. */
 export function settingsOf(
   listed: ListedSettings,
   { source, fetchedAt }: ModelList,

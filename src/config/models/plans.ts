@@ -1,5 +1,5 @@
-// Plans: what the accounts of a group may use, how much, and what they pay for it. The price of a plan must be the one that is
-// quoted, held, charged and shown: all of them read it from the model that the plan gives.
+// Plans: what the accounts of a group may use, how much, and at which price. The price of a plan must be the one that is quoted,
+// held, charged and shown: all of them read it from the model that the plan returns.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'
@@ -83,7 +83,7 @@ export interface Plan {
   /** How answers are cached, whatever the model says; false for not at all, null if the model decides. */
   cache: ResponseCaching | false | null
   mayUse(modelId: string): boolean
-  /** The model at the price of the plan. The same object each time, as tariffs are made once. */
+  /** The model at the price of the plan. The same object each time, because tariffs are made once. */
   priced(model: Model): Model
   /** The price list of a model for accounts of the plan. */
   listed(modelId: string, prices: PriceList): PriceList
@@ -124,7 +124,7 @@ function amountFaults(place: string, entry: Static<typeof AmountEntry> | undefin
 function factorFaults(place: string, factor: string | undefined): string[] {
   if (factor === undefined) return []
   const parts = parseDecimal(factor, FACTOR_DECIMALS)
-  // Nothing becomes free by a factor: a model that costs nothing must say so itself.
+  // A factor must not make anything free: a model without a price must say so itself.
   if (typeof parts === 'bigint' && parts > 0n) return []
   return [`${place}: "${factor}" is not a factor such as "0.9", with at most ${FACTOR_DECIMALS} decimals`]
 }
@@ -176,7 +176,7 @@ function planOf(name: string, entry: PlanEntry): Plan {
   }
 }
 
-/** The model at a factor of its price. What the vendor asks stays. */
+/** The model at a factor of its price. The vendor's price does not change. */
 function pricedBy(model: Model, factor: string | undefined): Model {
   const priceList = atFactor(model.priceList, factor)
   if (priceList === model.priceList) return model
@@ -192,7 +192,7 @@ function amountOf(entry: Static<typeof AmountEntry> | undefined): Budget | null 
   return entry ? { amountNano: parseUsd(entry.usd) as number, period: entry.per } : null
 }
 
-/** Whether a name, or the beginning of one with a star after it, matches an id. */
+/** Whether a name, or a prefix with a star, matches an id. */
 function matches(pattern: string, id: string): boolean {
   return pattern.endsWith('*') ? id.startsWith(pattern.slice(0, -1)) : id === pattern
 }

@@ -1,5 +1,5 @@
-// Finds changes of a price list that a person must look at before they are taken: a price that falls to zero, or changes by more
-// than three times. Pure.
+// Finds changes of a price list that a person must review before they are accepted: a price that falls to zero, or changes by more
+// than a factor of three. Pure.
 
 import { unitOfKey } from '../../contract/units'
 import { parseDecimal } from '../../lib/money'
@@ -50,7 +50,7 @@ function amountsOf(price: object, place = '', isAmount = false): Map<string, Amo
   )
 }
 
-/** An amount of dollars in parts of 10^-18. Throws for other texts. */
+/** An amount of dollars in units of 10^-18. Throws for other texts. */
 export function fineAmount(text: string): bigint {
   const parts = parseDecimal(text, FINE_DECIMALS)
   if (typeof parts !== 'bigint') throw new Error(`${text} is not an amount of dollars`)

@@ -1,5 +1,5 @@
-// Prices in the configuration: how they are written, what can be wrong with them, and how people read them. A typing
-// error in a price must stop the start; it must never under-bill.
+// Prices in the configuration: how they are written, possible faults, and how they are shown. A typing error in a price must stop
+// the start; it must never under-bill.
 
 import type { Family } from '../../contract/family'
 import { FACTOR_DECIMALS, isBaseTier, type PriceList, type Prices, picoTimes } from '../../contract/prices'
@@ -7,7 +7,7 @@ import { type PriceKey, rowOf, type Unit, unitOfKey, units } from '../../contrac
 import { formatDecimal, parseDecimal } from '../../lib/money'
 import { isObject } from '../../lib/objects'
 
-/** Dollars as a decimal string such as `0.25`; for some units one for each size, quality or resolution. */
+/** Dollars as a decimal string such as `0.25`; for some units one per size, quality or resolution. */
 export type Amounts = { [key in PriceKey]?: string | Record<string, string> }
 /** Prices of requests with longer prompts: `above_200k` for those of more than 200,000 input tokens, `above_1m`. */
 type ByLength = { [above: `above_${string}`]: Amounts }
@@ -18,9 +18,9 @@ export type PriceConfig = Amounts &
      * Prices by the service tier that the vendor reports: a factor on the prices above such as `0.5`, or other prices.
      */
     service_tiers?: Record<string, string | (Amounts & ByLength)>
-    /** The least that a charged request costs. */
+    /** The minimum price of a charged request. */
     minimum?: string
-    /** Where the vendor lists these prices, and when they were read there: `2026-11`, `2026-11-05`. For people only. */
+    /** The page where the vendor lists these prices, and when it was read: `2026-11`, `2026-11-05`. For people only. */
     source?: string
     as_of?: string
   }
@@ -231,8 +231,8 @@ function flatOf(listed: Listed): Listed {
 }
 
 /**
- * Prices raised by a percentage such as `12.5`, each rounded up to what a price can say. Factors of service tiers stay, and
- * what the vendor's page says is not said of them.
+ * Prices raised by a percentage such as `12.5`, each rounded up to what a price can express. Factors of service tiers stay, and the
+ * vendor's page is not stated for the new prices.
  */
 export function markedUp({ source: _, as_of: __, ...price }: PriceConfig, percent: string): PriceConfig {
   const part = 10n ** BigInt(FACTOR_DECIMALS)
@@ -319,7 +319,7 @@ export function dollarsOfOne(pico: number): string {
   return formatDecimal(BigInt(pico), DECIMALS)
 }
 
-/** Dollars as they were written, also where the price of one was rounded up. */
+/** Dollars as they were written, even if the unit price was rounded up. */
 function dollars(pico: number, per: number): string {
   const rounding = (BigInt(pico) * BigInt(per)) % 10n ** BigInt(zerosOf(per))
   return formatDecimal(BigInt(pico) * BigInt(per) - rounding, DECIMALS)

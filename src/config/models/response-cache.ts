@@ -1,5 +1,5 @@
-// The settings of the response cache, of a model, a plan or a key. A setting by which a kept answer is never found, or is charged
-// wrongly, must be a fault.
+// The settings of the response cache, of a model, a plan or a key. A setting with which a stored answer is never found, or is
+// charged wrongly, must be a fault.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Family, ResponseCaching } from '../../contract/family'
@@ -8,7 +8,7 @@ import { parseDurationMs } from '../../lib/durations'
 import { parseDecimal } from '../../lib/money'
 import { closed, optionalSetting, requiredSetting } from '../../lib/setting'
 
-/** As vendors charge for what they read from their own prompt caches. */
+/** As vendors charge for reads from their own prompt caches. */
 const DEFAULT_PRICE = '0.1'
 const LONGEST_TTL = '30d'
 const WHOLE = 10n ** BigInt(FACTOR_DECIMALS)
@@ -32,7 +32,7 @@ export type CacheEntry = Static<typeof CacheEntry>
 export const CacheRule = Type.Union([CacheEntry, Type.Literal(false)])
 export type CacheRule = Static<typeof CacheRule>
 
-/** Whether answers of a family can be given again: tasks and transcriptions have results or files of their own. */
+/** Whether answers of a family can be repeated: tasks and transcriptions have their own results or files. */
 export function canBeCached({ kind, operation }: Family): boolean {
   return kind !== 'task' && operation !== 'transcription' && operation !== 'translation'
 }

@@ -7,11 +7,11 @@ import { asObject, isObject } from '../../lib/objects'
 import { Count, closed, optionalSetting, requiredSetting } from '../../lib/setting'
 import { METADATA_NAME } from '../usage'
 
-/** Why a route continues with its next model, apart from failures: by the request or the answer. */
+/** Why a route continues with its next model, apart from failures: because of the request or the answer. */
 export const FALLBACK_REASONS = ['too_long', 'empty', 'filtered'] as const
 export type FallbackReason = (typeof FALLBACK_REASONS)[number]
 
-/** A filter's verdict is a decision of a vendor that an operator may want to keep, and the vendor is paid for it. */
+/** A filter's verdict is a vendor's decision that an operator may want to keep, and the vendor is paid for it. */
 const DEFAULT_FALLBACK: readonly FallbackReason[] = ['too_long', 'empty']
 
 export const FallbackEntry = Type.Object(
@@ -51,7 +51,7 @@ export const ConditionEntry = Type.Object(
 )
 export type ConditionConfig = Static<typeof ConditionEntry>
 
-/** The figures by which a route puts its models in order. */
+/** The figures by which a route orders its models. */
 export const PREFERENCES = ['cheapest', 'fastest', 'least_busy'] as const
 export type Preference = (typeof PREFERENCES)[number]
 

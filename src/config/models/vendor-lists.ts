@@ -1,6 +1,6 @@
 // Upstreams that serve a vendor's whole list (`listed`): the models and prices that ship with the gateway become entries of the
-// configuration. An entry that an operator wrote must win over the list, by its id and by the vendor's name of its model; it only takes
-// the date on which its vendor ends it.
+// configuration. An entry that an operator wrote must take precedence over the list, by its id and by the vendor's name of its
+// model; only its retirement date is added.
 
 import { asObject, isObject } from '../../lib/objects'
 import { markupOf } from './costs'
@@ -8,7 +8,7 @@ import { type ModelList, settingsOf } from './model-lists'
 
 /** A list of models that ships with the gateway. */
 export interface VendorList extends ModelList {
-  /** The day from which the vendor no longer serves a model, and the model that it names in its place, by its name. */
+  /** The day on which the vendor retires a model, and the model that it names as the replacement. */
   ends: Readonly<Record<string, { retires: string; successor?: string }>>
 }
 
@@ -36,7 +36,7 @@ export function withVendorLists(value: unknown, lists: VendorLists): { value: un
     for (const [name, model] of Object.entries(list.models)) {
       if (written.has(`${upstream}/${name}`)) continue
       const id = `${prefix}${name.toLowerCase()}`
-      // Two vendors may serve a model of one name, each at prices of its own: the first upstream has the plain name.
+      // Two vendors may serve a model with the same name, each at its own prices: the first upstream has the plain name.
       all[id in all ? `${upstream}/${id}` : id] = {
         ...settingsOf(model, list, isMarkedUp),
         ...list.ends[name],
@@ -51,12 +51,12 @@ export function withVendorLists(value: unknown, lists: VendorLists): { value: un
       withDates(id, entry, asObject(upstreams), lists),
     ]),
   )
-  // What is written comes first, in lists of models too.
+  // Configured entries come first, also in lists of models.
   for (const id in own) delete all[id]
   return { value: { ...asObject(value), models: { ...own, ...all } }, faults }
 }
 
-/** An entry of the configuration with the end of its model, where a list knows it and the entry does not. */
+/** A configured entry with the retirement of its model, if a list knows it and the entry does not. */
 function withDates(
   id: string,
   entry: unknown,

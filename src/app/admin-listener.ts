@@ -44,7 +44,7 @@ export function adminAtPort(world: World, api: AdminApi): AdminAtPort {
   }
 }
 
-/** Opens the listener that the configuration asks for; undefined if it asks for none. Throws if its address cannot be used. */
+/** Opens the configured listener; undefined if there is none. Throws if its address cannot be used. */
 export function listenForAdmins(
   world: World,
   api: AdminApi,
@@ -87,7 +87,7 @@ export function listenForAdmins(
   }
 }
 
-/** The admin API of a process, which learns of the process when that has started. */
+/** The admin API of a process, which gets the process when that has started. */
 export function createAdminApi(
   world: World,
   version: string,

@@ -1,20 +1,19 @@
-// The gateway's own time, which must never jump: everything that is stored, or compared with what is stored, uses it.
+// The gateway's own time, which must never jump: everything that is stored, or compared with stored times, uses it.
 //
 // Three clocks, and their uses:
 // - `monotonic`: waits and deadlines within this process. Changes of the machine's time never reach it.
 // - `now`: holds, tasks, polls, leases, retries, limits, budgets, lifetimes, and times that users read. It starts at
-//   the reference, runs with the monotonic clock, and slowly approaches the reference. A jump of the reference by hours
-//   is made up for within a day: a wrong jump that is corrected changes next to nothing, and a clock that was wrong at
-//   boot is followed in the end.
-// - `wall`: only where others compare our time with theirs at once, as in the signature of a webhook.
+// the reference, runs with the monotonic clock, and slowly approaches the reference. A jump of the reference by hours is corrected
+// within a day: a wrong jump that is reversed changes almost nothing, and a clock that was wrong at boot is followed in the end. -
+// `wall`: only where others compare our time with theirs at once, as in the signature of a webhook.
 //
 // The reference is the machine's clock on SQLite. On PostgreSQL it is the database's, so that all nodes agree whatever
-// their own clocks say. The time is noted in the database regularly, with the reference at that moment, and a starting
-// gateway continues from the note. A fresh note means that other nodes run, whose time counts; if the reference was set
-// back meanwhile, planned work would otherwise wait for the time to come again. Only a node that starts in the seconds
-// between a jump of the database's clock and the next note differs from the others. Nodes that started at different times
-// remember different jumps and approach the reference at different speeds; none of them falls behind the latest note, so that
-// they stay within seconds of each other, as leases require.
+// their own clocks say. The time is recorded in the database regularly, with the reference at that moment, and a starting gateway
+// continues from the record. A fresh record means that other nodes run, whose time counts; if the reference was set back meanwhile,
+// planned work would otherwise wait for the time to come again. Only a node that starts in the seconds between a jump of the
+// database's clock and the next record differs from the others. Nodes that started at different times remember different jumps and
+// approach the reference at different speeds; none of them falls behind the latest note, so that they stay within seconds of each
+// other, as leases require.
 
 import { apply, type Db } from '../db/db'
 
@@ -26,7 +25,7 @@ interface ClockParts {
   log: (event: string, fields: Record<string, unknown>) => void
   /** The last noted time. */
   noted?: NotedTime | undefined
-  /** A time that other processes have surely reached: the clock runs a little faster until it has, too. */
+  /** A time that other processes have certainly reached: until then, the clock runs slightly faster. */
   reached?: () => number
 }
 
@@ -37,15 +36,15 @@ export interface NotedTime {
 }
 
 const DAY_MS = 86_400_000
-/** Largest share by which the clock runs faster or slower, to approach the reference. */
+/** Maximum share by which the clock runs faster or slower, to approach the reference. */
 const SLEW = 0.1
 /** The clock is never set back: it runs at half speed at least. */
 const MOST_SLOWER = 0.5
 /** Speed at which the clock follows processes that are ahead, at most: that of one that makes up for a jump of half a day. */
 const KEEP_UP = 1.5
-/** A difference that is logged, in milliseconds. */
+/** The difference from which it is logged, in milliseconds. */
 const JUMP_MS = 10_000
-/** Largest age of a note that means that other nodes run, in milliseconds of the reference. */
+/** Maximum age of a record that means that other nodes run, in milliseconds of the reference. */
 const FRESH_MS = 60_000
 /** Longest useful query of the database's clock, in milliseconds: slower ones are too inexact. */
 const LONGEST_LOOK_MS = 1_000
@@ -80,11 +79,11 @@ function beginning(reference: number, noted: NotedTime | undefined): number {
   if (!noted) return reference
   const ageMs = reference - noted.reference
   if (ageMs >= 0 && ageMs <= FRESH_MS) return noted.at + ageMs
-  // A note more than a day ahead was written by a wrong clock.
+  // A record more than a day ahead was written by a wrong clock.
   return noted.at > reference && noted.at - reference <= DAY_MS ? noted.at : reference
 }
 
-/** The clock of a process on a database. `followTime` reads the reference, and notes the time for other processes. */
+/** The clock of a process on a database. `followTime` reads the reference, and records the time for other processes. */
 export async function openClock(
   db: Db,
   reference: Reference,
@@ -133,7 +132,7 @@ export async function timeOf(db: Db): Promise<number> {
   return row?.now as number
 }
 
-/** The latest time that any process of this database has noted. */
+/** The latest time that any process of this database has recorded. */
 export async function latestTime(db: Db): Promise<NotedTime | undefined> {
   const [row] = await db.query({ sql: `select at, reference from times where name = 'latest'` })
   return row && { at: row.at as number, reference: row.reference as number }
@@ -163,7 +162,7 @@ export class ReachedTime {
   readonly at = (): number => this.notedAt + (this.monotonic() - this.readAtMs) * MOST_SLOWER
 }
 
-/** Notes the time for processes that start later. */
+/** Records the time for processes that start later. */
 export async function noteTime(db: Db, { at, reference }: NotedTime): Promise<void> {
   await apply(db, [
     {

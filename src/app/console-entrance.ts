@@ -1,6 +1,6 @@
-// Serves the console at its ports. Its files contain nothing of this gateway, so whoever reaches a port gets them. Who
-// may sign in depends on the port: admins where the admin API answers them, holders of keys at that of the API. It must
-// load nothing of the console before the first request for it.
+// Serves the console at its ports. Its files contain nothing of this gateway, so anybody who reaches a port gets them. Who may sign
+// in depends on the port: admins where the admin API answers them, holders of keys at that of the API. It must load nothing of the
+// console before the first request for it.
 
 import type { SessionKind } from '../accounts/sessions'
 import type { ConsoleServer } from '../console-server/console-server'
@@ -16,7 +16,7 @@ const SESSION_PATH = '/console/session'
 const LIVE_PATH = '/console/live'
 const CONSENT_PATH = '/console/consent'
 const SIGN_IN_PATH = '/console/sign-in'
-/** Paths that pages ask besides files. Below the last one are the identity providers. */
+/** Paths that pages call in addition to files. Below the last one are the identity providers. */
 export const CONSOLE_PATHS: readonly string[] = [SESSION_PATH, LIVE_PATH, CONSENT_PATH, SIGN_IN_PATH]
 const isSignIn = (path: string) => `${path}/`.startsWith(`${SIGN_IN_PATH}/`)
 
@@ -44,10 +44,10 @@ export class ConsoleEntrance {
     return this.answer(request, listener, kinds)
   }
 
-  /** At the listener of the admin API: admins, whoever reaches it. */
+  /** At the listener of the admin API: admins, from any machine. */
   readonly atAdminPort: ConsoleAtPort = (request, listener) => this.answer(request, listener, ['admin'])
 
-  /** Ends the live events of pages, and those that they begin from now on. */
+  /** Ends the live events of pages, including those that they begin from now on. */
   async stop(): Promise<void> {
     this.isStopped = true
     if (this.server) (await this.server).stop()

@@ -19,12 +19,12 @@ const TIMEOUT_MS = 20_000
 export class Discovery {
   private lists: DiscoveredModels = new Map()
   private last: Promise<void> = Promise.resolve()
-  /** Upstreams whose last question failed: it is logged once. */
+  /** Upstreams whose last request failed: it is logged once. */
   private readonly away = new Set<string>()
 
   constructor(private readonly world: DiscoveryWorld) {}
 
-  /** Asks all servers that are to be asked, after a look that is running. It never rejects. */
+  /** Asks all servers that are due, after a running pass. It never rejects. */
   refresh(): Promise<void> {
     this.last = this.last
       .then(() => this.refreshNow())
@@ -45,7 +45,7 @@ export class Discovery {
     this.world.log('models_discovered', { upstreams: [...lists.keys()], models })
   }
 
-  /** The models of an upstream; those it last had while it does not answer. */
+  /** The models of an upstream; the last known ones while it does not answer. */
   private async modelsOf(name: string): Promise<ListedModels['models'] | undefined> {
     const { config, catalogue, after, log } = this.world
     const upstream = catalogue.upstreams.get(name)

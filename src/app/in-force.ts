@@ -1,5 +1,5 @@
-// The configuration in force: built as a whole from one configuration, and replaced as a whole when it is reloaded.
-// Code that reads a part of it reads it again for each request; a request keeps what it began with.
+// The current configuration: built as a whole from one configuration, and replaced as a whole when it is reloaded. Code that reads
+// a part of it reads it again for each request; a request keeps the one it began with.
 
 import { buildCatalogue, type Catalogue } from '../catalogue/models'
 import { type DiscoveredModels, withDiscovered } from '../config/models/discovered'
@@ -28,18 +28,18 @@ interface RunningWorld extends UpstreamWorld {
   lookup: Lookup
 }
 
-/** The configuration in force: its parts, which change together, and the one way to change them. */
+/** The current configuration: its parts, which change together, and the only way to change them. */
 export interface InForce extends Readonly<Omit<Running, 'lists'>> {
   /**
-   * Builds what another configuration says, which has no faults. Returns the function that puts it in force: the one
-   * place where that happens.
+   * Builds everything from another configuration, which has no faults. Returns the function that applies it: the one place where
+   * that happens.
    */
   prepare(config: Config): () => void
-  /** Puts the models that upstreams have listed in force, instead of the previous ones. */
+  /** Applies the models that upstreams have listed, instead of the previous ones. */
   discovered(lists: DiscoveredModels): void
 }
 
-/** Puts the first configuration in force. */
+/** Applies the first configuration. */
 export function putInForce(config: Config, world: RunningWorld): InForce {
   let running = buildRunning(config, new Map(), world)
   return {
@@ -78,8 +78,8 @@ export function putInForce(config: Config, world: RunningWorld): InForce {
 }
 
 /**
- * Builds what a configuration says. An upstream whose settings are those of `before` is the same object: its breaker, its
- * resting keys and connections stay as they are.
+ * Builds what a configuration says. An upstream whose settings are those of `before` is the same object: its circuit breaker, its
+ * resting keys and connections are kept.
  */
 function buildRunning(
   config: Config,
@@ -99,7 +99,7 @@ function buildRunning(
   }
 }
 
-/** Lets go of the upstreams that the next configuration does not have: each closes when its last request has ended. */
+/** Releases the upstreams that the next configuration does not have: each closes when its last request has ended. */
 function leaveRunning(before: Running, next: Running): void {
   const kept = new Set(next.catalogue.upstreams.values())
   for (const upstream of before.catalogue.upstreams.values()) if (!kept.has(upstream)) upstream.close()

@@ -1,5 +1,5 @@
-// Formats lines of the log: as JSON for programs, or as text for people. Pure. Whatever its fields contain, a line must
-// never break into two, nor contain a control character that a terminal obeys.
+// Formats lines of the log: as JSON for programs, or as text for people. Pure. Whatever its fields contain, a line must never break
+// into two, or contain a control character that a terminal obeys.
 
 import type { Level } from '../lib/log-events'
 import { printable } from '../lib/printable'
@@ -18,7 +18,7 @@ interface LogLine {
 export function formatLine({ at, level, event, fields }: LogLine, format: LogFormat): string {
   const time = new Date(at).toISOString()
   if (format === 'json') {
-    // In two parts: an object made from both takes longer than writing it.
+    // In two parts: building an object from both takes longer than writing it.
     const rest = JSON.stringify(fields).slice(1)
     const start = `{"at":"${time}","level":"${level}","event":${JSON.stringify(event)}`
     return `${start}${rest === '}' ? '' : ','}${printable(rest)}\n`
@@ -28,7 +28,7 @@ export function formatLine({ at, level, event, fields }: LogLine, format: LogFor
     const value = fields[name]
     if (value !== null && value !== undefined) words.push(`${name}=${textOf(value)}`)
   }
-  // Pieces that are added to one text one by one take half as long again, once that is written.
+  // Appending pieces to one text one by one takes half as long again, once that is written.
   return `${printable(words.join(' '))}\n`
 }
 
@@ -36,7 +36,7 @@ export function formatLine({ at, level, event, fields }: LogLine, format: LogFor
 const PLAIN_ASCII = /^[!#-<>-~]+$/
 const PLAIN = /^[^\s"=\p{C}]+$/u
 
-/** A value as written after its name: plain words unchanged, all else as JSON. */
+/** A value as written after its name: plain words unchanged, everything else as JSON. */
 function textOf(value: unknown): string {
   if (typeof value === 'number') return String(value)
   return typeof value === 'string' && (PLAIN_ASCII.test(value) || PLAIN.test(value))

@@ -19,7 +19,7 @@ import type { World } from './world'
 
 export interface MetricsListener {
   url: string
-  /** Accepts nothing new; requests that are being read are finished. */
+  /** Accepts nothing new; running reads are finished. */
   leave(): Promise<void>
   stop(): Promise<void>
 }
@@ -27,13 +27,13 @@ export interface MetricsListener {
 const DEFAULT_HOST = '127.0.0.1'
 
 interface MetricsListenOptions {
-  /** Present where several sockets may listen on one port, so that another process can take it over. */
+  /** Present if several sockets may listen on one port, so that another process can take it over. */
   sockets?: Sockets | undefined
-  /** The process whose place this one takes. */
+  /** The process that this one replaces. */
   predecessor?: Predecessor | undefined
 }
 
-/** Opens the listener that the configuration asks for; undefined if it asks for none. Throws if its address cannot be used. */
+/** Opens the configured listener; undefined if there is none. Throws if its address cannot be used. */
 export function listenForMetrics(
   world: World,
   { sockets, predecessor }: MetricsListenOptions,
@@ -49,7 +49,7 @@ export function listenForMetrics(
     }
   }
   const origin = `http://${inBrackets(host)}`
-  // Another gateway there would answer every other question, about its own requests.
+  // Another gateway there would answer every other request, about its own traffic.
   const canShare = sockets !== undefined
   if (canShare && portOfAddress(predecessor?.metricsUrl ?? '') !== port) assertFree({ hostname: host, port })
   const server = Bun.serve({ hostname: host, port, reusePort: canShare, development: false, fetch: answer })
@@ -82,7 +82,7 @@ export function watchState(
   return metrics?.watch(state, world) ?? (() => {})
 }
 
-/** When a certificate ends; undefined without one, or while its file is not whole. */
+/** When a certificate expires; undefined without one, or while its file is incomplete. */
 function endOf(tls: { certFile: string } | undefined): number | undefined {
   try {
     return tls && certificateEndsAt(tls.certFile)

@@ -1,18 +1,18 @@
-// The nodes that serve one database of PostgreSQL, each as a row of `times` that it writes again: whoever changes the schema must
-// know whether one lives, wherever it runs. A node that finds a newer schema must not continue as if it knew it.
+// The nodes that serve one PostgreSQL database, each as a row of `times` that it rewrites: a change of the schema must know whether
+// one lives, wherever it runs. A node that finds a newer schema must not continue.
 
 import { apply, type Db, type Statement, tryApply } from '../db/db'
 import { program } from '../db/schema/program'
 import { findSchema, verdictOn } from '../db/schema/rules'
 
-/** A node notes itself every 15 seconds. One that was silent for longer is gone, or finds out by its next note. */
+/** A node records itself every 15 seconds. One that was silent for longer is gone, or finds out at its next record. */
 const SILENT_MS = 60_000
 /** When the row of a node that was killed is removed. */
 const FORGET_MS = 86_400_000
 const NOW = 'cast(floor(extract(epoch from clock_timestamp()) * 1000) as bigint)'
 const LIVE = `name like 'node:%' and reference > ${NOW} - ${SILENT_MS}`
 
-/** Hits no row while a node lives. */
+/** Affects no row while a node lives. */
 export const NO_NODE: Statement = {
   sql: `select 1 as one where not exists (select 1 from times where ${LIVE})`,
   guard: true,
@@ -28,7 +28,7 @@ export async function liveNodes(db: Db): Promise<string[]> {
 export interface NodeRow {
   /** Writes it. Throws `SchemaRefused` if the database has another schema by now. */
   note(): Promise<void>
-  /** Removes it, where the database answers. */
+  /** Removes it, if the database answers. */
   forget(): Promise<void>
 }
 

@@ -27,9 +27,9 @@ export interface Observation {
 
 /** The log of requests, whose figures are kept by hour. */
 export interface ObservedRequests extends RequestLog {
-  /** Stores the figures of all requests that have ended. */
+  /** Stores the figures of all ended requests. */
   storeFigures(): Promise<void>
-  /** Bodies that are kept of a request, also from before the configuration stopped keeping them; undefined for none. */
+  /** Stored bodies of a request, even if the configuration no longer stores them; undefined for none. */
   bodiesOf(id: string): Promise<KeptBodies | undefined>
 }
 

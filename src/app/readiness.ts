@@ -8,16 +8,16 @@ import { databaseFile, type World } from './world'
 export interface Readiness {
   /** True if requests should be sent here. */
   isReady: boolean
-  /** Everything that was looked at, each with `ok` or what is wrong. Free of secrets: anybody may read it. */
+  /** Everything that was checked, each with `ok` or the fault. Free of secrets: anybody may read it. */
   checks: Readonly<Record<'database' | 'disk' | 'configuration', string>>
 }
 
 const FRESH_MS = 2_000
 const CHECK_MS = 5_000
-/** Free room below which nothing new is begun. */
+/** Free space below which nothing new is begun. */
 const MIN_FREE_BYTES = 64e6
 const OK = 'ok'
-/** How long a process refuses servers that were replaced before it asks to be restarted, which accepts them. */
+/** How long a process refuses replaced servers before it asks to be restarted, which accepts them. */
 const REPLACED_MS = 300_000
 
 type ReadyWorld = Pick<World, 'db' | 'dataDir' | 'followTime' | 'catalogue' | 'monotonic' | 'after' | 'log'>
@@ -54,7 +54,7 @@ async function checkReadiness(world: ReadyWorld): Promise<Readiness> {
   return { isReady: Object.values(checks).every((check) => check === OK), checks }
 }
 
-/** Notes the time, which is a change as small as any. */
+/** Records the time, which is a minimal change. */
 async function databaseCheck({ db, followTime, after, log }: ReadyWorld): Promise<string> {
   const late = Promise.withResolvers<never>()
   const cancel = after(CHECK_MS, () => late.reject(new Error('no answer in 5 s')))
@@ -72,7 +72,7 @@ async function databaseCheck({ db, followTime, after, log }: ReadyWorld): Promis
 async function diskCheck({ dataDir, db }: Pick<ReadyWorld, 'dataDir' | 'db'>): Promise<string> {
   try {
     const { bavail, bsize } = await statfs(dataDir)
-    // SQLite continues writing to a deleted file, and all of it is lost with the process.
+    // SQLite continues to write to a deleted file, and all of it is lost with the process.
     if (db.kind === 'sqlite') await access(databaseFile(dataDir))
     return bavail * bsize >= MIN_FREE_BYTES ? OK : 'nearly full'
   } catch (error) {

@@ -1,5 +1,5 @@
-// Reloads the configuration: reads it again, checks it, builds everything from it, and only then puts it in force. A
-// configuration with faults must change nothing.
+// Reloads the configuration: reads it again, checks it, builds everything from it, and only then applies it. A configuration with
+// faults must change nothing.
 
 import { type Change, changesBetween, keepingStart } from '../config/changes'
 import type { Config } from '../config/schema'
@@ -14,7 +14,7 @@ export type Reloaded = { changes: Change[] } | { faults: string[] }
 interface ReloadParts {
   world: { readonly config: Config; log: Log }
   read: ReadConfig
-  /** Puts a configuration in force. Throws, and leaves all as it is, if it cannot. */
+  /** Applies a configuration. Throws, and leaves everything unchanged, if it cannot. */
   apply(config: Config): void
 }
 
@@ -29,7 +29,7 @@ export class Reloads {
     return 'faults' in read ? read : { changes: changesBetween(this.parts.world.config, read.config) }
   }
 
-  /** Reloads, after a reload that is running. `cause` is for the log. */
+  /** Reloads, after a running reload. `cause` is for the log. */
   reload(cause: string): Promise<Reloaded> {
     const next = this.last.then(() => this.reloadNow(cause))
     this.last = next

@@ -1,4 +1,4 @@
-// The database that reports read: the replica that the configuration names, while it is usable, else the primary.
+// The database that reports read: the configured replica while it is usable, otherwise the primary.
 
 import type { ReportSource } from '../admin/operation'
 import type { Config } from '../config/schema'

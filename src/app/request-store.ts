@@ -36,7 +36,7 @@ export function openRequestReader({ db, dataDir }: StoreParts): RequestReader {
   return readPageFile(openSqlite(file, { durable: false, codec: db.codec, readonly: true }))
 }
 
-/** Opens the place that keeps bodies; null unless the configuration asks for it. */
+/** Opens the store of bodies; null unless it is configured. */
 export async function openBodies(
   config: Pick<Config, 'log'>,
   { db, dataDir }: StoreParts,
@@ -77,8 +77,8 @@ function filesOf(dataDir: string): readonly [file: string, earlier: string] {
 }
 
 /**
- * The file of the request log, under its present name from now on. The log of the file is renamed first: a process that is killed
- * between two of these steps leaves what the next one continues.
+ * The file of the request log, under its current name from now on. The log of the file is renamed first: if a process is killed
+ * between two of these steps, the next one continues.
  */
 function renamedFile(dataDir: string): string {
   const [file, earlier] = filesOf(dataDir)

@@ -34,9 +34,9 @@ import { createLiveness, createReadiness } from './readiness'
 import type { World } from './world'
 
 /**
- * Creates the application. Once its place is left to another process, each answer is the last of its connection. `mark` are
- * headers for the answers of operations, such as the sandbox's. `admin` answers the admin API, if it is at this port, and
- * `console` the console.
+ * Creates the application. Once another process has taken its place, each answer is the last on its connection. `mark` are headers
+ * for the answers of operations, such as the sandbox's. `admin` answers the admin API, if it is at this port, and `console` the
+ * console.
  */
 export function createApp(
   world: World,
@@ -55,7 +55,7 @@ export function createApp(
     adapter: anyHostAdapter,
     handler: { standardHostname: false },
     serve: {
-      // Errors that no handler caught. Bun would otherwise print the source around the fault, and answer with text.
+      // Errors that no handler caught. Bun would otherwise print the source around the error, and answer with text.
       error: (error: unknown) => errorResponse(error, 'openai', world.newId('req'), world.log),
     },
   })
@@ -125,7 +125,7 @@ function recordedAs(world: World, listener: () => Listener | null): RecordedProg
   }
 }
 
-/** Changes of a key by its holder are in the audit trail, as those of operators are. */
+/** Changes of a key by its holder are in the audit trail, like those of operators. */
 function recordedBy(world: World, listener: () => Listener | null): Recorded {
   return ({ name }, change, { requestId, request }) => {
     const clientAddress = clientAddressOf(request, listener(), world.config)
@@ -142,7 +142,7 @@ function consoleRoutes(ask: (request: Request) => Promise<Response>) {
   return new Elysia().all('/console', answer).all('/console/*', answer, { parse: 'none' })
 }
 
-/** The dialect of errors for a path: below /v1beta Google's, and at and below the path of an operation the operation's. */
+/** The dialect of errors for a path: Google's below /v1beta, and the operation's at and below the path of an operation. */
 function dialectOf(request: Request): Dialect {
   const pathname = pathOf(request)
   if (pathname.startsWith('/v1beta/')) return 'gemini'
@@ -161,8 +161,8 @@ function misdirected(routes: readonly Route[], request: Request): unknown {
 }
 
 /**
- * Whether a request looks like a probe: no client of the API sends it, and an operator may want to know of a search for
- * proxies or a wrong proxy.
+ * Whether a request looks like a probe: no client of the API sends it, and an operator may want to know about a search for proxies
+ * or a wrong proxy.
  */
 function isProbe({ method }: Request, error: unknown): boolean {
   return (
@@ -172,10 +172,10 @@ function isProbe({ method }: Request, error: unknown): boolean {
   )
 }
 
-/** Beginnings of the paths of the API, also of those at which clients of other gateways and base addresses ask. */
+/** Prefixes of the paths of the API, including those that clients of other gateways and base URLs use. */
 const SHARED_PATHS = ['/v1/', '/v1beta/', '/v2/', '/messages', '/dashboard/billing/', '/api/v1/'] as const
 
-/** Whether a web page sends the request to the API. MCP, which is below /v1 too, answers pages itself. */
+/** Whether a web page sends the request to the API. MCP, which is also below /v1, answers pages itself. */
 function isShared(request: Request): boolean {
   if (!request.headers.has('origin')) return false
   const pathname = pathOf(request)

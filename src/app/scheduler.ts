@@ -51,9 +51,9 @@ const FOLLOW_DRILLS = 'follow drills'
 const STAYING = new Set([KEEP_HOLDS, END_LATE, KEEP_TASKS, FOLLOW_TIME, FOLLOW_DRILLS])
 
 const MINUTE_MS = 60_000
-/** When rare jobs run first: processes that are replaced often must not put them off forever. */
+/** When rare jobs run first: processes that are replaced often must not postpone them forever. */
 const FIRST_MS = 5_000
-/** How often a process notes which key it encrypts with; a file has no others that would wait for it. */
+/** How often a process records which key it encrypts with; a file has no other users that would wait for it. */
 const ENCRYPTION_MS = { sqlite: MINUTE_MS, postgres: 10_000 }
 /** Interval of the timer while anything is due soon. */
 export const BEAT_MS = 250

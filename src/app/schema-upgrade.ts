@@ -1,6 +1,6 @@
-// Brings a database that was in use to the schema of this program, for `serve` and `gateway upgrade`: while nobody serves it, and a
-// file only after a checked copy of it is in place. Whatever fails leaves the database as it was, or between two steps, from where
-// the next call continues.
+// Upgrades a used database to the schema of this program, for `serve` and `gateway upgrade`: while nobody serves it, and a file
+// only after a verified copy of it is in place. If it fails, the database is as before, or between two steps, from where the next
+// call continues.
 
 import { join } from 'node:path'
 import { makeBackup } from '../backup/backup'
@@ -38,7 +38,7 @@ export async function upgradeSchema(
   const copy = isFile && makesCopy ? join(folder, name) : null
   log('database_upgrading', { ...steps, copy })
   if (copy !== null) {
-    // What is checked is brought to the new schema: a database for which that fails is refused here.
+    // The verified copy is upgraded to the new schema: a database for which that fails is refused here.
     const { problems } = await makeBackup({ file }, folderPlace(folder), name, { scratch: dataDir, now })
     if (problems[0] !== undefined) throw new SchemaRefused(wrongText(problems[0]))
   }

@@ -1,5 +1,5 @@
-// A running gateway: opened, listening, and able to stop. A stop must never lose money, nor cut answers before the
-// grace period is over.
+// A running gateway: opened, listening, and able to stop. A stop must never lose money, or cut answers before the grace period is
+// over.
 
 import { version } from '../../package.json'
 import type { AdminApi } from '../admin/api'
@@ -35,30 +35,31 @@ export interface Server {
   adminUrl: string | undefined
   /** Lists what a reload would change. */
   compare(): Promise<Reloaded>
-  /** Reads the configuration again and puts it in force. `cause` is for the log. */
+  /** Reads the configuration again and applies it. `cause` is for the log. */
   reload(cause: string): Promise<Reloaded>
   /**
-   * Gives way to a newer process that listens at the same time: requests that still arrive are answered as the last of their
-   * connection. Resolves when new connections reach the other only. Until `handOver` this one can take its place back.
+   * Makes way for a newer process that listens at the same time: requests that still arrive are answered as the last on their
+   * connection. Resolves when new connections reach only the other process. Until `handOver` this one can take its place back.
    */
   giveWay(): Promise<void>
-  /** Serves again after `giveWay`, because the newer process has ended. Also where it ended before that. */
+  /** Serves again after `giveWay`, because the newer process has ended. Also if it ended before that. */
   takeBack(): void
   /**
-   * Leaves the port to the newer process, after `giveWay`; `stop` is to follow, which first waits, up to the grace, until the
-   * callers of this one have gone.
+   * Leaves the port to the newer process, after `giveWay`; `stop` must follow, which first waits, up to the grace period, until the
+   * callers of this one are gone.
    */
   handOver(): Promise<void>
   /**
-   * Stops taking requests, waits for running ones up to the grace, settles those that are cut. Returns how many were cut off. A
-   * second call sets another grace. Ends within ten seconds after the grace, also while the database is away.
+   * Stops accepting requests, waits for running ones up to the grace period, and settles those that are cut off. Returns how many
+   * were cut off. A second call sets another grace. Ends within ten seconds after the grace period, even if the database is
+   * unavailable.
    */
   stop(graceMs: number): Promise<number>
-  /** Stops at once: cuts what runs and settles it within a deadline; the disk keeps what the database does not take. */
+  /** Stops at once: cuts off running requests and settles them within a deadline; the disk stores what the database does not accept. */
   stopNow(): Promise<void>
 }
 
-/** Where a configuration has it listen. */
+/** Where a configuration makes it listen. */
 type PlaceOf = (config: Config) => Pick<ListenSettings, 'hostname' | 'port' | 'unixSocket'>
 
 interface ServerOptions {
@@ -71,9 +72,9 @@ interface ServerOptions {
   /** Fills an empty gateway with requests of the last days. Must be absent where vendors are real. */
   makeHistory?: ((world: World) => Promise<HistoryReport>) | undefined
   outside?: Outside
-  /** The processes that serve from the data directory; absent if there is this one only. */
+  /** The processes that serve from the data directory; absent if this is the only one. */
   processes?: Processes
-  /** The process whose place this one takes. */
+  /** The process that this one replaces. */
   predecessor?: Predecessor | undefined
   /** The socket of the gateway that was opened for this process. */
   passed?: PassedSocket | undefined
@@ -84,9 +85,9 @@ interface ServerOptions {
 }
 
 const LAST_BYTES_MS = 3_000
-/** How long a stop at once takes at most, in milliseconds. */
+/** Maximum duration of an immediate stop, in milliseconds. */
 const STOP_NOW_MS = 2_500
-/** How much longer than its grace a stop may take in all, and what of it is kept for its last steps, in milliseconds. */
+/** How much longer than its grace period a stop may take in total, and how much of it is reserved for its last steps, in milliseconds. */
 const STOP_MARGIN_MS = 10_000
 const KEPT_FOR_JOBS_MS = 3_000
 const KEPT_FOR_CLOSING_MS = 1_500
@@ -163,7 +164,7 @@ function reloadsOf(
   })
 }
 
-/** Opens all listeners, or none: an open world keeps the process alive. */
+/** Opens all listeners or none: an open world keeps the process alive. */
 async function openListeners(
   app: ReturnType<typeof createApp>,
   options: ServerOptions,
@@ -205,7 +206,7 @@ interface Parts {
 
 /** The end of a running gateway, which another process may already have replaced. */
 class Ending {
-  /** Resolves when no caller is left in a process that has handed over, or when they are waited for no more. */
+  /** Resolves when a process that has handed over has no callers left, or waiting for them has ended. */
   private readonly departure = Promise.withResolvers<void>()
   private givingWay: Promise<void> | undefined
   private hasHandedOver = false
@@ -270,13 +271,13 @@ class Ending {
     const { world, gateway, entrance, metrics, admins, scheduler, unwatch } = this.parts
     const { deadline } = this
     const endsAt = world.monotonic() + graceMs
-    // Those who are still connected may ask again.
+    // Connected callers may send another request.
     if (this.hasHandedOver) await this.callersGone(graceMs)
     const closed = entrance.stop()
     const drained = gateway.drain(Math.max(0, endsAt - world.monotonic()))
     const cut = await this.waitFor('requests', drained, KEPT_FOR_JOBS_MS)
     gateway.saveEnds()
-    // Last bytes may still be on their way; a caller who does not take them is not waited for.
+    // Last bytes may still be on their way; a caller that does not read them is not waited for.
     const lastBytes = setTimeout(() => entrance.cut(), Math.min(LAST_BYTES_MS, deadline.leftMs()))
     await this.waitFor('connections', closed, KEPT_FOR_JOBS_MS)
     clearTimeout(lastBytes)

@@ -1,6 +1,6 @@
 // Takes over what ended processes leave behind: ends of charges that the database had refused, holds, leases and
 // unfinished tasks. On SQLite that is everything that belongs to no live process of the data directory; a shared
-// database uses leases and expiry instead. It must never touch what a live process works on.
+// database uses leases and expiry instead. It must never touch anything that a live process works on.
 
 import { type ChargeEnd, endCharge, lateFields } from '../billing/ledger/charge-ends'
 import { releaseExpired } from '../billing/ledger/ledger'
@@ -14,7 +14,7 @@ import type { Processes, World } from './world'
 type LeftWorld = Pick<World, 'db' | 'now' | 'followTime' | 'log'>
 type DiskWorld = LeftWorld & Pick<World, 'dataDir' | 'pendingEnds'>
 
-/** Ends what earlier processes have left. With `alone`, every open hold and lease belongs to a process that died. */
+/** Ends what earlier processes have left. With `alone`, every open hold and lease belongs to a dead process. */
 export async function takeOver(
   world: LeftWorld,
   poller: Poller,
@@ -30,8 +30,8 @@ export async function takeOver(
 }
 
 /**
- * Makes the ends that processes of this data directory have left on its disk: first, while what they held is there. What fails
- * for another reason than the database stays there, for an operator and the next start.
+ * Applies the ends that processes of this data directory have left on disk: first, while their holds exist. What fails for a reason
+ * other than the database stays there, for an operator and the next start.
  */
 async function makePendingEnds(world: DiskWorld, liveProcesses: readonly string[]): Promise<void> {
   const { dataDir, log, pendingEnds } = world
@@ -49,7 +49,7 @@ async function makePendingEnds(world: DiskWorld, liveProcesses: readonly string[
   }
 }
 
-/** Makes an end that was kept on a disk. False if it cannot be made; throws if the database cannot take it now. */
+/** Applies an end that was stored on disk. False if it cannot be applied; throws if the database cannot accept it now. */
 export async function makePendingEnd({ db, now, log }: LeftWorld, text: string): Promise<boolean> {
   let charge: string | null = null
   try {
@@ -67,7 +67,7 @@ export async function makePendingEnd({ db, now, log }: LeftWorld, text: string):
 
 /** Watches the other processes of the data directory, and takes over what each leaves when it ends. */
 export class Takeover {
-  /** The others that lived at the last look. */
+  /** The others that were alive at the last check. */
   private liveProcesses: readonly string[]
 
   constructor(
@@ -91,7 +91,7 @@ export class Takeover {
     await takeOver(world, poller, { alone: world.db.kind === 'sqlite' && this.isAlone })
   }
 
-  /** Takes over what was left by processes that ended since the last look. */
+  /** Takes over from processes that ended since the last check. */
   async check(): Promise<void> {
     const { processes, world, liveProcesses } = this
     if (!processes || liveProcesses.length === 0) return

@@ -52,13 +52,13 @@ import { type Observation, type ObservedRequests, observe, openRequests } from '
 import { openReports, type Reports } from './report-database'
 import { type UpgradeParts, upgradeSchema } from './schema-upgrade'
 
-/** The parts of the configuration in force are read again for each request. */
+/** The parts of the current configuration are read again for each request. */
 export interface World extends System, InForce, Observation, MediaWorkers {
   dataDir: string
   db: Db
   /** The file for ends of charges that the database refuses. */
   pendingEnds: PendingRecords
-  /** Where a report of an operator reads: a replica, where there is one. */
+  /** Where an operator's report reads: a replica, if there is one. */
   reportSource: Reports['source']
   /** The name of this process among those that serve from its data directory; null if it is the only one. */
   process: string | null
@@ -77,13 +77,13 @@ export interface World extends System, InForce, Observation, MediaWorkers {
   receiptKeys: ReceiptKeys
   drills: RunningDrills
 
-  /** Identity providers that people sign in by. */
+  /** Identity providers for signing in. */
   issuers: Issuers
   bearerTokens: BearerTokens
   lateAppends: LateAppends
   sendEvent: WebhookWorld['sendEvent']
   randomBytes: (count: number) => Uint8Array
-  /** Reads the database's clock, where that is the reference, and notes the time for later processes. */
+  /** Reads the database's clock, if that is the reference, and records the time for later processes. */
   followTime(): Promise<void>
   transport: Transport
   close(): Promise<void>
@@ -129,7 +129,7 @@ export const outside: Outside = {
   },
 }
 
-/** Writes lines to standard error. Not by console.error, which paints every line red on a terminal. */
+/** Writes lines to standard error. Not with console.error, which colours every line red on a terminal. */
 export function writeLog(lines: string): void {
   standardError.write(lines)
   standardError.flush()
@@ -147,9 +147,9 @@ export function randomBytes(count: number): Uint8Array {
 interface OpenOptions {
   /** Which role the process has in the rules of schemas. */
   role: DatabaseRole
-  /** For commands, whose reports may read for minutes; a serving process must not hold others up. */
+  /** For commands, whose reports may read for minutes; a serving process must not delay others. */
   patient?: boolean
-  /** For the roles that may bring the database to another schema. */
+  /** For the roles that may upgrade the database to another schema. */
   upgrade?: UpgradeParts
 }
 
@@ -172,8 +172,8 @@ export async function openDatabase(config: Config, dataDir: string, options: Ope
 }
 
 /**
- * Opens the database of a configuration for a command, only to be read until the command changes something. None is created
- * before that, and one with an older schema is read as it is.
+ * Opens the database of a configuration for a command, only to be read until the command changes something. None is created before
+ * that, and one with an older schema is read unchanged.
  */
 export async function openForCommand(config: Config, dataDir: string): Promise<Db> {
   const openToWrite = () => openDatabase(config, dataDir, { role: 'change', patient: true })
@@ -220,7 +220,7 @@ function connect(
   return openSqlite(databaseFile(dataDir), { ...options, codec })
 }
 
-/** Fails for a data directory whose database was moved to PostgreSQL: an empty one would be made in its place. */
+/** Fails for a data directory whose database was moved to PostgreSQL: otherwise an empty one would be created in its place. */
 function requireUnmoved(dataDir: string): void {
   const moved = movedFile(dataDir)
   if (!existsSync(moved)) return
@@ -233,7 +233,7 @@ function codecOf({ secrets }: Config) {
   return createCodec(masterKeysOf(secrets), randomBytes)
 }
 
-/** How the database of a configuration is encrypted, without a change to it; undefined while there is none. */
+/** How the database of a configuration is encrypted, without changing it; undefined if there is none. */
 export async function encryptionOf(config: Config, dataDir: string): Promise<Encryption | undefined> {
   if (!config.database && !existsSync(databaseFile(dataDir))) return undefined
   const db = connect(config, dataDir, { readonly: true })
@@ -252,7 +252,7 @@ interface DatabaseState extends FoundSchema {
   engine: string | undefined
 }
 
-/** The state of the database of a configuration, without a change to it; undefined while there is none. */
+/** The state of the database of a configuration, without changing it; undefined if there is none. */
 export function inspectDatabase(config: Config, dataDir: string): Promise<DatabaseState | undefined> {
   return readDatabase(config, dataDir, async (db) => {
     const found = await findSchema(db)
@@ -308,13 +308,13 @@ export function makeDataDir(dataDir: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
 }
 
-/** The clock that ours follows: that of a database that several machines share, else the machine's own. */
+/** The clock that ours follows: that of a shared database, otherwise the machine's own. */
 async function referenceOf(db: Db, { wall, databaseTime, monotonic }: Outside): Promise<Reference> {
   if (db.kind !== 'postgres') return { at: wall, refresh: async () => {} }
   return followDatabase(() => databaseTime(db), monotonic)
 }
 
-/** The clock of this process. Whenever it notes the time, it notes that it serves, until it leaves. */
+/** The clock of this process. Whenever it records the time, it records that it serves, until it leaves. */
 async function openTime(db: Db, processes: Processes | undefined, from: Outside) {
   const clock = await openClock(db, await referenceOf(db, from), from)
   const node = nodeRow(db, `${hostname()}/${processes?.own ?? newId('process')}`)
@@ -328,7 +328,7 @@ async function openTime(db: Db, processes: Processes | undefined, from: Outside)
   }
 }
 
-/** The file of this process. Without room for it, an answer whose charge the database refuses is not sent whole. */
+/** The file of this process. Without space for it, an answer whose charge the database refuses is not sent completely. */
 function openPendingEnds(dataDir: string, processes: Processes | undefined, log: Log): PendingFile {
   const file = new PendingFile(dataDir, processes?.own ?? newId('process'))
   if (!file.hasRoom) log('pending_ends_no_room', { folder: dataDir })

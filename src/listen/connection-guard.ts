@@ -1,6 +1,6 @@
 // Limits the connections of callers: in total, so that descriptors are left for vendors and the database, and per
 // address. If there are too many, silent connections (between requests, or before the first) are closed first; if that
-// is not enough, new ones are refused for a while. A running request must never be cut to keep the total.
+// is not enough, new ones are refused for a while. A running request must never be cut off to keep the total.
 
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../config/schema'
@@ -15,11 +15,11 @@ export interface Sockets {
   open(): number
   /** The callers among the descriptors from `from` to before `to`, and how many of these are open at all. */
   callers(port: number, from: number, to: number): { callers: Caller[]; open: number }
-  /** Whether a caller has never sent a byte. False if the descriptor belongs to another by now. */
+  /** Whether a caller has never sent a byte. False if the descriptor belongs to something else by now. */
   isSilent(caller: Caller): boolean
-  /** Whether a byte of an answer has ever gone to this caller. */
+  /** Whether any byte of an answer was ever sent to this caller. */
   isAnswered(caller: Caller): boolean
-  /** Ends a connection; the server then finds that the caller has left. */
+  /** Ends a connection; the server then sees that the caller has disconnected. */
   end(caller: Caller): void
   /**
    * Sends all new connections of a port to the newest of two sockets that listen on it. False if the system cannot.
@@ -59,7 +59,7 @@ interface GuardOptions {
 }
 
 const MAX_CONNECTIONS = 20_000
-/** Share of the descriptors that is kept for vendors, files and the database. */
+/** Share of the descriptors that is reserved for vendors, files and the database. */
 const RESERVED_SHARE = 1 / 8
 const MIN_RESERVE = 16
 const MAX_RESERVE = 1_024
@@ -80,9 +80,9 @@ const ACCEPT_SHARE = 7 / 8
 /** Shortest time for which new connections are refused. */
 const REFUSE_MS = 1_000
 const SWEEP_MS = 1_000
-/** How long a new connection may be silent when there is no room, in milliseconds. */
+/** How long a new connection may be silent if there is no room, in milliseconds. */
 const SILENCE_MS = 10
-/** Descriptors that are checked in one go: about a millisecond. */
+/** Number of descriptors per check: about a millisecond. */
 const SLICE = 1_000
 /** Interval of log lines about closed connections, however many there are. */
 const REPORT_MS = 10_000
@@ -111,7 +111,7 @@ class ConnectionGuard {
   /** True for a limit that the operator has set, which applies to private addresses too. */
   private readonly isConfigured: boolean
   private readonly mostPerAddress: number
-  /** Networks of proxies, which call for everybody. */
+  /** Networks of proxies, which connect for everybody. */
   private readonly trusted: readonly string[]
   private readonly report: ClosingReport
   private refusingSince: number | undefined
@@ -174,7 +174,7 @@ class ConnectionGuard {
     }
   }
 
-  /** Makes room: connections without a request are closed, and if that is not enough no new ones are accepted. */
+  /** Makes room: connections without a request are closed, and if that is not enough, no new ones are accepted. */
   private async relieve(): Promise<void> {
     const { sockets, report } = this
     this.isWalking = true
@@ -274,8 +274,7 @@ class ClosingReport {
 }
 
 /**
- * Whether an address is private. Proxies call from such addresses for everybody, so only a limit set by the operator
- * applies.
+ * Whether an address is private. Proxies connect from such addresses for everybody, so only a limit set by the operator applies.
  */
 function isPrivate(network: string): boolean {
   return PRIVATE_RANGES.has(ipaddr.parse(network).range())

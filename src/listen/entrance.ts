@@ -9,7 +9,7 @@ import type { Log } from '../lib/system'
 import { guardConnections, type Sockets } from './connection-guard'
 import { type ListenApp, type Listening, type ListenSettings, listen, type PassedSocket } from './listening'
 
-/** Where a process listens that another one takes the place of. */
+/** Where a process listens that is being replaced. */
 export interface Predecessor {
   url: string
   /** Where its metrics are read; null if they have no listener of their own. */
@@ -22,7 +22,7 @@ interface EntranceOptions {
   processes?: { own: string } | undefined
   /** The socket of the gateway that was opened for this process. */
   passed?: PassedSocket | undefined
-  /** The process whose place this one takes. */
+  /** The process that this one replaces. */
   predecessor?: Predecessor | undefined
 }
 
@@ -60,7 +60,7 @@ export class ListeningSide {
     return this.listening.url
   }
 
-  /** Goes where a configuration says, and guards as it says. Throws, and stays as it is, if it cannot listen there. */
+  /** Moves to the configured place, and applies the configured guard. Throws, without a change, if it cannot listen there. */
   follow(config: Config): void {
     if (this.isFrozen) return
     const settings = this.settingsOf(config)
@@ -74,7 +74,7 @@ export class ListeningSide {
     }
   }
 
-  /** Loads the certificate from the files of the configuration again. */
+  /** Loads the certificate from the configured files again. */
   async renew(): Promise<void> {
     const { config, log } = this.world
     if (!config.server?.tls || Bun.deepEquals(this.settings.tls, certificateOf(config.server.tls))) return
@@ -82,7 +82,7 @@ export class ListeningSide {
     log('certificate_renewed', { file: config.server.tls.certFile })
   }
 
-  /** Guards no more and follows no configuration: either could open again what is being left. */
+  /** Stops guarding and following the configuration: either could reopen what is being left. */
   freeze(): void {
     this.isFrozen = true
     this.endGuard?.()

@@ -39,8 +39,7 @@ export interface Listening extends GuardedServer {
   /** Where callers reach it: `http://127.0.0.1:8080`, or `unix:/run/gateway.sock`. */
   readonly url: string
   /**
-   * Listens as other settings say; connections that are open end with their request. Throws if that is not possible,
-   * and listens as before.
+   * Applies other settings; open connections end with their request. Throws if that is impossible, and listens as before.
    */
   move(settings: ListenSettings): void
   /**
@@ -48,7 +47,7 @@ export interface Listening extends GuardedServer {
    * about to send a request. Resolves when all are closed: idle ones are after a while, others by their last answer.
    */
   leave(): Promise<void>
-  /** Takes the path of a unix socket back from a process that has ended. A port is its own as long as it listens. */
+  /** Takes the path of a unix socket back from an ended process. A port is its own as long as it listens. */
   reclaim(): void
   /** Accepts nothing new, and resolves when all connections are closed. */
   stop(): Promise<unknown>
@@ -56,7 +55,7 @@ export interface Listening extends GuardedServer {
   cut(): void
 }
 
-/** Readable and writable for the owner and the group, which is how a proxy of another user gets in. */
+/** Readable and writable for the owner and the group, so that a proxy under another user can connect. */
 const SOCKET_MODE = 0o660
 
 interface ListenOptions {
@@ -73,13 +72,13 @@ interface ListenOptions {
   sockets?: Pick<Sockets, 'listeners' | 'stopListening' | 'hasCallers'> | undefined
   /** Sends all new connections of a port to the socket that came last. */
   steer?(port: number): void
-  /** Listens on this one, whatever the settings say of the place. It stays open while nothing is accepted. */
+  /** Listens on this one, regardless of the place in the settings. It stays open while nothing is accepted. */
   passed?: PassedSocket | undefined
 }
 
 /**
- * How long a socket that was replaced still takes connections that were on their way to it, in milliseconds. Bun has
- * Linux hold back those that send nothing, for a second.
+ * How long a replaced socket still accepts connections that were on their way to it, in milliseconds. Bun has Linux hold back those
+ * that send nothing, for a second.
  */
 export const SETTLE_MS = 1_500
 /**
@@ -195,7 +194,7 @@ class Doorway implements Listening {
     return server
   }
 
-  /** A server of its own each time: `listen` of the application keeps every server that it ever made. */
+  /** A separate server each time: `listen` of the application keeps every server that it ever created. */
   private serve(settings: ListenSettings): BunServer {
     const { app } = this
     const { canShare, name } = this.options
@@ -261,7 +260,7 @@ class Doorway implements Listening {
   }
 }
 
-/** The routes of an application, whose answers are each the last of their connection. */
+/** The routes of an application, each of whose answers is the last on its connection. */
 function lastAnswers({ config, fetch }: ListenApp) {
   const last = (answer: RouteAnswer) => async (request: Request) => {
     const response = await answer(request)

@@ -1,5 +1,5 @@
-// Distinguishes requests of programs on this machine from those of others: what is for this machine only is hidden from
-// everyone else. A proxy on this machine forwards requests of others, so it must never count as this machine.
+// Distinguishes requests of programs on this machine from those of others: anything for this machine only is hidden from everybody
+// else. A proxy on this machine forwards requests of others, so it must never count as this machine.
 
 import type { Listener } from '../http/connection'
 import { GatewayError } from '../lib/errors'
@@ -9,8 +9,8 @@ const LOCAL_ADDRESS = /^(127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/
 const LOCAL_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i
 
 /**
- * Headers that only proxies, balancers and networks of content send. `Forwarded`: RFC 7239; `Via` and `Max-Forwards`: RFC
- * 9110, 7.6; `CDN-Loop`: RFC 8586; the others are in the documents of nginx, Envoy, Cloudflare, Fastly, Akamai, Fly, Vercel,
+ * Headers that only proxies, load balancers and content delivery networks send. `Forwarded`: RFC 7239; `Via` and `Max-Forwards`:
+ * RFC 9110, 7.6; `CDN-Loop`: RFC 8586; the others are in the documents of nginx, Envoy, Cloudflare, Fastly, Akamai, Fly, Vercel,
  * Tailscale and the large clouds, and of products that write the address of a client by names of their own.
  */
 const OF_PROXIES = [
@@ -22,9 +22,8 @@ const OF_PROXIES = [
 ]
 
 /**
- * Whether a program of this machine asks, and no proxy for somebody else, nor a page of another site. A proxy that speaks
- * HTTP/1.0, as nginx does by default, closes each connection and says so; the version itself is not shown
- * to a handler.
+ * Whether the caller is a program on this machine, and neither a proxy for somebody else nor a page of another site. A proxy that
+ * speaks HTTP/1.0, as nginx does by default, closes each connection and says so; the version itself is not shown to a handler.
  */
 export function isLocal(request: Request, listener: Listener | null): boolean {
   const { headers } = request
@@ -36,7 +35,7 @@ export function isLocal(request: Request, listener: Listener | null): boolean {
   )
 }
 
-/** The error for other machines, which is the same as for a path that does not exist. */
+/** The error for other machines, which is the same as for a missing path. */
 export function notFoundForOthers(): GatewayError {
   return new GatewayError(404, {
     code: 'unknown_route',

@@ -4,7 +4,7 @@
 import { chmodSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
-/** Ends the name of a socket on its way to its place, with its maker (a process), or away from it, with the number of its file. */
+/** Suffix of a socket's name on its way to its place, with its creator (a process), or away from it, with the number of its file. */
 const ASIDE = /^(?:[0-9a-f]{1,12}|\d+-removed)$/
 /** A younger socket may still be on its way to its place, which takes milliseconds; in milliseconds. */
 const YOUNG_MS = 60_000
@@ -16,8 +16,8 @@ export interface PlacedSocket {
 }
 
 /**
- * Where a process makes a socket for a place; `maker` identifies the process. Throws if something else has the place,
- * which is not to be lost.
+ * Where a process creates a socket for a place; `maker` identifies the process. Throws if something else has the place, which must
+ * not be lost.
  */
 export function prepareTemporaryPath(path: string, maker: string): string {
   const found = statSync(path, { throwIfNoEntry: false })
@@ -59,7 +59,7 @@ export function remove(socket: PlacedSocket): void {
   }
 }
 
-/** Whether a socket has its place still. */
+/** Whether a socket still has its place. */
 export function isPlaced({ path, file }: PlacedSocket): boolean {
   return statSync(path, { throwIfNoEntry: false })?.ino === file
 }

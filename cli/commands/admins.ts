@@ -1,5 +1,5 @@
-// gateway admins: makes, lists and revokes the tokens of operators for the admin API. A token is printed when it is made,
-// and must never be printed again.
+// gateway admins: makes, lists and revokes the tokens of operators for the admin API. A token is printed when it is created, and
+// must never be printed again.
 
 import { defineCommand } from 'citty'
 import { ROLES } from '../../src/contract/roles'

@@ -51,7 +51,7 @@ export const audit = gatewayCommand({
   },
 })
 
-/** Fields that are not as they were, with what each was and is. */
+/** Changed fields, each with the values before and after. */
 function changeText(before: unknown, after: unknown): string {
   const [was, is] = [asObject(before), asObject(after)]
   return [...new Set([...Object.keys(was), ...Object.keys(is)])]

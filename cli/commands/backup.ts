@@ -93,7 +93,7 @@ interface BackupFlags {
   json?: boolean | undefined
 }
 
-/** A backup that a gateway somewhere else makes, in the place that its own configuration names. */
+/** A backup that a remote gateway makes, in the place that its own configuration names. */
 async function backUpThere(gateway: Gateway, { file, keep, list, make, json }: BackupFlags): Promise<void> {
   if (file !== undefined || keep !== undefined || make)
     throw new CommandFailed(

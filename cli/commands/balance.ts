@@ -107,9 +107,9 @@ const adjust = gatewayCommand({
   },
 })
 
-/** Charges from which on a verification shows how far it is. */
+/** Number of charges from which a verification shows its progress. */
 const SHOWN_FROM = 200_000
-/** Most entries of a table, unless more are asked for. */
+/** Maximum of entries in a table, unless more are requested. */
 const DEFAULT_LIMIT = 1_000
 
 const ledger = gatewayCommand({
@@ -190,7 +190,7 @@ const verifyBooks = defineCommand({
         if (charges > SHOWN_FROM) status.show(`Check ${done + 1} of ${of} of ${counted(charges, 'charge')}.`)
       }
       const whole = args.whole === true
-      // It changes something where it signs what it has found right.
+      // It changes something when it signs what it has verified.
       const change = { action: 'balance.verify', target: 'books', after: { whole, signs_anew: signsAnew } }
       const trail = await auditedDb(db, change)
       const result = await verify(trail, { now, key, whole, signsAnew, onProgress, onCheck })
@@ -225,7 +225,7 @@ function balanceJson({ account, balance_usd, held_usd, available_usd }: BalanceR
   return { account, balance_usd, held_usd, available_usd }
 }
 
-/** Moves money, under a key of its own if the caller gives none: what is sent again by itself is not done again. */
+/** Moves money, under a new key if the caller gives none: an automatic retry has no further effect. */
 async function once(
   gateway: Gateway,
   id: 'creditAccount' | 'adjustAccount',

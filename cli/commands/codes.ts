@@ -1,5 +1,5 @@
-// gateway codes: makes, lists and revokes codes that holders of keys redeem for money. A code is printed when it is made,
-// and must never be printed again.
+// gateway codes: makes, lists and revokes codes that holders of keys redeem for money. A code is printed when it is created, and
+// must never be printed again.
 
 import { defineCommand } from 'citty'
 import { MAX_NEW_CODES } from '../../src/billing/selling/codes'
@@ -14,7 +14,7 @@ import { codesTable } from '../view/code'
 import { print, printJson, say } from '../view/output'
 import { distance, parseDurationMs } from '../view/times'
 
-/** Most codes of a table, unless more are asked for. */
+/** Maximum of codes in a table, unless more are requested. */
 const DEFAULT_LIMIT = 1_000
 
 const create = gatewayCommand({

@@ -127,7 +127,7 @@ const reload = defineCommand({
   },
 })
 
-/** The answer of the process that serves from the data directory, or of a gateway somewhere else. */
+/** The answer of the process that serves from the data directory, or of a remote gateway. */
 async function askFor(
   flags: GatewayFlags,
   id: 'compareConfiguration' | 'reloadConfiguration',

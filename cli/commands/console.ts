@@ -108,7 +108,7 @@ function mayNotSignIn(kind: SessionOwner['kind'], name: string): string {
     : `The key ${name} is revoked, paused or expired, or its account is frozen or closed: \`keys show ${name}\` shows which.`
 }
 
-/** Where a browser reaches the console: where others may sign in at the public address, else on this machine. */
+/** Where a browser reaches the console: if others may sign in, at the public URL, otherwise on this machine. */
 async function addressOf({ kind }: SessionOwner, config: Config, flags: SettingsFlags): Promise<string> {
   const { admin, server } = config
   const running = await askServer(dataDirOf(flags), 'GET /status')

@@ -116,9 +116,9 @@ function chosenProvider<Provider extends { name: string }>(
   throw new WrongUsage(`There is no provider ${name}. There are: ${names.join(', ')}.`)
 }
 
-/** Saves a context whose token works, and works on it from now on. */
+/** Saves a context whose token works, and uses it from now on. */
 async function save(name: string, context: Context, isJson: boolean | undefined): Promise<void> {
-  // Wrong ones are not kept.
+  // Invalid ones are not saved.
   const me = await clientOf(context)
     .call('getMe')
     .catch((error) => {

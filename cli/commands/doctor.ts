@@ -1,5 +1,5 @@
-// gateway doctor: looks at everything that a gateway needs, and says the cure of what is wrong. It must never change anything,
-// nor ask a vendor for what is billed.
+// gateway doctor: looks at everything that a gateway needs, and says the cure of what is wrong. It must never change anything, or
+// call a vendor for anything that is billed.
 
 import { defineCommand } from 'citty'
 import { DAY_MS } from '../../src/billing/reports/usage-totals'

@@ -1,6 +1,6 @@
 // gateway env: prints the settings that make a client use this gateway, ready to paste: variables for a shell, a
-// command, or a file. Only what is pasted goes to standard output, so that `eval` can read them. It must never print a secret that
-// it was not given.
+// command, or a file. Only text to paste is written to standard output, so that `eval` can read it. It must never print a secret
+// that it was not given.
 
 import { defineCommand } from 'citty'
 import { isSecret } from '../../src/accounts/keys'
@@ -81,7 +81,7 @@ export const env = defineCommand({
     if (args.json) {
       return printJson({ client, url, variables, command: command ?? null, file: file ?? null })
     }
-    // A file is what is pasted; the variable that it names is set next to it.
+    // A file is pasted; the variable that it names is set next to it.
     const assignments = Object.entries(variables).map(([name, value]) => assignment(shell, name, value))
     if (file) {
       say(`Put this into ${file.path}:\n`)
@@ -121,7 +121,7 @@ function clientOf(word: string): ClientName {
   return client
 }
 
-/** The secret to print. A secret that was cut when it was copied is refused here, rather than later by a 401. */
+/** The secret to print. A secret that was cut off when copied is refused here, rather than later by a 401. */
 function secretOf(client: ClientName, text: string | undefined): string {
   if (client === 'webhook') {
     if (text === undefined) return WEBHOOK_PLACEHOLDER
@@ -135,7 +135,7 @@ function secretOf(client: ClientName, text: string | undefined): string {
   )
 }
 
-/** The model for a client whose settings name one: that of the caller, or the first that is ready. */
+/** The model for a client whose settings name one: the caller's choice, or the first available one. */
 function modelOf(
   client: ClientName,
   id: string | undefined,
@@ -168,7 +168,7 @@ function isRouteTo(config: Config, id: string, serving: ReturnType<typeof listMo
   )
 }
 
-/** The address that the operator sets, else that of the gateway which serves, else what the configuration says. */
+/** The operator's URL, otherwise that of the serving gateway, otherwise the one in the configuration. */
 async function addressFor(config: Config, flags: SettingsFlags): Promise<string> {
   const running = config.server?.publicUrl ? undefined : await askServer(dataDirOf(flags), 'GET /status')
   // Clients do not reach a unix socket.

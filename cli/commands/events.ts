@@ -22,7 +22,7 @@ import { shortTime } from '../view/times'
 
 const DEFAULT_LIMIT = 50
 const TEST_TIMEOUT_MS = 20_000
-/** How often it is looked whether a gateway somewhere else has sent a test, in milliseconds. */
+/** How often to check whether a remote gateway has sent a test, in milliseconds. */
 const LOOK_MS = 500
 /** Events of a recipient that are searched for a test. */
 const NEWEST = 20
@@ -120,7 +120,7 @@ const test = defineCommand({
   },
 })
 
-/** Sends from this machine, by the configuration of this machine. */
+/** Sends from this machine, according to its configuration. */
 async function tryHere(flags: SettingsFlags, recipient: string | undefined) {
   const { config } = await loadConfig(flags)
   const names = recipientsOf(config, recipient)
@@ -134,7 +134,7 @@ async function tryHere(flags: SettingsFlags, recipient: string | undefined) {
   return results
 }
 
-/** Has a remote gateway send, as it sends its notifications. */
+/** Makes a remote gateway send, in the way it sends its notifications. */
 async function tryThere(gateway: Gateway, recipient: string | undefined) {
   // It shows only the name of a recipient.
   const config = (await gateway.call('getConfiguration')) as Pick<Config, 'events'>
@@ -159,7 +159,7 @@ function isTaken(status: number | null): boolean {
   return status !== null && status >= 200 && status < 300
 }
 
-/** An answer with its status in front; mail servers write it there themselves. */
+/** An answer preceded by its status; mail servers do that themselves. */
 function answerOf(status: number | null, text: string): string {
   return status === null || text.includes(String(status)) ? text : `${status} ${text}`.trim()
 }

@@ -1,5 +1,5 @@
-// gateway import: moves in from another gateway. Without --yes it only shows what would be carried over; the other
-// gateway's database is never written to.
+// gateway import: moves in from another gateway. Without --yes it only shows what would be imported; the other gateway's database
+// is never written to.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { defineCommand } from 'citty'

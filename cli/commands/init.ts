@@ -1,5 +1,5 @@
-// gateway init: writes a commented configuration, after asking on a terminal or from flags. It must never overwrite a file, nor
-// write a key of a vendor.
+// gateway init: writes a commented configuration, after asking on a terminal or from flags. It must never overwrite a file, or
+// write a vendor's key.
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, extname, join, resolve } from 'node:path'
@@ -79,7 +79,7 @@ export const init = defineCommand({
   },
 })
 
-/** The checks of answers, by the names of flags. Each check returns the answer as the configuration has it, or throws WrongUsage. */
+/** The checks of answers, by the names of flags. Each check returns the answer in the form of the configuration, or throws WrongUsage. */
 const checks = {
   upstream: readUpstreams,
   database: readDatabase,
@@ -96,7 +96,7 @@ function refuseExisting(file: string): void {
   }
   if (existsSync(file))
     throw new CommandFailed(`${file} exists and is left as it is. Name another file with --config.`)
-  // Two configurations in one folder would keep the gateway from starting.
+  // Two configurations in one folder would prevent the gateway from starting.
   const folder = dirname(file)
   const around = {
     ...configSearchPlaces(),
@@ -112,7 +112,7 @@ function refuseExisting(file: string): void {
   }
 }
 
-/** Asks for what was not given, again where an answer cannot be taken. Fails where nobody can answer. */
+/** Asks for missing answers, and again if an answer is invalid. Fails if nobody can answer. */
 async function ask(given: Answers): Promise<Answers> {
   if (!process.stdin.isTTY) {
     throw new WrongUsage('There is no terminal for questions: add --yes to use flags and defaults.')

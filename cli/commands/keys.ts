@@ -193,7 +193,7 @@ function keyOf(gateway: Gateway, key: string): Promise<ReplyOf<'getKey'>> {
   return gateway.call('getKey', { params: { key } })
 }
 
-/** An account if there is one: a new key may make it. */
+/** An account if it exists: a new key may create it. */
 async function findAccount(gateway: Gateway, account: string): Promise<ReplyOf<'getAccount'> | undefined> {
   return gateway.call('getAccount', { params: { account } }).catch((error) => {
     if (error instanceof OperationFailed && error.code === 'account_not_found') return undefined

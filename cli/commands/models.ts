@@ -25,7 +25,7 @@ import { paint, print, printJson, say } from '../view/output'
 import { answerJson, priceText, showAnswer } from '../view/price'
 import { type Column, renderBlock, renderTable, wordsWidth } from '../view/table'
 
-/** Columns that are left for prices next to the longest id, on a terminal of 80 columns. */
+/** Number of columns that are left for prices next to the longest id, on a terminal of 80 columns. */
 const PRICE_WIDTH_MIN = 26
 
 const list = defineCommand({
@@ -144,7 +144,7 @@ type Wanted = Pick<ListedModel['model'], 'id' | 'ownedBy' | 'upstreamModel'> & {
 
 type Filters = { [name in 'vendor' | 'mode' | 'search']?: string | undefined }
 
-/** How old the prices are; undefined if no model says since when it has its price. */
+/** How old the prices are; undefined if no model states the date of its price. */
 function ageText(models: readonly ListedModel[]): string | undefined {
   const days = models.flatMap(({ entry }) => entry.price?.as_of ?? []).sort()
   const [oldest, newest] = [days[0], days.at(-1)]

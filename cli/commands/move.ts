@@ -39,7 +39,7 @@ export const move = defineCommand({
     const { config } = await loadConfig(args)
     const dataDir = dataDirOf(args)
     const moved = movedFile(dataDir)
-    // Left by a move that was broken off at its very end.
+    // Left by a move that was interrupted at its very end.
     const file = existsSync(databaseFile(dataDir)) ? databaseFile(dataDir) : moved
     if (!existsSync(file)) throw new CommandFailed(`There is no database in ${dataDir}.`)
     lockDataDir(dataDir)

@@ -23,7 +23,7 @@ import { print, printJson, say } from '../view/output'
 import { renderTable, tableOf } from '../view/table'
 
 const TIMEOUT_MS = 120_000
-/** Changed models that are shown one by one. */
+/** Maximum of changed models that are shown one by one. */
 const MOST_SHOWN = 40
 
 const fetchPrices = defineCommand({
@@ -131,7 +131,7 @@ function changesOf(before: ListedModels | undefined, { models }: ListedModels): 
   }
 }
 
-/** Every single value of a model's settings by its place: `price.above_200k.per_1m_input_tokens`. */
+/** Every single value of a model's settings by its path: `price.above_200k.per_1m_input_tokens`. */
 function placesIn(value: object, place = ''): Map<string, string> {
   return new Map(
     Object.entries(value).flatMap(([key, each]): [string, string][] => {
@@ -141,7 +141,7 @@ function placesIn(value: object, place = ''): Map<string, string> {
   )
 }
 
-/** Replaces a file at once: a reader has the old list or the new one. */
+/** Replaces a file atomically: a reader has the old list or the new one. */
 function writeWhole(file: string, text: string): void {
   const part = `${file}.part`
   writeFileSync(part, text)

@@ -218,7 +218,7 @@ function shownFigure(figure: Figure): string {
   return typeof figure === 'string' ? `$${figure}` : String(figure)
 }
 
-/** How far the vendor is above the charges, or below. */
+/** How far the vendor's figure is above or below the charges. */
 function shownDifference(vendor: Figure, charges: Figure): string {
   if (typeof vendor === 'number' && typeof charges === 'number')
     return `${vendor >= charges ? '+' : '-'}${Math.abs(vendor - charges)}`

@@ -1,5 +1,5 @@
-// gateway requests: lists requests, follows them, and shows everything about one. It must never write, except for who has looked
-// at bodies.
+// gateway requests: lists requests, follows them, and shows everything about one. It must never write, except to record who has
+// read bodies.
 
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
@@ -18,7 +18,7 @@ import { parsePeriod, periodArgs, periodQueryOf } from '../view/times'
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 1_000
 const LOOK_MS = 500
-/** Longest request that `tail` shows, in milliseconds. */
+/** Maximum duration of a request that `tail` shows, in milliseconds. */
 const TAIL_MS = 3_600_000
 
 const filterArgs = {
@@ -142,7 +142,7 @@ const show = defineCommand({
       else if (bodies === null)
         say('\nNo bodies are kept of it: log.bodies says which are, and for how long.')
     }
-    // A look changes nothing, though the audit trail has it.
+    // Reading changes nothing, although the audit trail records it.
     await withGateway(args, show, { silent: true })
   },
 })
@@ -177,7 +177,7 @@ export const requests = defineCommand({
   subCommands: { list, show, tail },
 })
 
-/** Keeps the ids of the newest rows, which the next look may find again. */
+/** Keeps the ids of the newest rows, which the next query may return again. */
 function remember(seen: Set<string>, rows: ReplyOf<'listRequests'>['data']): void {
   if (rows.length > 0 && seen.size > 4 * MAX_LIMIT) seen.clear()
   for (const { id } of rows) seen.add(id)

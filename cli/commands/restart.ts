@@ -1,5 +1,5 @@
-// gateway restart: has the running gateway start its successor, which takes its place without a gap. It must never leave
-// nobody serving: a successor that does not start changes nothing.
+// gateway restart: has the running gateway start its successor, which takes its place without a gap. It must never leave the
+// gateway without a serving process: if a successor does not start, nothing changes.
 
 import { defineCommand } from 'citty'
 import { commandArgs, dataDirOf, type SettingsFlags } from '../configuration/settings'
@@ -46,7 +46,7 @@ export const restart = defineCommand({
   },
 })
 
-/** The status of a process that has just begun to serve. */
+/** The status of a process that has just started to serve. */
 async function statusOf(pid: number, flags: SettingsFlags): Promise<Status> {
   const deadline = performance.now() + PATIENCE_MS
   for (;;) {

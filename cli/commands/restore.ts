@@ -38,7 +38,7 @@ export const restore = defineCommand({
     const { config } = await loadConfig(args)
     const dataDir = openDataDir(args)
     const target = config.database ? { url: config.database } : { file: databaseFile(dataDir) }
-    // A server would not see what is put in its place.
+    // A server would not notice the replaced file.
     if (!config.database) lockDataDir(dataDir)
     const status = createStatus()
     const onProgress = (table: string, rows: number) => {

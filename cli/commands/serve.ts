@@ -37,7 +37,7 @@ import { introduce } from '../view/started-server'
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = 8080
 const MAX_PORT = 65_535
-/** Ports that a sandbox tries where one is taken. */
+/** Ports that a sandbox tries if one is taken. */
 const MOST_PORTS = 100
 /** How long running requests may continue after SIGTERM, in seconds. */
 const DRAIN_SECONDS = 30
@@ -116,7 +116,7 @@ async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeC
     dataDir,
     placeOf: ({ server: { host = DEFAULT_HOST, port = DEFAULT_PORT, unixSocket } = {} }) => ({
       hostname: passed?.hostname ?? (flagHost || host),
-      // Port 0 stays the one that the system chose for the first of them.
+      // Port 0 stays the one that the system chose for the first listener.
       port: passed?.port ?? ((ownPort ?? port) || portOfAddress(predecessor?.url ?? '') || 0),
       unixSocket: passed || flagHost || flagPort !== undefined ? undefined : unixSocket,
     }),
@@ -149,8 +149,8 @@ async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeC
 }
 
 /**
- * The next free port where that of the configuration is taken, for a sandbox, which is to start always; undefined if the
- * configuration names no port, or a free one.
+ * The next free port if the configured one is taken, for a sandbox, which should always start; undefined if the configuration names
+ * no port, or a free one.
  */
 function portBesideTaken({ server }: Config, flagHost: string | undefined): number | undefined {
   const { host = DEFAULT_HOST, port: wanted = DEFAULT_PORT, unixSocket } = server ?? {}
@@ -201,8 +201,8 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
 }
 
 /**
- * Takes the place of another process, also as the one that systemd takes for the service: before that one ends, because the service
- * ends with it. Returns how to unlock the data directory.
+ * Takes the place of another process, also as the main process for systemd: before that one ends, because the service ends with it.
+ * Returns how to unlock the data directory.
  */
 async function succeedAsMain(dataDir: string, predecessor: Status): Promise<() => void> {
   notifySystemd(`MAINPID=${process.pid}`)
@@ -228,7 +228,7 @@ async function orStopped<Result>(
   }
 }
 
-/** Reads the configuration again: the file of the start, so that a lost one is not taken for none. */
+/** Reads the configuration again: the original file, so that a lost one is not mistaken for none. */
 function readerOf(flags: SettingsFlags, inForce: (config: Config) => Config): ReadConfig {
   return async () => {
     const { value, faults } = await judgeConfig(flags)
@@ -270,7 +270,7 @@ async function stopOnSignal(
       const now = performance.now()
       if (stoppingSince !== undefined) {
         if (now - stoppingSince <= SAME_SIGNAL_MS) return
-        // What runs is cut. What was delivered is paid first, or on the disk to be paid at the next start.
+        // Running requests are cut off. Delivered output is paid first, or recorded on disk to be paid at the next start.
         process.exitCode = 1
         await server.stopNow()
         process.exit(1)

@@ -1,4 +1,4 @@
-// gateway statements: issues, lists, shows and verifies the monthly statements of accounts. What was issued never changes.
+// gateway statements: issues, lists, shows and verifies the monthly statements of accounts. Issued statements never change.
 
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'

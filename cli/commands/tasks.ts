@@ -87,7 +87,7 @@ const cancel = gatewayCommand({
   examples: ['gateway tasks cancel video_01a1…'],
   args: { id: idArg },
   run: (args) => async (gateway) => {
-    // No effect on a task that has ended meanwhile; the check below finds that.
+    // No effect on a task that has ended meanwhile; the check below detects that.
     const { id, operation } = await gateway.call('cancelTask', { params: { task: args.id } })
     if (operation !== 'video') return showOne(await taskOf(gateway, id), args.json === true)
     if (isIdle(gateway)) throw new CommandFailed(notYet(id))

@@ -1,5 +1,5 @@
 // gateway upgrade: brings the database to the schema of this version, as `serve` does at its start. It must never do so while
-// anybody serves the database, nor to a file without a copy that was read back.
+// anybody serves the database, or to a file without a verified copy.
 
 import { defineCommand } from 'citty'
 import { inspectDatabase, openDatabase } from '../../src/app/world'
@@ -35,7 +35,7 @@ export const upgrade = defineCommand({
       if (args.json) return printJson({ from: found?.schema ?? 0, to, copy: null })
       return print(`${nameOfDatabase(config, dataDir)} ${state}: nothing to do.`)
     }
-    // A server of PostgreSQL may run anywhere: it notes in the database that it lives.
+    // A server on PostgreSQL may run anywhere: it records in the database that it is alive.
     if (!config.database) lockDataDir(dataDir)
     const { others } = registerProcess(dataDir)
     let copy: unknown = null

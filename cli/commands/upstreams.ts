@@ -1,5 +1,5 @@
-// gateway upstreams: lists the connections to vendors, and tries them with a call that costs nothing. It must never print a key,
-// nor an address with one in it.
+// gateway upstreams: lists the connections to vendors, and tries them with a call that costs nothing. It must never print a key, or
+// a URL with one in it.
 
 import { defineCommand } from 'citty'
 import { type ListedUpstream, listUpstreams } from '../../src/catalogue/upstream-list'
@@ -23,7 +23,7 @@ interface Upstreams {
   test(name: string): Promise<ProbeResult>
 }
 
-/** The upstreams of the configuration of this machine, tried from here; or those of a gateway somewhere else, tried by it. */
+/** The upstreams of this machine's configuration, tested from here; or those of a remote gateway, tested by it. */
 async function upstreamsOf(flags: GatewayFlags): Promise<Upstreams> {
   const remote = remoteOf(flags)
   if (remote) {

@@ -1,5 +1,5 @@
-// gateway usage: shows requests and payments, summed from the charges. It must never write, except for the totals that it is
-// asked to make again.
+// gateway usage: shows requests and payments, summed from the charges. It must never write, except for the totals that it is asked
+// to rebuild.
 
 import type { ReplyOf } from '../../src/admin/client'
 import {
@@ -99,7 +99,7 @@ type UsageReply = ReplyOf<'getUsage'>['rows'][number] & Readonly<Record<string, 
 
 interface UsageColumn extends Column {
   cell(used: UsageReply): string
-  /** Names the figure without which the column is left out: it is zero for all. */
+  /** Names the figure that decides whether the column is shown: it is hidden if the figure is zero in all rows. */
   zeroIn?: 'running' | 'counted' | 'estimated'
   /** True for a column that is left out where no cost is known. */
   ofCost?: true

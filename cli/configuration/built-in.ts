@@ -1,4 +1,4 @@
-// The built-in catalogue for people: its text, and the same as data. It must never hold a key of the environment.
+// The built-in catalogue for people: its text, and the same as data. It must never contain a key from the environment.
 
 import catalogue from '../../gateway.config'
 import { upstreamKinds } from '../../src/upstreams/kinds'

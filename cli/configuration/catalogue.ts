@@ -1,5 +1,5 @@
-// The models of a configuration as an operator sees them: all of them, with prices, and why some are not available.
-// Nothing here must call a vendor.
+// The models of a configuration from an operator's view: all of them, with prices, and why some are unavailable. Nothing here must
+// call a vendor.
 
 import { outside } from '../../src/app/world'
 import { buildCatalogue, idOfExactName, idOfName } from '../../src/catalogue/models'
@@ -42,7 +42,7 @@ export interface ListedRoute {
 export interface Availability {
   /** In the sandbox every vendor counts as available. */
   sandbox?: boolean | undefined
-  /** Why some are not available in a gateway somewhere else; undefined for this machine, whose keys are looked at. */
+  /** Why some are unavailable in a remote gateway; undefined for this machine, whose keys are checked. */
   hidden?: ReadonlyMap<string, string> | undefined
 }
 
@@ -77,7 +77,7 @@ export function aliasesOf({ aliases = {} }: Config, id: string): string[] {
   return Object.entries(aliases).flatMap(([alias, target]) => (target === id ? [alias] : []))
 }
 
-/** The error for unknown ids, with similar known ones: also those found by an alias or the vendor's own name. */
+/** The error for unknown ids, with similar known ones, including aliases and the vendors' own names. */
 export function noModel(config: Config, names: readonly string[], what = ''): CommandFailed {
   const { models, routes, hidden, aliases, realNames } = buildCatalogue(withAllVendors(config), outside)
   const ids = new Map<string, string>([

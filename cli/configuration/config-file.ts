@@ -1,5 +1,5 @@
-// Finds and reads the configuration file. It must never choose between two files of one folder, nor read an unset
-// variable as an empty text.
+// Finds and reads the configuration file. It must never choose between two files in one folder, or read an unset variable as an
+// empty text.
 
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, extname, isAbsolute, join, resolve } from 'node:path'
@@ -12,7 +12,7 @@ import { isCompiled } from '../program'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Facts that decide where a configuration is looked for. */
+/** Facts that decide where a configuration is searched. */
 export interface ConfigSearchPlaces {
   workingDirectory: string
   /** The folder of the executable; undefined if the program runs from its source. */
@@ -29,7 +29,7 @@ interface FoundConfig {
   lookedIn: string[]
 }
 
-/** A configuration file that is there and could not be parsed or run. */
+/** A configuration file that exists but could not be parsed or run. */
 export class NotLoaded extends CommandFailed {
   constructor(
     readonly file: string,
@@ -41,7 +41,7 @@ export class NotLoaded extends CommandFailed {
 
 export interface ReadConfig {
   value: unknown
-  /** One sentence for each variable that is misnamed or not set. */
+  /** One sentence for each misnamed or unset variable. */
   faults: string[]
 }
 
@@ -68,7 +68,7 @@ export function configSearchPlaces(): ConfigSearchPlaces {
   }
 }
 
-/** The configuration file to use: the one that is named, or the first that is found. */
+/** The configuration file to use: the named one, or the first that is found. */
 export function findConfig(
   flag: string | undefined,
   around: ConfigSearchPlaces = configSearchPlaces(),
@@ -102,7 +102,7 @@ function namedFile(name: string, by: string): string {
   return file
 }
 
-/** Folders to search, each once, the nearest first. */
+/** Folders to search, without duplicates, the nearest first. */
 function foldersOf(around: ConfigSearchPlaces): { folder: string; names: readonly string[] }[] {
   const { workingDirectory, executableDirectory } = around
   const near = [workingDirectory, ...(executableDirectory === undefined ? [] : [executableDirectory])]
@@ -132,7 +132,7 @@ export function ownFolders({ platform, home, environment }: ConfigSearchPlaces):
   return [...users, ...systems].map((folder) => join(folder, 'gateway'))
 }
 
-/** Whether this user may look into a folder: not into that of another one, where a command runs after `sudo -u`. */
+/** Whether this user may read a folder: not another user's, when a command runs after `sudo -u`. */
 function canSearch(folder: string): boolean {
   try {
     accessSync(folder, constants.X_OK)
@@ -158,7 +158,7 @@ export async function readConfigFile(
   return { ...read, value: withKeyVariables(read.value, file) }
 }
 
-/** The configuration with a note at each upstream of the variable that its missing key is read from. */
+/** The configuration with a note at each upstream of the variable that supplies its missing key. */
 function withKeyVariables(config: unknown, file: string): unknown {
   if (!isObject(config) || !isObject(config.upstreams)) return config
   const source = readFileSync(file, 'utf8')
@@ -170,7 +170,7 @@ function withKeyVariables(config: unknown, file: string): unknown {
   return { ...config, upstreams: Object.fromEntries(noted) }
 }
 
-/** The variable that a file reads the key of an upstream from; undefined if its text does not show it. */
+/** The variable from which a file reads the key of an upstream; undefined if its text does not show it. */
 function variableIn(source: string, upstream: string): string | undefined {
   const entry = new RegExp(`(?<![\\w-])${RegExp.escape(upstream)}["']?\\s*[:=\\]](?:(?!\\n\\[)[^}])*`, 'g')
   const key = /apiKey["']?\s*[:=]\s*(?:process\.env(?:\.|\[["'])|["']\$\{)(\w+)/
@@ -193,7 +193,7 @@ async function parsed(file: string, environment: Environment): Promise<ReadConfi
   throw new CommandFailed(`${file} has no known format: its name must end in one of ${FORMATS.join(', ')}.`)
 }
 
-/** Modules that configurations have loaded, which are forgotten before one is read again. */
+/** Modules that configurations have loaded, which are unloaded before one is read again. */
 const loaded = new Set<string>()
 
 async function importAnew(file: string): Promise<unknown> {
@@ -225,7 +225,7 @@ function filesNamedIn(config: unknown, folder: string): string[] {
   ]
 }
 
-/** The files that a configuration was read from: itself, those that it imports, and those that it names. */
+/** The files from which a configuration was read: itself, those that it imports, and those that it names. */
 export function filesOfConfig(file: string): string[] {
   return [...new Set([file, ...loaded, ...named])]
 }
@@ -265,15 +265,14 @@ function withVariables(written: unknown, environment: Environment): ReadConfig {
 }
 
 /**
- * Whether a path is that of an API key. An unset key only hides the models of its upstream, as `process.env.NAME` does
- * in a program.
+ * Whether a path is that of an API key. An unset key only hides the models of its upstream, like `process.env.NAME` in a program.
  */
 function isKey([first, , third, ...more]: readonly string[]): boolean {
   if (first !== 'upstreams') return false
   return third === 'credentials' ? more.length === 1 : third === 'apiKey' && more.length === 0
 }
 
-/** The reason of a load error. Syntax errors come as a list, with the position apart from the message. */
+/** The reason of a load error. Syntax errors are a list, with the position separate from the message. */
 function reasonOf(error: unknown): string {
   const first = error instanceof AggregateError ? error.errors[0] : error
   const { position } = first as { position?: { line: number; column: number } | null }

@@ -1,5 +1,5 @@
-// Parts of a faulty configuration that a command on the database can use. It must never lead to another database than the one
-// that the file names, and no faulty setting may be read.
+// Parts of a faulty configuration that a command on the database can use. It must never lead to a database other than the one that
+// the file names, and no faulty setting may be read.
 
 import { extname } from 'node:path'
 import { type Config, settingTables } from '../../src/config/schema'
@@ -29,16 +29,16 @@ export function withoutFaulty(value: unknown, faults: readonly string[], failure
 
 function mayConcernDatabase(name: string, setting: unknown): boolean {
   if (OF_DATABASE.includes(name)) return true
-  // An address may be at a wrong place.
+  // An address may be in a wrong place.
   if (ADDRESS.test(Bun.inspect(setting, { depth: 8 }))) return true
   if (SETTINGS.includes(name)) return false
-  // A misspelt name. Without a value, nothing shows what it was meant to be.
+  // A misspelt name. Without a value, its intended meaning is unknown.
   return setting === undefined || nearNames(name, OF_DATABASE).length > 0
 }
 
 /**
  * The configuration of a file that could not be loaded: `known` are its settings from elsewhere. A setting that the text of the
- * file may have throws `failure` when it is read.
+ * file may contain throws `failure` when it is read.
  */
 export function withoutFile(known: Partial<Config>, file: string, text: string, failure: Error): Config {
   const unknown = SETTINGS.filter((name) => !OF_DATABASE.includes(name) && mayName(file, text, name))

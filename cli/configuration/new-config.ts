@@ -22,13 +22,13 @@ export interface NewConfig {
 /** Kinds whose models are in the built-in catalogue. */
 const cataloguedKinds: readonly string[] = Object.values(catalogue.upstreams).map(({ kind }) => kind)
 
-/** A server of one's own that speaks OpenAI's API, such as llama.cpp or vLLM. */
+/** The operator's own server that speaks OpenAI's API, such as llama.cpp or vLLM. */
 const OWN_SERVER = 'local'
 const OWN_SERVER_URL = 'http://127.0.0.1:8000/v1'
-/** A kind whose every customer has an address. */
+/** A kind for which every customer has their own URL. */
 const AZURE = 'azure'
 
-/** Kinds that can be chosen: the catalogue's first. Those that need more than a key and an address are set up by hand. */
+/** Kinds that can be chosen: the catalogue's first. Those that need more than a key and a URL are set up by hand. */
 export const choosableKinds: readonly string[] = [
   ...cataloguedKinds,
   ...[...upstreamKinds.values()]
@@ -38,7 +38,7 @@ export const choosableKinds: readonly string[] = [
   OWN_SERVER,
 ]
 
-/** The usual address of a kind that is asked for one; undefined for the others. Empty: there is no usual one. */
+/** The default URL of a kind that needs one; undefined for the others. Empty: there is no usual one. */
 export function usualUrlOf(kind: string): string | undefined {
   if (kind === AZURE) return ''
   return kind === OWN_SERVER ? OWN_SERVER_URL : undefined

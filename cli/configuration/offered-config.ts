@@ -1,4 +1,4 @@
-// The configuration that decides what is offered: that of the serving gateway of the data directory, else that of the file.
+// The configuration that decides what is offered: that of the gateway serving from the data directory, otherwise that of the file.
 // It contains no secrets.
 
 import { resolve } from 'node:path'
@@ -15,7 +15,7 @@ interface Offer extends Availability {
   config: Config
 }
 
-/** The offer of the gateway that flags, the environment or the context in use name. */
+/** The offer of the gateway that flags, the environment or the current context name. */
 export async function offerFor(flags: GatewayFlags): Promise<Offer> {
   const remote = remoteOf(flags)
   if (!remote) return { config: await offeredConfig(flags), sandbox: flags.sandbox }

@@ -1,4 +1,4 @@
-// Finds the configuration and the data. Flags must win over the environment, the environment over the file, the file
+// Finds the configuration and the data. Flags must take precedence over the environment, the environment over the file, the file
 // over defaults.
 
 import { existsSync, statSync } from 'node:fs'
@@ -69,7 +69,7 @@ interface JudgedConfig {
 }
 
 interface LoadOptions {
-  /** True for the command that fetches lists of models: a list that is missing is not a fault then. */
+  /** True for the command that fetches lists of models: for it, a missing list is not a fault. */
   mayLackLists?: boolean
 }
 
@@ -163,8 +163,8 @@ async function configWithoutFile(failure: NotLoaded, flags: SettingsFlags): Prom
 }
 
 /**
- * The configuration with the settings of the environment. The sandbox uses its own database and files, wherever real
- * money is kept.
+ * The configuration with the settings of the environment. The sandbox uses its own database and files, wherever real money is
+ * stored.
  */
 function inForce(written: unknown, flags: SettingsFlags): unknown {
   if (typeof written !== 'object' || written === null) return written
@@ -187,12 +187,12 @@ function inForce(written: unknown, flags: SettingsFlags): unknown {
     ...(database !== undefined && !flags.sandbox && { database }),
     ...(replica !== undefined && !flags.sandbox && { databaseReplica: replica }),
     ...(kept !== undefined && { artifacts: kept }),
-    // What is simulated needs no protection, and is to be tried on machines that have no key.
+    // Simulated data needs no protection, and must work on machines that have no key.
     ...(secrets !== undefined && !flags.sandbox && { secrets }),
   }
 }
 
-/** The collector of the configuration, else that of the variables which all programs of OpenTelemetry read. */
+/** The configured collector, otherwise that of the standard OpenTelemetry variables. */
 function telemetryOf(written: Config['telemetry']): Config['telemetry'] {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: pairs } = process.env
   if (written || !endpoint || process.env.OTEL_SDK_DISABLED === 'true') return written
@@ -233,7 +233,7 @@ function usualOfSandbox(): string {
   return join(dataHome(), 'gateway-sandbox')
 }
 
-/** The data directory where no flag names one. */
+/** The default data directory. */
 function usualDataDir({ sandbox }: SettingsFlags): string {
   const { GATEWAY_DATA_DIR: named } = process.env
   if (named) return resolve(named, sandbox ? 'sandbox' : '')
@@ -260,9 +260,9 @@ export function permissionWarning(dataDir: string): string | undefined {
 }
 
 interface DatabaseOptions {
-  /** True for a report that only notes how far it has read. */
+  /** True for a report that only records how far it has read. */
   silent?: boolean
-  /** True where a command could work over the admin API and does not. All others fail while a context is in use. */
+  /** True if a command could work over the admin API and does not. All others fail while a context is in use. */
   isChosen?: boolean
 }
 

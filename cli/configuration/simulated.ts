@@ -1,4 +1,4 @@
-// The configuration of the sandbox: every vendor is simulated. It must never keep the address or the key of a real vendor.
+// The configuration of the sandbox: every vendor is simulated. It must never keep the URL or the key of a real vendor.
 
 import type { Sandbox, VendorName } from '../../sandbox'
 import { type Config, isRoute, sharesOf } from '../../src/config/schema'
@@ -17,7 +17,7 @@ export function simulated(
         `The sandbox has no simulator for upstreams of kind "${vendor}", as ${name} is. It has one for: ${Object.keys(baseUrls).join(', ')}.`,
       )
     }
-    // What leads to the real vendor, or proves who is calling, has no use here.
+    // Anything that leads to the real vendor, or authenticates the caller, is useless here.
     const {
       apiKeyFile: _file,
       credentials: _credentials,
@@ -41,7 +41,7 @@ function simulatedSignIn(issuer: string): NonNullable<Config['signIn']> {
   return { sandbox: { issuer, clientId: 'gateway', title: 'the simulated provider', groups } }
 }
 
-/** The ids of models that no simulator knows by their vendor's name: another model answers in their place. */
+/** The ids of models that no simulator knows by their vendor's name: another model answers for them. */
 export function notSimulated({ upstreams, models }: Config, { knows }: Pick<Sandbox, 'knows'>): string[] {
   return Object.entries(models).flatMap(([id, entry]) => {
     if (isRoute(entry)) return []

@@ -1,5 +1,5 @@
-// Lists of vendors' models that an operator has taken instead of those that ship with the executable: files in the data directory.
-// Nothing here must fetch a list, or take one by itself.
+// Lists of vendors' models that an operator has accepted instead of those that ship with the executable: files in the data
+// directory. Nothing here must fetch a list, or accept one automatically.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ export function listsInForce(dataDir: string): VendorLists {
   }
 }
 
-/** The list of a kind in force: the one that was taken, else the one that ships. Throws for a file that has faults. */
+/** The current list of a kind: the accepted one, otherwise the one that ships. Throws for a file that has faults. */
 export function listInForce(dataDir: string, kind: string): VendorList | undefined {
   const file = fileOf(dataDir, kind)
   if (!existsSync(file)) return shippedList(kind)
@@ -30,7 +30,7 @@ export function listInForce(dataDir: string, kind: string): VendorList | undefin
   )
 }
 
-/** Puts a list in force at the next start or reload. The one before is kept. */
+/** Accepts a list, which takes effect at the next start or reload. The previous one is kept. */
 export function installList(dataDir: string, list: VendorList): void {
   const file = fileOf(dataDir, list.kind)
   mkdirSync(join(dataDir, FOLDER), { recursive: true, mode: 0o700 })
@@ -40,7 +40,7 @@ export function installList(dataDir: string, list: VendorList): void {
   renameSync(`${file}.part`, file)
 }
 
-/** Takes the last list back: the one before it is in force again, or the one that ships. False if none was taken. */
+/** Undoes the last acceptance: the previous list is used again, or the one that ships. False if none was accepted. */
 export function revertList(dataDir: string, kind: string): boolean {
   const file = fileOf(dataDir, kind)
   if (!existsSync(file)) return false

@@ -1,4 +1,4 @@
-// What `gateway doctor` says of the engine of the database, by what `select version()` reports. Only what was tested here is called
+// What `gateway doctor` says about the engine of the database, according to `select version()`. Only what was tested here is called
 // tested: hosted services report plain PostgreSQL and are judged by its version.
 
 import { type Finding, ok, warning } from './findings'

@@ -1,11 +1,11 @@
-// One finding of `gateway doctor`: what was looked at, how it is, and the cure.
+// One finding of `gateway doctor`: what was checked, its state, and the remedy.
 
 export interface Finding {
   check: string
   /** `broken`: requests fail, or will soon. `warning`: it works, and should be fixed. */
   state: 'ok' | 'warning' | 'broken'
   found: string
-  /** The cure as a sentence; null if nothing is wrong. */
+  /** The remedy as a sentence; null if nothing is wrong. */
   cure: string | null
 }
 

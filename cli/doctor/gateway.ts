@@ -1,5 +1,5 @@
-// What `gateway doctor` looks at of the gateway: configuration, database, upstreams, the running server, versions, log. It must
-// never change anything, nor ask a vendor for what is billed.
+// What `gateway doctor` checks about the gateway: configuration, database, upstreams, the running server, versions, log. It must
+// never change anything, or call a vendor for anything that is billed.
 
 import { createServer } from 'node:net'
 import { inspectDatabase } from '../../src/app/world'
@@ -132,7 +132,7 @@ function adviceOn(entry: UpstreamConfig | undefined): string | undefined {
   return kind?.advice?.(baseUrlOf(kind, entry as UpstreamConfig))
 }
 
-/** The clock of the first vendor that says the time. */
+/** The clock of the first vendor that reports the time. */
 export async function clockOfVendor(config: Config, flags: SettingsFlags): Promise<OtherClock | undefined> {
   if (flags.sandbox) return undefined
   for (const [name, entry] of Object.entries(config.upstreams)) {
@@ -170,7 +170,7 @@ function keysOf(config: Config, name: string): readonly (string | null)[] | unde
   return entry && keysOfUpstream(upstreamKinds.get(entry.kind), entry)
 }
 
-/** The server that runs on the data directory, and whether it runs what is installed and written. */
+/** The server that runs on the data directory, and whether it runs the installed program and the current configuration. */
 export async function examineServer(config: Config | undefined, dataDir: string): Promise<Finding[]> {
   const status = await askServer(dataDir, 'GET /status')
   if (!status) return [await examinePort(config)]

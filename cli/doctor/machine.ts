@@ -1,5 +1,4 @@
-// What `gateway doctor` looks at on the machine: disk, clock, open files, permissions, certificate. It must never change
-// anything.
+// What `gateway doctor` checks about the machine: disk, clock, open files, permissions, certificate. It must never change anything.
 
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -17,7 +16,7 @@ const LITTLE_FREE_BYTES = 1e9
 /** Signatures of webhooks are refused when they are five minutes old, and those of some vendors earlier. */
 const WRONG_CLOCK_MS = 60_000
 const LATE_CLOCK_MS = 5_000
-/** Connections to callers and vendors, and files: what a node for a few thousand requests at a time needs. */
+/** Connections to callers and vendors, and files: enough for a node with a few thousand concurrent requests. */
 const FEW_DESCRIPTORS = 16_384
 const TOO_FEW_DESCRIPTORS = 1_024
 const DAY_MS = 86_400_000
@@ -113,7 +112,7 @@ function openTo(path: string, bits: number, fault: string, command: string) {
   return (mode & bits) === 0 ? [] : [{ path, fault, command }]
 }
 
-/** When the certificate ends; undefined if there is none. */
+/** When the certificate expires; undefined if there is none. */
 export function examineCertificate(config: Config | undefined, nowMs: number): Finding | undefined {
   const certFile = config?.server?.tls?.certFile
   if (certFile === undefined) return undefined
@@ -133,7 +132,7 @@ export function examineCertificate(config: Config | undefined, nowMs: number): F
   }
 }
 
-/** Ends of charges that are on the disk and not in the database yet; undefined if the list is empty. */
+/** Ends of charges that are on disk and not in the database yet; undefined if there are none. */
 export function examinePendingEnds(dataDir: string): Finding | undefined {
   let records: OrphanedRecord[]
   try {

@@ -1,5 +1,5 @@
-// What `gateway doctor` looks at of models: those that their vendors end by a day, who still uses them, and what takes their
-// place. It must never change anything.
+// What `gateway doctor` checks about models: those that their vendors retire by a day, who still uses them, and what replaces them.
+// It must never change anything.
 
 import { openRequestReader } from '../../src/app/request-store'
 import { readDatabase } from '../../src/app/world'
@@ -67,7 +67,7 @@ export async function endingModels(
     .sort((one, other) => one.retirement.at - other.retirement.at || other.requests - one.requests)
 }
 
-/** Use by model and account. Empty before the first start, and where the database cannot be read: its own finding says why. */
+/** Use by model and account. Empty before the first start, and if the database is unreadable: its own finding says why. */
 async function usesSince(config: Config, dataDir: string, since: number): Promise<Usage[]> {
   const read = readDatabase(config, dataDir, (db) => usageBy(db, 'model', { since }, 'account'))
   return (await read.catch(() => undefined)) ?? []

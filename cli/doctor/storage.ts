@@ -1,4 +1,4 @@
-// What `gateway doctor` looks at of the places where files are kept: backups, archives, kept results. It must never change
+// What `gateway doctor` checks about the places where files are stored: backups, archives, stored results. It must never change
 // anything there.
 
 import { accessSync, constants, existsSync } from 'node:fs'
@@ -65,7 +65,7 @@ function judgeBackups({ backup }: Config, now: number): Judge {
   }
 }
 
-/** Throws for a folder that cannot be written to, nor made where the one around it is. */
+/** Throws for a folder that cannot be written to, or created if its parent exists. */
 function requireWritable(folder: string): void {
   if (existsSync(folder)) accessSync(folder, constants.W_OK)
   else if (existsSync(dirname(folder))) accessSync(dirname(folder), constants.W_OK)

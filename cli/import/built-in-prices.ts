@@ -17,7 +17,7 @@ export function builtInPrice(upstreamModel: string, family: string): PriceConfig
   return undefined
 }
 
-/** How many times dearer output is than input; undefined if the catalogue does not say. */
+/** The ratio of the output price to the input price; undefined if the catalogue does not contain it. */
 export function builtInOutputRatio(upstreamModel: string, family: string): number | undefined {
   const price = builtInPrice(upstreamModel, family)
   const ratio = Number(price?.per_1m_output_tokens) / Number(price?.per_1m_input_tokens)

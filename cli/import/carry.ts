@@ -1,5 +1,5 @@
 // Writes what was found in another gateway into the database: accounts, opening credits, keys by the hash of their secret.
-// A second run must change nothing: a credit has an id of its own permanently, and a key is known by its hash.
+// A second run must change nothing: a credit has a permanent id, and a key is recognised by its hash.
 
 import { introduceAccount } from '../../src/accounts/accounts'
 import { importKey } from '../../src/accounts/keys'
@@ -20,7 +20,7 @@ const CREDIT_NOTE = 'opening balance'
 const CODES_AT_ONCE = 500
 
 interface PlannedAccount extends FoundAccount {
-  /** Whether an account of this name is here, and whether it has its opening credit. */
+  /** Whether an account with this name exists here, and whether it has its opening credit. */
   state: 'new' | 'exists' | 'carried'
   creditId: string
 }
@@ -47,8 +47,9 @@ interface Source {
 }
 
 /**
- * Compares what was found with what is here. `source` distinguishes two gateways of one kind. An account of an equal name that did
- * not come from this source stays as it is, unless `isMerging`: it may be another customer's money. Nothing is changed.
+ * Compares what was found with what exists here. `source` distinguishes two gateways of one kind. An existing account with the same
+ * name that did not come from this source is not changed, unless `isMerging`: it may be another customer's money. Nothing is
+ * changed.
  */
 export async function planImport(
   db: Db,
@@ -79,7 +80,7 @@ export async function planImport(
     const credited = credits.get(creditId)
     const own = found.keys.filter((key) => key.account === name)
     const isHere = names.has(name)
-    // Whoever holds a key of the account may spend from it, so a key says that it is the same; not that its money is new.
+    // Anybody with a key of the account may spend from it, so a key proves that it is the same account, not that its money is new.
     const isOfSource =
       credited !== undefined ||
       (own.some(({ hash }) => hashes.get(hash) === name) && !openedBooks.has(bookOf(name)))
@@ -115,7 +116,7 @@ async function column(db: Db, sql: string): Promise<string[]> {
 }
 
 /**
- * Carries over what a plan says is new. Each account and each key is one transaction, and the keys of an account follow it: they
+ * Imports what is new according to a plan. Each account and each key is one transaction, and the keys of an account follow it: they
  * show a later run that an account without money is from this source.
  */
 export async function carryOut(db: Db, plan: Plan, source: Source): Promise<void> {

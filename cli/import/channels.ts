@@ -78,7 +78,7 @@ const OTHER_WORK =
   /(^|[-_/])(tts|whisper|dall-e|image|imagen|flux|sora|veo|video|suno|mj|midjourney|rerank|reranker|realtime|audio|moderation|transcribe|speech|swap_face|wan\d|wanx|kling|cogview|cogvideox|stable-diffusion|sd)([-_.\d]|$)/i
 const EMBEDDING = /embed|(^|[-_/])(bge|m3e|gte|e5|tao-8k)([-_.]|$)/i
 
-/** The family of a model by its name and the kind of its upstream; undefined for what is neither chat nor embedding. */
+/** The family of a model by its name and the kind of its upstream; undefined if it is neither chat nor embedding. */
 export function familyOf(name: string, kind: string): string | undefined {
   if (OTHER_WORK.test(name)) return undefined
   if (!EMBEDDING.test(name)) return chatFamilyOf(kind)

@@ -1,11 +1,11 @@
-// The configuration that serves the models of another gateway. It must hold no key of a vendor: those are in variables,
-// which a file of the environment may set.
+// The configuration that serves the models of another gateway. It must not contain a vendor's key: those are in variables, which an
+// environment file may set.
 
 import type { Config } from '../../src/config/schema'
 import { faultsOf } from '../../src/config/schema'
 import type { Found, FoundUpstream } from './found'
 
-/** A value of the environment, which is written as the program that reads it. */
+/** A value of the environment, written in the form of the program that reads it. */
 class Variables {
   constructor(readonly names: readonly string[]) {}
 }
@@ -60,7 +60,7 @@ ${severalKeys}export default ${written(config, '')}
 `
 }
 
-/** A function of the configuration, for upstreams with several keys that may not all be set. */
+/** A function in the configuration, for upstreams with several keys that may not all be set. */
 const KEYS_THAT_ARE_SET = `/** Keys; without any the models of their upstream are hidden. */
 const keysThatAreSet = (...keys: (string | undefined)[]) => {
   const set = keys.filter((key) => key !== undefined)

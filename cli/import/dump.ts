@@ -1,6 +1,5 @@
-// A dump of MySQL or MariaDB, as mysqldump and mariadb-dump write it, read as the database that it is of: one statement begins on
-// a line of its own, and none has a line break in a value. It must never hold a table that nobody asks for: the logs of a
-// gateway are gigabytes.
+// A MySQL or MariaDB dump, as mysqldump and mariadb-dump write it, read like the database itself: each statement begins on its own
+// line, and no value contains a line break. It must never hold a table that nobody needs: the logs of a gateway are gigabytes.
 
 import { closeSync, createReadStream, fstatSync, openSync, readSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -11,7 +10,7 @@ type Value = string | number | null
 
 /** The beginning of a dump: comments. */
 const HEAD = /^(--|\/\*)/
-/** Dumps that say where they end. */
+/** Dumps that mark their end. */
 const SAYS_ITS_END = /^-- (MySQL|MariaDB) dump/m
 const END_BYTES = 512
 const STATEMENT = /^(CREATE TABLE|INSERT INTO)(?: IF NOT EXISTS)? `([^`]+)`/
@@ -29,7 +28,7 @@ const ESCAPED = new Map([
   ['Z', '\x1a'],
 ])
 
-/** Whether a file is a dump, by how it begins. Throws for one that is not whole, and for one of PostgreSQL. */
+/** Whether a file is a dump, by how it begins. Throws for an incomplete dump, and for one of PostgreSQL. */
 export function isDump(file: string): boolean {
   const [head, tail] = endsOf(file)
   if (head.includes('PostgreSQL database dump'))
@@ -76,7 +75,7 @@ export function openDump(
   }
 }
 
-/** The statements that make a table and its rows, in their order. */
+/** The statements that create a table and its rows, in order. */
 async function* statementsOf(file: string, table: string): AsyncGenerator<[kind: string, statement: string]> {
   let kind: string | undefined
   let lines: string[] = []
@@ -126,7 +125,7 @@ function insertedRows(statement: string, all: readonly string[], file: string): 
   return rows
 }
 
-/** A value without quotes: a number, a word, or bytes. A number that is too large for one stays a text. */
+/** A value without quotes: a number, a word, or bytes. A number that exceeds the range of one stays a text. */
 function plainValue(word: string): Value {
   if (word === 'NULL') return null
   if (/^0x([0-9a-f]{2})+$/i.test(word)) return Buffer.from(word.slice(2), 'hex').toString()

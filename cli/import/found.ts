@@ -1,5 +1,5 @@
-// What another gateway holds, in the words of this one: every reader finds it in its own way, and one writer carries it
-// over. What cannot be carried is in a list with the reason, so that nothing is lost in silence.
+// The content of another gateway in this one's terms: every reader finds it in its own way, and one writer imports it. Anything
+// that cannot be imported is listed with the reason, so that nothing is lost silently.
 
 import { MAX_DISPLAY_NAME_LENGTH, MAX_NOTE_LENGTH } from '../../src/accounts/accounts'
 import type { KeySettings } from '../../src/accounts/keys'
@@ -9,7 +9,7 @@ import type { PriceConfig } from '../../src/config/models/prices'
 import type { RouteConfig } from '../../src/config/models/route-entry'
 
 export interface FoundAccount {
-  /** Their id of it, which names its opening credit permanently. */
+  /** The id in the other gateway, which permanently identifies its opening credit. */
   id: string
   name: string
   displayName: string | null
@@ -33,7 +33,7 @@ export interface FoundKey {
   settings: KeySettings
 }
 
-/** A code that is worth money and was not redeemed. */
+/** An unredeemed prepaid code. */
 export interface FoundCode {
   /** In clear text: it must never be shown. */
   code: string
@@ -48,7 +48,7 @@ export interface FoundUpstream {
   kind: string
   baseUrl: string | undefined
   apiVersion?: string
-  /** Keys with the variables that the configuration reads them from. A key that is in the environment has no value. */
+  /** Keys with the variables from which the configuration reads them. A key that is already in the environment has no value. */
   keys: { variable: string; value: string | undefined }[]
 }
 
@@ -61,7 +61,7 @@ export interface FoundModel {
   price: PriceConfig | 'free'
 }
 
-/** Something that is left behind, and why. */
+/** Something that is not imported, and why. */
 export interface SkippedItem {
   what: string
   why: string
@@ -97,12 +97,12 @@ export function nothingFound(): Found {
 /** The budget of a key here, and how it differs from its former one. */
 export interface FoundBudget {
   settings: Partial<Pick<KeySettings, 'budgetNano' | 'budgetPeriod'>>
-  /** Whether it may use nothing any more. */
+  /** Whether it may no longer use anything. */
   isSpent: boolean
   why?: string
 }
 
-/** A limit in all becomes a budget of a month, which is the same for the first month and never more at a time. */
+/** A total limit becomes a monthly budget, which is the same in the first month and never exceeds it at once. */
 export function budgetOfRest(leftNano: number): FoundBudget {
   if (leftNano <= 0) return { isSpent: true, settings: {}, why: 'has used all that it may: it is paused' }
   return {
@@ -112,7 +112,7 @@ export function budgetOfRest(leftNano: number): FoundBudget {
   }
 }
 
-/** The ids of the models that a key may use, as far as they are carried over. */
+/** The ids of the models that a key may use, as far as they are imported. */
 export function idsOfModels(
   names: readonly string[],
   ids: ReadonlyMap<string, string>,
@@ -123,7 +123,7 @@ export function idsOfModels(
   return names.flatMap((name) => ids.get(name) ?? [])
 }
 
-/** A note with the e-mail address of an account and what else is known of it; null if nothing is. */
+/** A note with the e-mail address of an account and other known facts; null if there are none. */
 export function noteOf(email: string, ...others: readonly string[]): string | null {
   const parts = [...(email === '' ? [] : [`e-mail ${email}`]), ...others.filter((text) => text !== '')]
   return parts.length === 0 ? null : parts.join('; ').slice(0, MAX_NOTE_LENGTH)
@@ -149,11 +149,11 @@ export class PlanNames {
 
 const MOST_NAME_LENGTH = 64
 
-/** Names that are allowed here and differ, in the order in which they are asked for. */
+/** Valid and distinct names, in the order of the requests. */
 export class Names {
   private readonly taken = new Set<string>()
 
-  /** The name nearest to a text; `otherwise` where nothing of it is left. */
+  /** The valid name nearest to a text; `otherwise` if nothing of it is left. */
   take(text: string, otherwise: string): string {
     const plain = text
       .normalize('NFKD')
@@ -179,14 +179,14 @@ export function modelIdOf(name: string): string | undefined {
 /** Decimals of a price of a million tokens: a pico-dollar for one. */
 const PRICE_DECIMALS = 6
 
-/** Dollars of a million as a decimal; undefined for anything that is not a price. */
+/** Dollars per million as a decimal; undefined for anything that is not a price. */
 export function priceText(usd: number): string | undefined {
   if (!Number.isFinite(usd) || usd < 0 || usd > 1_000_000) return undefined
   const [whole = '0', fraction = ''] = usd.toFixed(PRICE_DECIMALS).split('.')
   return `${whole}.${fraction.replace(/0+$/, '').padEnd(2, '0')}`
 }
 
-/** Prices of tokens in dollars for a million; undefined if one of them is none. */
+/** Prices of tokens in dollars per million; undefined if one of them is invalid. */
 export function tokenPrice(
   family: string,
   usd: { input: number; output: number; cached?: number | undefined; written?: number | undefined },

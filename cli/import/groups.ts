@@ -1,6 +1,6 @@
-// Groups of One API and New API: a channel serves some of them, a user is in one, and a token of New API may name another. What a
-// group is not served there, its accounts must not get here: a group becomes a plan with its models and its factor on prices, and a
-// key of another group a list of models. Facts of model/ability.go of both, and of middleware/auth.go, service/group.go and
+// Groups of One API and New API: a channel serves some of them, a user is in one, and a token of New API may name another. An
+// account must not get here what its group did not have there: a group becomes a plan with its models and its price factor, and a
+// key of another group gets a list of models. Facts of model/ability.go of both, and of middleware/auth.go, service/group.go and
 // setting/ratio_setting/group_ratio.go of New API.
 
 import type { PlanEntry } from '../../src/config/models/plans'
@@ -13,7 +13,7 @@ export interface GroupedOffer extends Offer {
   groups: readonly string[]
 }
 
-/** The models of each group: the names that its callers ask for, with the names under which their models are carried over. */
+/** The models of each group: the names that its callers use, with the names under which their models are imported. */
 export type Served = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 /** A key with the groups that serve it, in the order in which they are tried, and the names that its token is limited to. */
@@ -30,7 +30,7 @@ export interface Member {
   keys: GroupedKey[]
 }
 
-/** The groups that a program of New API has before anybody changes them. */
+/** The default groups of New API. */
 const USABLE = { default: '', vip: '' }
 const AUTO = 'auto'
 
@@ -51,7 +51,7 @@ export class GroupRules {
     this.auto = Array.isArray(auto) ? auto.map(String) : ['default']
   }
 
-  /** The groups that serve a token of a user, in the order in which they are tried; none if it is refused there. */
+  /** The groups that serve a token of a user, in the order in which they are tried; empty if it is refused there. */
   groupsOf(token: string, user: string): string[] {
     if (token === '' || token === user) return [user]
     const usable = this.usableBy(user)
@@ -76,7 +76,7 @@ export class GroupRules {
 
 /**
  * Gives each model the channels that all groups with that model may use. Without such a channel, groups with equal channels share a
- * model, and only the first keeps its name. `used` are the groups of users and keys, those of most keys first.
+ * model, and only the first keeps its name. `used` are the groups of users and keys, those with the most keys first.
  */
 export function divideOffers(
   offers: ReadonlyMap<string, readonly GroupedOffer[]>,
@@ -123,7 +123,7 @@ export function divideOffers(
   return { offers: divided, served }
 }
 
-/** The beginnings of names of models that only one group has. */
+/** Prefixes of models that only one group has. */
 class Prefixes {
   private readonly names = new Names()
   private readonly known = new Map<string, string>()
@@ -171,7 +171,7 @@ export function assignPlans(
   }
 }
 
-/** The models that groups serve, by the names that callers ask for: of each name that of the first group that has it. */
+/** The models that groups serve, by the names that callers use; each name belongs to the first group that has it. */
 function modelsOf(
   groups: readonly string[],
   served: Served,
@@ -186,7 +186,7 @@ function modelsOf(
   return models
 }
 
-/** Limits a key to what its token may use in its groups, where its plan does not. */
+/** Limits a key to what its token may use in its groups, unless its plan already does. */
 function limitKey(
   { key, groups, limits }: GroupedKey,
   own: ReadonlyMap<string, { id: string }>,
@@ -208,7 +208,7 @@ function limitKey(
   else if (usable.size < ofPlan.size || ofPlan.size === 0) key.settings.models = [...usable].sort()
 }
 
-/** Factors of plans. What no plan can say is listed once. */
+/** Factors of plans. Anything that no plan can express is listed once. */
 class Factors {
   private readonly refused = new Set<string>()
 
@@ -217,7 +217,7 @@ class Factors {
     private readonly found: Found,
   ) {}
 
-  /** The factors of an account's models; where its keys pay different ones for a model, the highest. */
+  /** The factors of an account's models; if its keys have different ones for a model, the highest. */
   ofModels(
     account: string,
     user: string,

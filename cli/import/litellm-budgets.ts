@@ -1,5 +1,5 @@
 // Budgets and limits of LiteLLM: of keys, of the tiers in its budget table, of members of teams, and of teams and users. A key must
-// never get more here than the lowest of what applied to it there.
+// never get more here than the lowest limit that applied to it there.
 
 import type { KeySettings } from '../../src/accounts/keys'
 import type { BudgetPeriod } from '../../src/contract/budgets'
@@ -16,12 +16,12 @@ export interface Budgets {
   keysOfMember(key: SourceRow): number
 }
 
-/** The number of a column of a row, else of the tier that the row names: a key without its own follows its tier. */
+/** The number in a column of a row, otherwise that of the tier that the row names: a key without its own follows its tier. */
 function ownOrTier(row: SourceRow, tier: SourceRow | undefined, column: string): number | undefined {
   return numberIn(row, column) ?? (tier && numberIn(tier, column))
 }
 
-/** Limits by the minute: the lowest of the key, of its user in the team, and of the team or user that it belongs to. */
+/** Limits per minute: the lowest of the key, of its user in the team, and of the team or user that it belongs to. */
 export function leastLimits(
   key: SourceRow,
   budgets: Budgets,
@@ -45,12 +45,12 @@ export function leastLimits(
   }
 }
 
-/** A limit; undefined if it is larger than what can be counted. */
+/** A limit; undefined if it is too large to be counted. */
 function positive(value: number | undefined): number | undefined {
   return value !== undefined && value >= 1 && value <= Number.MAX_SAFE_INTEGER ? Math.trunc(value) : undefined
 }
 
-/** The budget of a key: its own, else that of its tier, else that of its user in the team. */
+/** The budget of a key: its own, otherwise that of its tier, otherwise that of its user in the team. */
 export function keyBudgetOf(key: SourceRow, budgets: Budgets, leave: (why: string) => void): FoundBudget {
   const tier = budgets.tierOf(key)
   const member = budgets.memberOf(key)
@@ -70,7 +70,7 @@ export function keyBudgetOf(key: SourceRow, budgets: Budgets, leave: (why: strin
 
 const DURATION = /^(\d+)(s|m|h|d|w|mo)$/
 const UNIT_DAYS = { s: 1 / 86_400, m: 1 / 1_440, h: 1 / 24, d: 1, w: 7, mo: 30 } as const
-/** Periods of the calendar by the durations that are the same. */
+/** Calendar periods by the equivalent durations. */
 const PERIODS: Readonly<Record<string, BudgetPeriod>> = {
   '1d': 'day',
   '24h': 'day',
@@ -81,7 +81,7 @@ const PERIODS: Readonly<Record<string, BudgetPeriod>> = {
   '1mo': 'month',
 }
 
-/** A budget by the calendar, never larger than it was. */
+/** A calendar budget, never larger than the original. */
 function budgetOf(most: number, spend: number, duration: string): FoundBudget {
   const [, count = '', unit = 'd'] = DURATION.exec(duration) ?? []
   const days = Number(count) * UNIT_DAYS[unit as keyof typeof UNIT_DAYS]
@@ -98,15 +98,15 @@ function budgetOf(most: number, spend: number, duration: string): FoundBudget {
   })
 }
 
-/** A budget in dollars; none if it is larger than what can be counted. */
+/** A budget in dollars; undefined if it is too large to be counted. */
 function budgetOfNano(usd: number, budgetOf: (nano: number) => FoundBudget): FoundBudget {
   const nano = usd > 0 ? parseUsd(usd.toFixed(9)) : 0
   return nano === undefined ? { isSpent: false, settings: {} } : budgetOf(nano)
 }
 
 /**
- * The opening credit of a team, a user or a key: the rest of its budget. A budget that is renewed there becomes a plan with an
- * allowance, which an operator gives to the account: it would pay for this period twice.
+ * The opening credit of a team, a user or a key: the rest of its budget. A budget that resets there becomes a plan with an
+ * allowance, which an operator gives to the account: importing it as a credit too would pay twice for this period.
  */
 export function balanceOf(row: SourceRow, account: string, found: Found): number {
   const budget = numberIn(row, 'max_budget')
@@ -123,7 +123,7 @@ export function balanceOf(row: SourceRow, account: string, found: Found): number
   return Math.max(left ?? 0, 0)
 }
 
-/** Advice about a budget that is renewed: a plan is written where a period of the calendar is the same. */
+/** Advice about a budget that resets: a plan is written if a calendar period is equivalent. */
 function renewalOf(
   account: string,
   { budget, duration }: { budget: number; duration: string },

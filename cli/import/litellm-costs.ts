@@ -8,7 +8,7 @@ import type { PriceKey } from '../../src/contract/units'
 import { formatDecimal } from '../../src/lib/money'
 import { isObject } from '../../src/lib/objects'
 
-/** The fields of a model in LiteLLM. Numbers are texts as the file has them: a float never comes between. */
+/** The fields of a model in LiteLLM. Numbers are kept as the text in the file: a float never comes between. */
 export type Entry = Readonly<Record<string, unknown>>
 
 /** The amounts of one prompt length: dollars by our names of prices. */
@@ -32,7 +32,7 @@ const MILLION = 1_000_000
 /** Decimals of an amount in a price list. */
 const AMOUNT_DECIMALS = 12
 
-/** Prices by the field of the source, without what is appended for longer prompts and for tiers. */
+/** Prices by the field of the source, without the suffixes for longer prompts and for tiers. */
 const rows: Readonly<Record<string, Row>> = {
   input_cost_per_token: { key: 'per_1m_input_tokens', times: MILLION },
   cache_read_input_token_cost: { key: 'per_1m_cached_input_tokens', times: MILLION },
@@ -46,10 +46,10 @@ const rows: Readonly<Record<string, Row>> = {
   input_cost_per_second: { key: 'per_audio_minute', times: 60 },
 }
 
-/** The order in which people read prices. */
+/** The order in which prices are printed. */
 const ORDER = Object.values(rows).map(({ key }): string => key)
 
-/** Fields that say again what another one says. If they differ, the model is left out. */
+/** Fields that repeat another field. If they differ, the model is omitted. */
 const repeated: Readonly<Record<string, string>> = {
   output_cost_per_reasoning_token: 'output_cost_per_token',
   input_cost_per_image_token: 'input_cost_per_token',
@@ -70,16 +70,16 @@ const unused: Readonly<Record<string, string>> = {
   code_interpreter_cost_per_session: 'a request for the interpreter is refused',
 }
 
-/** Tiers of service that can be asked for, which have prices of their own. */
+/** Service tiers that can be requested and have their own prices. */
 const TIERS = ['flex', 'priority']
-/** Ways of asking that are not served. */
+/** Kinds of requests that are not served. */
 const OTHER_WAYS = ['batches', 'decisions', 'ultrafast']
 
-/** Fields that are read apart. */
+/** Fields that are read separately. */
 const STRUCTURED = ['tiered_pricing', 'search_context_cost_per_query']
 const FIELD = new RegExp(`^(.+?)(?:_above_(\\d+)k_tokens)?(?:_(${[...TIERS, ...OTHER_WAYS].join('|')}))?$`)
 
-/** The entries of a price file by their names, with each number as its own text, such as `1.25e-07`. */
+/** The entries of a price file by name, with each number as its own text, such as `1.25e-07`. */
 export function entriesIn(text: string): ReadonlyMap<string, Entry> {
   const list = JSON.parse(text, (_key, value, context?: { source?: string }) =>
     typeof value === 'number' ? (context?.source ?? String(value)) : value,
@@ -95,15 +95,15 @@ export function servedEntry(entry: Entry): Entry {
   return entry.mode === 'embedding' ? ofText(entry) : withoutSound(withoutEstimate(entry))
 }
 
-/** The entry of a model that makes vectors, without the prices of pictures, sound and videos: the families send it text only. */
+/** The entry of an embedding model, without the prices of pictures, audio and videos: the families send it only text. */
 function ofText(entry: Entry): Entry {
   const others = Object.entries(entry).filter(([field]) => !/^input_cost_per_(image|audio|video)/.test(field))
   return Object.fromEntries(others)
 }
 
 /**
- * The entry without the price of a minute where tokens of audio have one: the vendor estimates a minute by these. Speech has no
- * text out, whatever the source says of it.
+ * The entry without the price per minute if audio tokens have one: the vendor estimates a minute from these. Speech has no text
+ * output, whatever the source says.
  */
 function withoutEstimate(entry: Entry): Entry {
   const isSpeech = entry.mode === 'audio_speech' && entry.output_cost_per_audio_token !== undefined
@@ -115,8 +115,7 @@ function withoutEstimate(entry: Entry): Entry {
 }
 
 /**
- * The entry of a model that reads sound as that of one that does not, where sound that is read from a cache has a price of its
- * own: there is no unit of it.
+ * The entry of an audio model as that of one without audio, if cached audio has its own price: there is no unit for it.
  */
 function withoutSound(entry: Entry): Entry {
   if (!Object.keys(entry).some((field) => field.startsWith('cache_read_input_audio_token_cost'))) return entry
@@ -128,9 +127,9 @@ function withoutSound(entry: Entry): Entry {
 interface PriceOptions {
   /** Prices that the list must have even if they are zero. */
   needed: readonly string[]
-  /** How web searches are billed, of a vendor that counts them. */
+  /** How web searches are billed by a vendor that counts them. */
   searches?: 'each' | 'as_listed'
-  /** Price of a thousand searches where the entry has none. */
+  /** Price per thousand searches if the entry has none. */
   searchPrice?: string | undefined
 }
 
@@ -189,7 +188,7 @@ function add(tables: Map<string, Amounts>, name: string, row: Row, field: string
   table[row.key] = amount
 }
 
-/** The tables as one price list. A tier that has not every price of the usual list is not sold. */
+/** The tables as one price list. A tier that lacks some price of the standard list is not sold. */
 function assembled(tables: ReadonlyMap<string, Amounts>, searches: Amounts): Price {
   const usual = withRanges(tables, '')
   if (Object.keys(usual).length === 0) throw new Unbillable('the source has no price')
@@ -201,7 +200,7 @@ function assembled(tables: ReadonlyMap<string, Amounts>, searches: Amounts): Pri
   return tiers.length > 0 ? { ...first, service_tiers: Object.fromEntries(tiers) } : first
 }
 
-/** The factor between all prices of two lists, such as `0.5`; undefined if they have no common one. */
+/** The common factor between all prices of two lists, such as `0.5`; undefined if there is none. */
 function factorBetween(one: object, other: object): string | undefined {
   const factors = new Set(
     Object.entries(one).map(([key, value]) => {
@@ -231,7 +230,7 @@ function withRanges(tables: ReadonlyMap<string, Amounts>, tier: string): Omit<Pr
   return { ...base, ...Object.fromEntries(ranges) }
 }
 
-/** Amounts in the order in which people read them, without zeros that no family needs. */
+/** Amounts in printing order, without zeros that no family needs. */
 function readable(amounts: Amounts, needed: readonly string[]): Amounts {
   const listed = Object.entries(amounts).filter(([key, amount]) => needed.includes(key) || !isZero(amount))
   return Object.fromEntries(listed.sort(([one], [other]) => ORDER.indexOf(one) - ORDER.indexOf(other)))
@@ -241,7 +240,7 @@ function isLike(prices: object, other: object): boolean {
   return Object.keys(prices).sort().join() === Object.keys(other).sort().join()
 }
 
-/** The price of a thousand searches or prompts, if it does not depend on how much is searched; otherwise empty. */
+/** The price per thousand searches or prompts, if it does not depend on the size of the search; otherwise empty. */
 function searchesOf(
   { search_context_cost_per_query: costs, web_search_billing_unit: unit }: Entry,
   searches: NonNullable<PriceOptions['searches']>,
@@ -255,7 +254,7 @@ function searchesOf(
   return { [isEach ? 'per_1k_web_searches' : 'per_1k_grounded_prompts']: amount }
 }
 
-/** An amount of the source times a number, as a decimal: `1.25e-07` for a million is `0.125`. Exact. */
+/** An amount of the source times a number, as a decimal: `1.25e-07` per million is `0.125`. Exact. */
 export function amountOf(field: string, value: unknown, times: number): string {
   const match = typeof value === 'string' ? /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/.exec(value) : null
   if (!match) throw new Unbillable(`${field} is ${JSON.stringify(value)}, which is not an amount`)

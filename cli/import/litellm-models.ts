@@ -1,5 +1,5 @@
 // Reads the models of LiteLLM's config.yaml: each entry of `model_list` is a model of a provider with a key, which is
-// often the name of a variable. Entries of one name share its requests.
+// often the name of a variable. Entries with one name share its requests.
 
 import { type PriceConfig, priceFaults } from '../../src/config/models/prices'
 import type { Family } from '../../src/contract/family'
@@ -43,14 +43,14 @@ const VARIABLE = /^os\.environ\/(\w+)$/
 type Environment = Readonly<Record<string, string | undefined>>
 
 export interface LitellmModels {
-  /** Ids of models by the names that callers ask for. */
+  /** Ids of models by the names that callers use. */
   ids: ReadonlyMap<string, string>
   /** Names of models by the access groups that they are in. */
   groups: ReadonlyMap<string, readonly string[]>
 }
 
 interface Given {
-  /** Settings in the database, which count besides those of the file. */
+  /** Settings in the database, which apply in addition to those of the file. */
   stored: Readonly<Record<string, Record<string, unknown>>>
   /** The entries of a price file. */
   prices: ReadonlyMap<string, Entry> | undefined
@@ -100,7 +100,7 @@ export function readLitellmModels(
   return { ids, groups }
 }
 
-/** The parameters of a model with those of the credential that they name; undefined if the file does not have it. */
+/** The parameters of a model with those of its credential; undefined if the file does not have it. */
 function withCredential(
   params: Record<string, unknown>,
   credentials: unknown,
@@ -175,8 +175,8 @@ function modeFamily(mode: unknown, kind: string): string | undefined {
 }
 
 /**
- * The price of a model: by the fields of its own, else by the price file, else that of the built-in catalogue. A model of Ollama
- * without any is free.
+ * The price of a model: from its own fields, otherwise from the price file, otherwise from the built-in catalogue. A model of
+ * Ollama without any is free.
  */
 function priceOf(
   given: Record<string, unknown>,
@@ -204,7 +204,7 @@ function priceOf(
   }
 }
 
-/** Whether a field of a model says what it costs. */
+/** Whether a field of a model contains a price. */
 function isCost(name: string): boolean {
   return /(^|_)cost_per_|_token_cost|^tiered_pricing$/.test(name)
 }
@@ -258,7 +258,7 @@ class Upstreams {
     return name
   }
 
-  /** A text, or that of its variable; null for a variable that is not set. */
+  /** A text, or that of its variable; null for an unset variable. */
   private textOf(value: unknown): string | null | undefined {
     if (typeof value !== 'string' || value === '') return undefined
     const variable = VARIABLE.exec(value)?.[1]
@@ -282,9 +282,9 @@ function keysOf(kind: string, name: string, key: string): FoundUpstream['keys'] 
 interface Fallbacks {
   /** Names that are tried after each name. */
   all: ReadonlyMap<string, readonly string[]>
-  /** Names with models that are only tried there for the reason of the list. */
+  /** Names whose fallback models are tried there only for the reason of the list. */
   narrow: ReadonlyMap<string, readonly string[]>
-  /** Names whose next model is tried where a filter holds an answer back. */
+  /** Names whose next model is tried if a filter blocks an answer. */
   filtered: ReadonlySet<string>
 }
 
@@ -322,7 +322,7 @@ function namesIn(list: unknown): string[] {
   })
 }
 
-/** Lets routes continue after a filter where they did, and lists what is tried for other reasons than there, or not at all. */
+/** Lets routes continue after a filter where they did there, and lists fallbacks with other reasons, or without an equivalent. */
 function applyFallbacks(
   { all, narrow, filtered }: Fallbacks,
   ids: ReadonlyMap<string, string>,

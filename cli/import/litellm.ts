@@ -1,5 +1,5 @@
 // Reads LiteLLM's proxy: keys, teams and users from its PostgreSQL, models from its config.yaml. It stores keys as
-// SHA-256 of the whole secret, as this gateway does. It has no balances: what is left of a budget becomes one. Tables are those of
+// SHA-256 of the whole secret, as this gateway does. It has no balances: the rest of a budget becomes one. Tables are those of
 // schema.prisma of LiteLLM 1.110.2.
 
 import { hashSecret, unlimited } from '../../src/accounts/keys'
@@ -21,7 +21,7 @@ import { isIn, jsonIn, listIn, type SourceDatabase, type SourceRow, textIn, time
 const HASH = /^[0-9a-f]{64}$/
 /** The team of keys that the dashboard makes for its own sessions. */
 const DASHBOARD = 'litellm-dashboard'
-/** Columns of keys with rules that no key has here. */
+/** Columns of keys with rules that keys here do not have. */
 const NOT_CARRIED = [
   'model_max_budget',
   'budget_limits',
@@ -92,11 +92,11 @@ async function readTables(database: SourceDatabase) {
   }
 }
 
-/** The accounts of teams, users, and keys of nobody. */
+/** The accounts of teams, users, and keys without an owner. */
 class Owners {
   private readonly made = new Map<string, FoundAccount>()
   private readonly names = new Names()
-  /** Keys of each team that are carried over. */
+  /** Keys of each team that are imported. */
   readonly keysOfTeams = new Map<SourceRow, number>()
 
   constructor(
@@ -112,12 +112,12 @@ class Owners {
     return this.tables.projects.get(textIn(key, 'project_id'))
   }
 
-  /** The row whose limits all keys of an account share: its team, else its user. */
+  /** The row whose limits all keys of an account share: its team, otherwise its user. */
   holderOf(key: SourceRow): SourceRow | undefined {
     return this.teamOf(key) ?? this.tables.users.get(textIn(key, 'user_id'))
   }
 
-  /** The account that pays for a key: of its team, else of its user, else its own. */
+  /** The account that pays for a key: its team's, otherwise its user's, otherwise its own. */
   accountOf(key: SourceRow): FoundAccount {
     const team = this.teamOf(key)
     if (team) {

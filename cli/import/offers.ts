@@ -1,5 +1,5 @@
-// Makes models of what the upstreams of another gateway offer: several upstreams for one name become shares where they are
-// equal, and a route where one is tried after another.
+// Makes models from what the upstreams of another gateway offer: several upstreams for one name become shares if they are equal,
+// and a route if one is tried after another.
 
 import type { PriceConfig } from '../../src/config/models/prices'
 import { type Found, type FoundModel, modelIdOf } from './found'
@@ -13,17 +13,16 @@ export interface Offer {
   /** Higher ones are tried first. */
   priority: number
   weight: number
-  /** Undefined if nobody knows it. */
+  /** Undefined if unknown. */
   price: PriceConfig | 'free' | undefined
-  /** Why it has no price, if another reason than that no price is known. */
+  /** Why it has no price, unless it is simply unknown. */
   unpriced?: string
 }
 
 type Group = Omit<FoundModel, 'id'>
 
 /**
- * Carries over what is offered for each name that callers ask for, and then for the names that are tried after it. Answers the ids
- * by these names.
+ * Imports what is offered for each name that callers use, and then for the fallback names. Returns the ids by these names.
  */
 export function carryOffers(
   offers: ReadonlyMap<string, readonly Offer[]>,
@@ -68,7 +67,7 @@ export function carryOffers(
   return ids
 }
 
-/** Ids that are tried after one. */
+/** Ids that are tried after another one. */
 function namesAfter(
   id: string,
   ids: ReadonlyMap<string, string>,
@@ -83,7 +82,7 @@ function hasFallbacks(...given: Parameters<typeof namesAfter>): boolean {
   return namesAfter(...given).length > 0
 }
 
-/** Offers of one priority for the same model are one with shares. Those without a price are left out. */
+/** Offers with the same priority for the same model become one with shares. Those without a price are omitted. */
 function groupsOf(offers: readonly Offer[]): Group[] {
   const groups = new Map<string, Group>()
   for (const offer of [...offers].sort((one, other) => other.priority - one.priority)) {

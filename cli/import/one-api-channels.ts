@@ -1,6 +1,6 @@
-// Reads the channels of One API and New API: each is an upstream with its keys, and offers models to groups at the prices that the
-// options say. Facts from model/channel.go of both, from relay/billing/ratio/model.go of One API, and from setting/ratio_setting
-// and setting/billing_setting of New API.
+// Reads the channels of One API and New API: each is an upstream with its keys, and offers models to groups at the prices in the
+// options. Facts from model/channel.go of both, from relay/billing/ratio/model.go of One API, and from setting/ratio_setting and
+// setting/billing_setting of New API.
 
 import type { PriceConfig } from '../../src/config/models/prices'
 import { asObject } from '../../src/lib/objects'
@@ -12,7 +12,7 @@ import { type Offer, variableOf } from './offers'
 import { jsonIn, listIn, numberIn, type SourceRow, textIn } from './source'
 
 const ENABLED = 1
-/** Settings of channels that are texts or JSON, and that no upstream has here. */
+/** Settings of channels, as text or JSON, that upstreams here do not have. */
 const NOT_CARRIED = [
   'system_prompt',
   'param_override',
@@ -28,11 +28,11 @@ export interface Ratios {
   cacheRatio: ReadonlyMap<string, number>
   writeRatio: ReadonlyMap<string, number>
   modelPrice: ReadonlyMap<string, number>
-  /** Models that are paid by an expression. */
+  /** Models that are priced by an expression. */
   expressions: ReadonlySet<string>
 }
 
-/** Reads channels. Answers what they offer by the names that callers ask for. */
+/** Reads channels. Returns what they offer by the names that callers use. */
 export function readChannels(
   rows: readonly SourceRow[],
   kinds: Readonly<Record<number, ChannelKind>>,
@@ -106,7 +106,7 @@ function readChannel(
   return { name, kind: kind.kind, title }
 }
 
-/** The settings of a channel of New API that change what is sent, and where through. */
+/** The settings of a New API channel that change the request or its route. */
 function settingsOf(row: SourceRow): string[] {
   const settings = Object.entries(asObject(jsonIn(row, 'setting')))
   return settings.flatMap(([name, value]) =>
@@ -115,8 +115,8 @@ function settingsOf(row: SourceRow): string[] {
 }
 
 /**
- * The keys of a channel that are in use, and how many are switched off. New API numbers the keys of a channel by their lines and
- * keeps the states of those that it switched off (ChannelInfo of model/channel.go).
+ * The keys of a channel that are in use, and how many are disabled. New API numbers the keys of a channel by their lines and keeps
+ * the states of those that it switched off (ChannelInfo of model/channel.go).
  */
 function keysOf(row: SourceRow): { keys: string[]; disabled: number } {
   const info = asObject(jsonIn(row, 'channel_info'))
@@ -129,7 +129,7 @@ function keysOf(row: SourceRow): { keys: string[]; disabled: number } {
   }
 }
 
-/** The price of a model: that of one call, else ratios, else what the built-in catalogue says; or why it has none. */
+/** The price of a model: per call, otherwise by ratios, otherwise from the built-in catalogue; or why it has none. */
 function priceOf(
   name: string,
   {

@@ -86,7 +86,7 @@ function ratiosOf(optionOf: (name: string) => unknown, quotaPerUsd: number): Rat
   }
 }
 
-/** The groups of users and keys, those of most keys first. */
+/** The groups of users and keys, those with the most keys first. */
 function groupsInUse(members: Iterable<Member>): string[] {
   const counts = new Map<string, number>()
   for (const { group, keys } of members)
@@ -99,7 +99,7 @@ function mapOf(value: unknown): ReadonlyMap<string, number> {
   return new Map(Object.entries(asObject(value)).map(([name, number]) => [name, Number(number)]))
 }
 
-/** Nano-dollars of a quota, rounded down; undefined for more than can be counted. */
+/** Nano-dollars of a quota, rounded down; undefined if too large to be counted. */
 function nanoOf(quota: number, quotaPerUsd: number): number | undefined {
   const nano =
     Number.isInteger(quota) && Number.isInteger(quotaPerUsd)
@@ -187,12 +187,12 @@ function readTokens(
   }
 }
 
-/** The names of models that a token is limited to; none if it is not. */
+/** The names of models that a token is limited to; empty if it is not limited. */
 function limitsOf(row: SourceRow): string[] {
   return isIn(row, 'model_limits_enabled') ? listIn(row, 'model_limits') : listIn(row, 'models')
 }
 
-/** The networks that a token may be used from: between commas in One API, one a line in New API. */
+/** The networks from which a token may be used: separated by commas in One API, one per line in New API. */
 function addressesOf(row: SourceRow, leave: (why: string) => void): string[] | null {
   const texts = `${textIn(row, 'subnet')}\n${textIn(row, 'allow_ips')}`
     .split(/[\s,]+/)
@@ -203,7 +203,7 @@ function addressesOf(row: SourceRow, leave: (why: string) => void): string[] | n
   return texts.length === 0 ? null : [...new Set(networks)]
 }
 
-/** The budget of a token; none if it is too large to count. */
+/** The budget of a token; undefined if it is too large to be counted. */
 function budgetOf(row: SourceRow, quotaPerUsd: number): FoundBudget {
   const left = isIn(row, 'unlimited_quota')
     ? undefined
@@ -211,7 +211,7 @@ function budgetOf(row: SourceRow, quotaPerUsd: number): FoundBudget {
   return left === undefined ? { isSpent: false, settings: {} } : budgetOfRest(left)
 }
 
-/** Reads redemption codes that are still worth money, which both gateways keep in clear text. */
+/** Reads unredeemed codes, which both gateways store in clear text. */
 function readCodes(rows: readonly SourceRow[], quotaPerUsd: number, found: Found): void {
   const isOpen = (row: SourceRow) => !isDeleted(row) && numberIn(row, 'status') === ENABLED
   const open = rows.filter(isOpen)

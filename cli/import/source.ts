@@ -1,5 +1,5 @@
-// The database of another gateway, opened to be read: a SQLite file, a dump of MySQL, or an address of PostgreSQL or MySQL. It must
-// never be written to, and its address, which may hold a password, must never be shown.
+// The database of another gateway, opened for reading: a SQLite file, a MySQL dump, or a PostgreSQL or MySQL URL. It must never be
+// written to, and its URL, which may contain a password, must never be shown.
 
 import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
@@ -11,9 +11,9 @@ import { isDump, openDump } from './dump'
 
 export type SourceRow = Readonly<Record<string, unknown>>
 
-/** The other gateway may serve on while it is read: all that is read belongs to the moment of the first row. */
+/** The other gateway may keep serving while it is read: all rows belong to one snapshot. */
 export interface SourceDatabase {
-  /** All rows of a table in the order of a column; none if there is no such table, unless it must be there. */
+  /** All rows of a table in the order of a column; empty if there is no such table, unless it must exist. */
   rows(table: string, orderBy: string, need?: 'needed'): Promise<SourceRow[]>
   close(): Promise<void>
 }
@@ -69,8 +69,8 @@ const SERVERS = {
 } as const
 
 /**
- * The connection that an address asks for. TLS is used if the server offers it, as the programs of MySQL and PostgreSQL do,
- * unless the address says otherwise.
+ * The connection that an address asks for. TLS is used if the server offers it, as the programs of MySQL and PostgreSQL do, unless
+ * the URL says otherwise.
  */
 function connectTo(address: string): SQL {
   const url = URL.parse(address)
@@ -85,8 +85,8 @@ function connectTo(address: string): SQL {
 }
 
 /**
- * Texts for errors whose own do not say what helps. MySQL 8 signs in with `caching_sha2_password`: where nothing is encrypted the
- * password is sent under a key that the server names itself, and so could anybody who stands between.
+ * Texts for errors whose own text does not help. MySQL 8 signs in with `caching_sha2_password`: where nothing is encrypted the
+ * password is sent under a key that the server names itself, and so could anybody in between.
  */
 const ADVICE: Readonly<Record<string, string>> = {
   ERR_MYSQL_PUBLIC_KEY_RETRIEVAL_NOT_ALLOWED:
@@ -124,7 +124,7 @@ function openServer(address: string): SourceDatabase {
   }
 }
 
-/** An error with advice, and without the password of the address. */
+/** An error with advice, and without the password in the URL. */
 function hidden(error: unknown, address: string): string {
   const password = URL.parse(address)?.password
   const text = ADVICE[(error as { code?: string }).code ?? ''] ?? lineOf(error)
@@ -151,13 +151,13 @@ export function isIn(row: SourceRow, column: string): boolean {
   return value === true || value === 1 || value === 1n || value === '1' || value === 't' || value === 'true'
 }
 
-/** The time of a column in milliseconds since 1970; null if it has none, or one after the year 9999, which means never. */
+/** The time in a column in milliseconds since 1970; null if it has none, or one after the year 9999, which means never. */
 export function timeIn(row: SourceRow, column: string): number | null {
   const value = row[column]
   return knownTime(value instanceof Date ? value.getTime() : Date.parse(utc(String(value ?? ''))))
 }
 
-/** The time of a column of seconds since 1970; null as `timeIn`, and for 0 and less. */
+/** The time in a column of seconds since 1970; null as in `timeIn`, and for 0 and less. */
 export function secondsIn(row: SourceRow, column: string): number | null {
   const seconds = numberIn(row, column) ?? 0
   return seconds > 0 ? knownTime(Math.trunc(seconds * 1_000)) : null
@@ -167,12 +167,12 @@ function knownTime(at: number): number | null {
   return Math.abs(at) <= LAST_TIME ? at : null
 }
 
-/** A time without a zone is of UTC. */
+/** A time without a zone is in UTC. */
 function utc(text: string): string {
   return /\d{2}:\d{2}(:[\d.]+)?$/.test(text) ? `${text.replace(' ', 'T')}Z` : text
 }
 
-/** The JSON of a column, which some databases answer parsed. */
+/** The JSON in a column, which some databases return parsed. */
 export function jsonIn(row: SourceRow, column: string): unknown {
   const value = row[column]
   if (typeof value !== 'string') return value ?? undefined
@@ -183,7 +183,7 @@ export function jsonIn(row: SourceRow, column: string): unknown {
   }
 }
 
-/** The texts of a column: a list of PostgreSQL, JSON, or words with commas between. */
+/** The texts in a column: a PostgreSQL list, JSON, or words separated by commas. */
 export function listIn(row: SourceRow, column: string): string[] {
   const value = jsonIn(row, column) ?? row[column]
   if (Array.isArray(value)) return value.map(String)

@@ -1,6 +1,6 @@
-// Subscriptions of New API: quota that a user has bought until a day, and that may be renewed each day, week or month. What is left
-// of one becomes credit. What it renews becomes a plan that nobody has yet: an allowance has no end here, so an operator must give
-// it. Facts of model/subscription.go.
+// Subscriptions of New API: quota that a user has bought until a day, and that may be renewed each day, week or month. The rest of
+// one becomes credit. Its renewals become a plan without accounts: an allowance has no end here, so an operator must assign it.
+// Facts of model/subscription.go.
 
 import { formatUsd } from '../../src/lib/money'
 import type { Found, FoundAccount, PlanNames } from './found'

@@ -1,5 +1,5 @@
-// What commands that change something without an operation of the admin API leave in the audit trail: who did it, and what.
-// A command that only reads must not be here.
+// Audit trail entries of commands that change something without an operation of the admin API: who did it, and what. A command that
+// only reads must not use this.
 
 import { hostname } from 'node:os'
 import { type Actor, type RecordedChange, record, recording } from '../../src/admin/audit-trail'
@@ -30,8 +30,8 @@ async function recordHere(db: Db, change: RecordedChange): Promise<void> {
 }
 
 /**
- * Adds entries for what this command has done next to the database, which it opens. One that is not there yet, or that an older
- * gateway wrote, stays as it is. Never fails: what is done is done.
+ * Adds entries for what this command has done outside the database, which it opens. If it does not exist yet, or was written by an
+ * older gateway, it is not changed. Never fails: the action has already happened.
  */
 export async function auditCommand(
   config: Config,

@@ -1,14 +1,14 @@
-// Checks the words after a command before they are read. A mistyped flag must never be ignored silently, because
-// `--balnce 5` would make a key without money. Negative amounts are values, not flags.
+// Checks the words after a command before they are parsed. A mistyped flag must never be ignored silently, because `--balnce 5`
+// would create a key without money. Negative amounts are values, not flags.
 
 import type { ArgsDef } from 'citty'
 import { WrongUsage } from './errors'
 import { didYouMean } from './near-names'
 
-/** Flags of commands that work over the admin API, which others are often given too. */
+/** Flags of commands that work over the admin API, which are often given to other commands too. */
 const REMOTE_FLAGS = ['server', 'token', 'context']
 
-/** The words in the one order that cannot be misread: flags with their values, then `--` and the rest. */
+/** The words in the one unambiguous order: flags with their values, then `--` and the rest. */
 export function orderArguments(args: ArgsDef, words: readonly string[]): string[] {
   const flags = new Map<string, string>()
   const positional: string[] = []

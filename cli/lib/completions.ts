@@ -1,5 +1,5 @@
-// Scripts by which shells complete the words of this program, made from the tree of commands. A script must never start the
-// program: a shell that waits at every key is worse than one that does not complete.
+// Scripts with which shells complete the words of this program, made from the tree of commands. A script must never start the
+// program: a shell that waits at every key is worse than one without completion.
 
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of shells, not of this program
 
@@ -8,7 +8,7 @@ import { type AnyCommand, argsOf, metaOf, namesOfParts, partOf } from '../view/h
 export const completedShells = ['bash', 'zsh', 'fish'] as const
 export type CompletedShell = (typeof completedShells)[number]
 
-/** One place in the command line: a command, with what may follow it. */
+/** One position in the command line: a command, with what may follow it. */
 interface Place {
   /** The words up to here: `gateway keys create`. */
   path: string
@@ -59,7 +59,7 @@ async function placesOf(command: AnyCommand, path: string): Promise<Place[]> {
   return [own, ...below.flat()]
 }
 
-/** The first sentence, without what is in brackets. */
+/** The first sentence, without parts in brackets. */
 function aboutOf(description = ''): string {
   return description.replace(/ \(.*?\)/g, '').replace(/(?<!\.)[.:;] .*$|\.$/s, '')
 }

@@ -1,5 +1,5 @@
-// Saved gateways that commands can work on over the admin API: addresses with their tokens, in one file that only its
-// owner may read. A token must never be printed.
+// Saved gateways that commands can use over the admin API: URLs with their tokens, in one file that only its owner may read. A
+// token must never be printed.
 
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -9,21 +9,21 @@ import { configSearchPlaces, ownFolders } from '../configuration/config-file'
 import type { Login } from './device-login'
 import { CommandFailed } from './errors'
 
-/** A gateway somewhere else. */
+/** A remote gateway. */
 export interface Context {
   /** Address without /admin/v1. */
   server: string
   token: string
   /** The sign-in that renews the token; absent for the token of an admin. */
   login?: Login | undefined
-  /** A file with the certificates of authorities that vouch for it, besides those of the system. */
+  /** A file with the certificates of trusted authorities, in addition to those of the system. */
   caFile?: string | undefined
-  /** Whether the token may go over the network in clear text. */
+  /** Whether the token may be sent unencrypted. */
   allowHttp?: boolean | undefined
 }
 
 export interface Contexts {
-  /** The context of commands that name none; null for the database of this machine. */
+  /** The default context of commands; null for the database of this machine. */
   current: string | null
   contexts: Record<string, Context>
 }
@@ -52,12 +52,12 @@ export function readContexts(): Contexts {
   throw new CommandFailed(`${file} is not a file of contexts. Remove it, and add them again.`)
 }
 
-/** Replaces the file at once: a reader has the old one or the new one. */
+/** Replaces the file atomically: a reader has the old one or the new one. */
 export function writeContexts(contexts: Contexts): void {
   const file = contextsFile()
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const part = `${file}.part`
-  // One that was left behind may have another mode.
+  // A leftover one may have another mode.
   rmSync(part, { force: true })
   writeFileSync(part, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600 })
   renameSync(part, file)
@@ -79,12 +79,12 @@ interface DatabaseFlags {
   sandbox?: boolean | undefined
 }
 
-/** Whether flags name the database of this machine, which then counts before a context. */
+/** Whether flags name the database of this machine, which then takes precedence over a context. */
 export function namesDatabase(flags: DatabaseFlags): boolean {
   return flags.config !== undefined || flags['data-dir'] !== undefined || flags.sandbox === true
 }
 
-/** Fails for a command that works on a database only, while another gateway is what commands work on. */
+/** Fails for a command that works only on a database, while the current context is another gateway. */
 export function assertOnDatabase(flags: DatabaseFlags): void {
   if (namesDatabase(flags)) return
   const named = process.env.GATEWAY_ADMIN_URL ? 'GATEWAY_ADMIN_URL' : readContexts().current

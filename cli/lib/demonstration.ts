@@ -1,5 +1,5 @@
-// Makes the sandbox usable at once: a key with a balance, and a command line to paste. It must never run on real money,
-// because it credits an account from nothing.
+// Prepares the sandbox for immediate use: a key with a balance, and a command line to paste. It must never run on real money,
+// because it credits an account out of nothing.
 
 import { keyStatusOf } from '../../src/accounts/key-json'
 import { createKey, findKey, type Key, makeSecret, rollKey, unlimited } from '../../src/accounts/keys'
@@ -17,9 +17,9 @@ import { callable } from '../process/server-address'
 
 const DEMO_KEY = 'demo'
 const DEMO_BALANCE_NANO = 10 * NANO_PER_USD
-/** Longest line of a folded body, with room for what surrounds it on a terminal of 80 columns. */
+/** Maximum length of a line of a folded body, with room for its surroundings on a terminal of 80 columns. */
 const FOLDED_COLUMNS = 70
-/** An address that is never fetched. */
+/** A URL that is never fetched. */
 const EXAMPLE_IMAGE = 'https://example.com/fox.png'
 
 export interface Demonstration {
@@ -29,7 +29,7 @@ export interface Demonstration {
   request: { line: string; folded: string } | undefined
 }
 
-/** Operations to try, simplest first. Edits of files are left out, because there is no file to send. */
+/** Operations to try, simplest first. Edits of files are omitted, because there is no file to send. */
 const TRIED: readonly OperationName[] = ['chat', 'messages', 'embeddings', 'speech', 'image', 'video']
 
 /** Prepares the demo key. Its secret is the same at every start, so that clients that use it continue working. */
@@ -43,7 +43,7 @@ export async function prepareDemonstration({ world, url }: Server): Promise<Demo
 function requestToTry({ models }: Catalogue, url: string, secret: string): Demonstration['request'] {
   const all = [...models.values()].flat()
   const usual = TRIED.flatMap((name) => all.filter(({ family }) => family.operation === name))
-  // Preferably a model that needs no picture, and that its vendor does not end.
+  // Preferably a model that needs no picture, and that its vendor does not retire.
   const textual = usual.filter(({ referenceImages }) => !referenceImages?.min)
   const model = textual.find(({ retirement }) => !retirement) ?? textual[0] ?? usual[0]
   const plain = model?.family.plain

@@ -1,5 +1,5 @@
-// Signs in at an identity provider by the device flow: a person opens an address anywhere and enters a code. The ID token is what
-// the admin API takes, and is renewed by the refresh token. Neither must ever be printed.
+// Signs in at an identity provider with the device flow: a person opens a URL on any device and enters a code. The admin API
+// accepts the ID token, which is renewed with the refresh token. Neither must ever be printed.
 
 import {
   allowInsecureRequests,
@@ -24,7 +24,7 @@ export interface LoginProvider {
 /** A sign-in that is in progress. */
 export interface Login extends LoginProvider {
   refreshToken: string | undefined
-  /** When the token ends, in milliseconds since 1970. */
+  /** When the token expires, in milliseconds since 1970. */
   expiresAt: number
 }
 
@@ -33,7 +33,7 @@ interface LoggedIn {
   login: Login
 }
 
-/** Signs in; `show` shows the person where. Fails with what the provider says. */
+/** Signs in; `show` tells the person where. Fails with the provider's message. */
 export async function logIn(
   provider: LoginProvider,
   show: (address: string, code: string) => void,
@@ -57,7 +57,7 @@ export async function renewLogin(login: Login): Promise<LoggedIn> {
   })
 }
 
-/** A text of the provider as a terminal may have it. */
+/** A text of the provider, made safe for a terminal. */
 function plain(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '').slice(0, 1_000)
 }

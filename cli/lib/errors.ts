@@ -1,5 +1,5 @@
-// The two ways in which a command fails, and their texts. Expected failures are one line; only a fault of the program
-// itself must show a stack, because a report needs it.
+// The two ways in which a command fails, and their texts. Expected failures are one line; only an internal error of the program
+// shows a stack, because a report needs it.
 
 import { SQLiteError } from 'bun:sqlite'
 import { StorageFailed } from '../../src/artifacts/s3-store'
@@ -17,7 +17,7 @@ export class CommandFailed extends Error {
   }
 }
 
-/** A process that was to serve could not begin. It has listeners, workers and connections, which must not keep it alive. Exit 1. */
+/** A process that should serve could not start. It has listeners, workers and connections, which must not keep it alive. Exit 1. */
 export class StartFailed extends CommandFailed {
   constructor(cause: unknown) {
     const [head = '', ...reasons] = describeFailure(cause).split(/\n\s*/)

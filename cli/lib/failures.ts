@@ -1,11 +1,11 @@
-// Words errors of operations for people, with the command that helps. Texts that fit as they are stay as they are.
+// Rewrites errors of operations for people, with the command that helps. Texts that already fit are not changed.
 
 import type { CallFailed } from '../../src/admin/client'
 import type { SettingsFlags } from '../configuration/settings'
 import { commandLineOf } from '../program'
 import { CommandFailed, WrongUsage } from './errors'
 
-/** Texts by codes; `name` is what the command was asked about. */
+/** Texts by code; `name` is the argument of the command. */
 const texts: Record<string, (name: string, flags: SettingsFlags) => string> = {
   key_not_found: (name) => `There is no key "${name}"; \`keys list\` shows all.`,
   token_not_found: (name) => `There is no token "${name}"; \`spenders list\` shows all.`,

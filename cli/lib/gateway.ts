@@ -1,5 +1,5 @@
-// Runs the operations of the admin API for a command: on the database of this machine, or on a gateway somewhere else. Every
-// change on the database is in the audit trail, with the user of the system who made it.
+// Runs the operations of the admin API for a command: on the database of this machine, or on a remote gateway. Every change on the
+// database is in the audit trail, with the user of the system who made it.
 
 import type { ArgsDef, CommandDef, ParsedArgs } from 'citty'
 import type { AdminClient, OperationCall, OperationId, ReplyOf } from '../../src/admin/client'
@@ -29,7 +29,7 @@ import { clientOf, type GatewayFlags, gatewayArgs, remoteOf } from './remote'
 
 /** A gateway that a command works on. */
 export interface Gateway extends AdminClient {
-  /** The database of this machine and its configuration; null for a gateway somewhere else. */
+  /** The database of this machine and its configuration; null for a remote gateway. */
   local: { db: Db; config: Config; dataDir: string } | null
   /** Rows of a list, up to a limit. */
   rows<Id extends ListId>(id: Id, call?: OperationCall<Id>, most?: number): Promise<RowOf<Id>[]>
@@ -91,7 +91,7 @@ export function gatewayCommand<const Args extends ArgsDef>({
   }
 }
 
-/** A gateway somewhere else. `onChange` learns that something was changed there. */
+/** A remote gateway. `onChange` is called when something was changed there. */
 export function remoteGateway(remote: Context, flags: GatewayFlags, onChange?: () => void): Gateway {
   return gatewayOf(clientOf(remote, onChange), null, flags)
 }
@@ -212,7 +212,7 @@ function gatewayOf(client: AdminClient, local: Gateway['local'], flags: GatewayF
   }
 }
 
-/** The database of this machine for what only works there. Fails for a gateway somewhere else. */
+/** The database of this machine for operations that only work there. Fails for a remote gateway. */
 export function needDatabase({ local }: Gateway, what: string): NonNullable<Gateway['local']> {
   if (local) return local
   throw new CommandFailed(

@@ -55,7 +55,7 @@ export function givesSettings(flags: KeySettingFlags): boolean {
   return Object.keys(keySettingArgs).some((flag) => flags[flag as keyof KeySettingFlags] !== undefined)
 }
 
-/** Settings as operations take them: what is absent stays, null removes a limit. */
+/** Settings in the form of operations: absent ones do not change, null removes a limit. */
 export function readSettings(flags: KeySettingFlags, { local }: Pick<Gateway, 'local'>, now: number) {
   const read = <Value>(flag: keyof KeySettingFlags, parse: (text: string) => Value) => {
     const text = flags[flag]
@@ -74,7 +74,7 @@ export function readSettings(flags: KeySettingFlags, { local }: Pick<Gateway, 'l
   }
 }
 
-/** The rule of a key for its spenders. The gateway checks what is in it. */
+/** The rule of a key for its spenders. The gateway checks its content. */
 function parseSpenders(text: string): SpenderRule {
   try {
     return JSON.parse(text)

@@ -1,4 +1,4 @@
-// Reads the text of a vendor's list from a file or an address. It must never read more than a list can have.
+// Reads the text of a vendor's list from a file or a URL. It must never read more than the maximum size of a list.
 
 import { resolve } from 'node:path'
 import { MAX_LIST_BYTES } from '../../src/config/models/list-faults'
@@ -8,7 +8,7 @@ import { CommandFailed } from './errors'
 const TIMEOUT_MS = 120_000
 const TOO_LARGE = `it has more than ${MAX_LIST_BYTES / 1024 / 1024} MiB`
 
-/** Reads a list from a file or an address. Fails if it does not exist or is too large. */
+/** Reads a list from a file or a URL. Fails if it does not exist or is too large. */
 export async function readList(from: string): Promise<string> {
   if (!/^https?:\/\//.test(from)) {
     const file = Bun.file(resolve(from))

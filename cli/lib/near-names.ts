@@ -17,8 +17,8 @@ export function nearNames(name: string, names: Iterable<string>): string[] {
 }
 
 /**
- * A sentence that names the most similar names, each with the prefix that it is typed with. Begins with a space; empty if
- * none is similar.
+ * A sentence that names the most similar names, each with its prefix on the command line. Begins with a space; empty if none is
+ * similar.
  */
 export function didYouMean(name: string, names: Iterable<string>, prefix = ''): string {
   const near = nearNames(name, names).map((known) => `${prefix}${known}`)

@@ -1,5 +1,5 @@
-// Reads the files of prices to try: a vendor's list, the models of another configuration, and the prices of plans. It must never put
-// any of them in force.
+// Reads the files of prices to try: a vendor's list, the models of another configuration, and the prices of plans. It must never
+// apply any of them.
 
 import { extname, resolve } from 'node:path'
 import { readVendorList } from '../../src/config/models/list-faults'
@@ -13,12 +13,12 @@ import { CommandFailed } from './errors'
 import { readList } from './list-text'
 import { parsePairs } from './values'
 
-/** Faults that are shown of one file. */
+/** Maximum of faults that are shown for one file. */
 const MOST_SHOWN = 40
 /** Formats of files that can only be configurations. */
 const CONFIGURATIONS = new Set(['.jsonc', '.yaml', '.yml', '.toml', '.ts', '.mts', '.js', '.mjs'])
 
-/** Reads `--prices`: a list as `prices update` takes it, or a configuration. */
+/** Reads `--prices`: a list as `prices update` accepts it, or a configuration. */
 export async function readPrices(file: string, flags: SettingsFlags): Promise<OtherPrices> {
   const text = await readIfList(file)
   if (text !== undefined) {
@@ -84,7 +84,7 @@ export async function readPlans(text: string): Promise<Record<string, PlanPrices
   return plans
 }
 
-/** Reads pairs of names: blanks around them do not count. */
+/** Reads pairs of names, ignoring spaces around them. */
 export function readPairs(flag: string, form: string, text: string): [string, string][] {
   const pairs = parsePairs(flag, `${form}, several separated by commas`, text)
   return pairs.map(([name, value]) => [name.trim(), value.trim()])

@@ -1,12 +1,12 @@
-// Reads the flags of `models price`: stated quantities, a request in plain words, or a whole body. It must never guess:
-// flags that do not go together are wrong usage.
+// Reads the flags of `models price`: stated quantities, a plain request, or a whole body. It must never guess: contradictory flags
+// are wrong usage.
 
 import type { PlainField, PlainRequest } from '../../src/contract/family'
 import { pluralOf, type Quantities, type Unit, units } from '../../src/contract/units'
 import { WrongUsage } from './errors'
 import { parseCount } from './values'
 
-/** Options of a request besides its text; reference images are only counted. */
+/** Options of a request other than its text; reference images are only counted. */
 export type Options = Pick<PlainRequest, 'n' | 'size' | 'quality' | 'resolution' | 'duration'> & {
   images?: number
 }
@@ -31,7 +31,7 @@ const optionFlags: Record<Exclude<PlainField, 'uploads'>, { flag: string; hint: 
   images: { flag: 'reference-images', hint: 'N', text: 'How many images the request brings along' },
 }
 const optionNames = Object.keys(optionFlags) as (keyof Options)[]
-/** Options that may decide the tier of a price. */
+/** Options that may decide the price tier. */
 const TIER_OPTIONS: readonly (keyof Options)[] = ['size', 'quality', 'resolution']
 
 export const questionArgs = {

@@ -1,5 +1,5 @@
-// Prices a request to a model: exactly for stated quantities, or the most that a request can cost. It must never
-// compute prices by itself: it calls the functions that bill real requests.
+// Prices a request to a model: exactly for stated quantities, otherwise the maximum. It must never compute prices by itself: it
+// calls the functions that bill real requests.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { askedTier, quoteNano, quoteOf, tariffOf } from '../../src/billing/ledger/metering'
@@ -32,9 +32,9 @@ export interface PriceAnswer {
   /** The table of the model's prices that applies. */
   table: BilledTable
   amountNano: number
-  /** The vendor's price of the same; null if it is not known. */
+  /** The vendor's price for the same; null if unknown. */
   costNano: number | null
-  /** True for a quote: the most that the request can cost, held until the true price is known. */
+  /** True for a quote: the maximum price, held until the true price is known. */
   isMost: boolean
 }
 
@@ -135,7 +135,7 @@ function serviceTierOf({ id, priceList }: Model, name: string | undefined): stri
   )
 }
 
-/** The most that a body can cost. */
+/** The maximum price of a body. */
 function quote(model: Model, content: Record<string, unknown>, text?: string): PriceAnswer {
   const parsed = checkedAsk(model, content, text)
   const quantities = quoteOf(parsed, model)
@@ -191,7 +191,7 @@ function plainBody(model: Model, text: string, options: Options): Record<string,
   return asGateway(() => plain.body({ text, ...rest, ...references(model, images) }, model))
 }
 
-/** Options that a request in plain words can have. */
+/** Options that a plain request can have. */
 function optionsOf({ family }: Model): (keyof Options)[] {
   const fields = family.plain.fields
   return [...new Set(fields.map((field) => (field === 'uploads' ? 'images' : field)))]

@@ -1,5 +1,5 @@
-// Decides whether a command works on the database of this machine or on a gateway over its admin API, and makes the client
-// for that. A token must never be printed, nor go over a network in clear text unless somebody has allowed it.
+// Decides whether a command works on the database of this machine or on a gateway over its admin API, and creates the client for
+// that. A token must never be printed, or sent unencrypted unless that was allowed.
 
 import { readFileSync } from 'node:fs'
 import { version } from '../../package.json'
@@ -12,7 +12,7 @@ import { type Context, keepRenewed, namesDatabase, readContexts } from './contex
 import type { LoginProvider } from './device-login'
 import { CommandFailed, WrongUsage } from './errors'
 
-/** Flags of commands that can work on a gateway somewhere else. */
+/** Flags of commands that can work on a remote gateway. */
 export const gatewayArgs = {
   ...commandArgs,
   server: {
@@ -60,7 +60,7 @@ export function remoteOf(flags: GatewayFlags): Context | undefined {
   return checked({ ...saved, login, server: saved?.server ?? (server as string), token })
 }
 
-/** The context in use where flags do not name the database of this machine. */
+/** The current context, unless flags name the database of this machine. */
 function contextOf({ context, ...flags }: GatewayFlags): Context | undefined {
   if (context === 'none' || (context === undefined && namesDatabase(flags))) return undefined
   const { current, contexts } = readContexts()
@@ -73,7 +73,7 @@ function contextOf({ context, ...flags }: GatewayFlags): Context | undefined {
   )
 }
 
-/** A token as it is given: itself, or the content of a file. */
+/** A token as given: itself, or the content of a file. */
 export function readToken(given: string): string {
   if (!given.startsWith('@')) return oneWord(given, 'The token')
   const file = given.slice(1)
@@ -86,14 +86,14 @@ export function readToken(given: string): string {
   return oneWord(content, file === '-' ? 'Standard input' : file)
 }
 
-/** The text without what surrounds it. Fails for more than one word, which no header can hold. */
+/** The text without surrounding white space. Fails for more than one word, which is invalid in a header. */
 function oneWord(text: string, place: string): string {
   const word = text.trim()
   if (/^[\x21-\x7e]*$/.test(word)) return word
   throw new CommandFailed(`${place} has more than a token, which is one word such as adm-….`)
 }
 
-/** The context with its address in one form. Fails for an invalid address, and for one that would reveal the token. */
+/** The context with its URL in one form. Fails for an invalid URL, and for one that would reveal the token. */
 export function checked(context: Context): Context {
   const url = URL.parse(context.server)
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.username)
@@ -110,7 +110,7 @@ export function checked(context: Context): Context {
   }
 }
 
-/** Longest silence in the middle of a file, in milliseconds: a search through many rows can find none for a while. */
+/** Maximum silence in the middle of a file, in milliseconds: a search through many rows may find none for a while. */
 const SILENCE_MS = 120_000
 
 export function clientOf(context: Context, onChange: () => void = () => {}): AdminClient {
@@ -132,7 +132,7 @@ export function clientOf(context: Context, onChange: () => void = () => {}): Adm
   return { ...client, csv: async (id, call) => wholeFile(await client.csv(id, call), server) }
 }
 
-/** How long before its end a token is renewed, in milliseconds. */
+/** How long before its expiry a token is renewed, in milliseconds. */
 const RENEW_MS = 30_000
 
 /** A context whose token is valid: that of a sign-in is renewed and kept. */
@@ -145,7 +145,7 @@ async function renewed(context: Context): Promise<Context> {
   return { ...context, ...after }
 }
 
-/** A file as it comes from a server. Fails where it ends too early or nothing comes: a part of it must not pass for the whole. */
+/** A file as it arrives from a server. Fails if it ends too early or stalls: a part of it must not be mistaken for the whole. */
 export function wholeFile(
   file: ReadableStream<Uint8Array>,
   server: string,

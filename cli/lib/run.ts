@@ -10,7 +10,7 @@ import { didYouMean } from './near-names'
 
 const VERSION_WORDS = ['--version', '-v', '-V', 'version']
 
-/** Runs the command that the words name. Its `data` has the whole tree of commands as `main`. */
+/** Runs the command that the words name. Its `data` contains the whole tree of commands as `main`. */
 export async function runMain(main: AnyCommand, rawArgs: string[]): Promise<void> {
   const wantsHelp = rawArgs[0] === 'help'
   const { command, path, rest } = await findCommand(main, wantsHelp ? rawArgs.slice(1) : rawArgs)
@@ -72,7 +72,7 @@ async function findCommand(main: AnyCommand, words: string[]) {
 }
 
 function asksForHelp(command: AnyCommand, words: readonly string[]): boolean {
-  // Without a flag the first word is a command that does not exist.
+  // Without a flag, the first word is an unknown command.
   if (command.subCommands && !words[0]?.startsWith('-')) return false
   const end = words.indexOf('--')
   return words.slice(0, end === -1 ? words.length : end).some((word) => word === '--help' || word === '-h')

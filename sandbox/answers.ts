@@ -1,5 +1,5 @@
-// The answers of a simulated chat model: the same words for the same question, cut to the limits of the request. It
-// must never know a wire format: vendors render the answer in their own.
+// The answers of a simulated chat model: the same words for the same question, cut to the limits of the request. It must never know
+// a wire format: vendors render the answer in their own form.
 
 import type { Directives } from './directives'
 import { withoutDirectives } from './directives'
@@ -12,7 +12,7 @@ export interface Tool {
   schema: unknown
 }
 
-/** Choice of tools. `auto` leaves it to the model; a name asks for that tool. */
+/** Choice of tools. `auto` leaves it to the model; a name requires that tool. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { name: string }
 
 export interface Question {
@@ -22,12 +22,12 @@ export interface Question {
   toolResult: string | undefined
   tools: readonly Tool[]
   toolChoice: ToolChoice
-  /** Format of the answer: a schema asks for JSON that fits it, `json` for any JSON object. */
+  /** Format of the answer: a schema requires JSON that fits it, `json` any JSON object. */
   format: 'text' | 'json' | { schema: unknown }
   choices: number
-  /** Texts at which the answer ends, without including them. */
+  /** Stop sequences, which are not part of the answer. */
   stops: readonly string[]
-  /** Most output tokens, thinking included. */
+  /** Maximum of output tokens, including thinking. */
   tokenLimit: number | undefined
   reasoningTokens: number
   directives: Directives
@@ -44,7 +44,7 @@ export interface Choice {
   pieces: string[]
   calls: ToolCall[]
   end: 'stop' | 'length' | 'tool'
-  /** The text at which the answer ended. */
+  /** The stop sequence at which the answer ended. */
   stoppedAt?: string
 }
 
@@ -85,7 +85,7 @@ function answerOnce(question: Question, index: number): Choice {
   return { reasoning, pieces, calls: [], end: 'stop', ...(stoppedAt !== undefined && { stoppedAt }) }
 }
 
-/** The words before the first of the texts at which the answer ends. */
+/** The words before the first stop sequence. */
 function upToStop(words: string[], stops: readonly string[]): { words: string[]; stoppedAt?: string } {
   const whole = words.join('')
   const found = stops
@@ -143,14 +143,14 @@ function jsonAnswer(question: Question, index: number): JsonObject {
   }
 }
 
-/** Tools to call: those demanded, else the first whose name shares a word with the user's text. */
+/** Tools to call: the required ones, otherwise the first whose name shares a word with the user's text. */
 function wantedCalls(question: Question): ToolCall[] {
   const { tools, toolChoice, directives } = question
   if (toolChoice === 'none' || tools.length === 0) return []
   let chosen: readonly Tool[] = []
   if (typeof toolChoice === 'object') chosen = tools.filter((tool) => tool.name === toolChoice.name)
   else if (toolChoice === 'required') chosen = tools.slice(0, directives.tool ?? 1)
-  // With the result at hand the model has nothing left to call.
+  // If the result is present, the model has nothing left to call.
   else if (question.toolResult !== undefined) return []
   else if (directives.tool !== undefined) chosen = tools.slice(0, directives.tool)
   else chosen = tools.filter((tool) => isMentioned(tool, question.said)).slice(0, 1)

@@ -1,5 +1,5 @@
-// Sends a reply as bytes and applies transport faults: pauses, cuts, odd pieces. It must never know a vendor, nor hold
-// a whole stream in memory.
+// Sends a reply as bytes and applies transport faults: pauses, cuts, odd pieces. It must never know a vendor, or hold a whole
+// stream in memory.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Directives } from './directives'
@@ -9,7 +9,7 @@ import type { EventFrame, EventStream, Reply, ReplyBody } from './simulator'
 interface Delivery {
   directives: Directives
   tokenDelayMs: number
-  /** Aborted when the client has left or the sandbox stops. */
+  /** Aborted when the client has disconnected or the sandbox stops. */
   ended: AbortSignal
   /** Called once, after the last byte was handed over. */
   finished(): void
@@ -44,8 +44,8 @@ function bytesOf(body: Exclude<ReplyBody, { kind: 'events' }>): Uint8Array<Array
 
 /** Resolves after the delay, or at once when the request has ended. */
 export function pause(delayMs: number, ended: AbortSignal): Promise<void> {
-  // Even without a delay the event loop gets a turn. A stream that fills memory as fast as it can would otherwise keep
-  // the process from noticing that the client has left.
+  // Even without a delay the event loop gets a turn. A stream that fills memory as fast as it can would otherwise keep the process
+  // from noticing that the client has disconnected.
   if (delayMs <= 0) return nextTurn()
   if (ended.aborted) return Promise.resolve()
   return new Promise((resolve) => {

@@ -456,7 +456,7 @@ export function promptText(body: unknown): string {
   return found.join('\n')
 }
 
-// Deepest nesting that is searched. Prompts are less deep, and a hostile body must not exhaust the stack.
+// Maximum depth that is searched. Prompts are less deep, and a hostile body must not exhaust the stack.
 const depthMax = 24
 
 function collect(value: unknown, found: string[], depth: number): void {

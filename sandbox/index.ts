@@ -1,5 +1,5 @@
-// The sandbox: simulated vendors on one loopback port, for demos without vendor keys and for tests. It must never
-// listen on an outside address, call anything, or keep requests unless asked to.
+// The sandbox: simulated vendors on one loopback port, for demos without vendor keys and for tests. It must never listen on an
+// external address, call anything, or store requests unless asked to.
 
 import { anthropic } from './anthropic/simulator'
 import { ark } from './ark/simulator'
@@ -47,7 +47,7 @@ export interface SandboxCall {
   form?: readonly FormField[]
   /** When the request arrived, by performance.now(). */
   at: number
-  /** True if the client left before the reply was complete. */
+  /** True if the client disconnected before the reply was complete. */
   aborted: boolean
 }
 
@@ -68,7 +68,7 @@ export interface Sandbox {
 }
 
 export interface SandboxOptions {
-  /** Keeps every request in `calls`; off by default, because a long demo must not grow. */
+  /** Stores every request in `calls`; off by default, because a long demo must not grow. */
   record?: boolean
   port?: number
   /** The time of all vendors, in milliseconds since 1970. Default: the machine's. */
@@ -205,7 +205,7 @@ async function readCall(request: Request): Promise<SandboxCall> {
   }
 }
 
-/** The content of a request; empty if the client leaves while it sends. */
+/** The content of a request; empty if the client disconnects while sending. */
 async function readContent(request: Request): Promise<{ body: string; form?: FormField[] }> {
   const isForm = request.headers.get('content-type')?.startsWith('multipart/form-data')
   if (!isForm) return { body: await request.text().catch(() => '') }
@@ -213,7 +213,7 @@ async function readContent(request: Request): Promise<{ body: string; form?: For
   return { body: '', ...(form && { form: [...form.entries()] as FormField[] }) }
 }
 
-/** The state of the vendors that earlier requests have left. */
+/** The state that earlier requests have left in the vendors. */
 interface Memory {
   uses: UseCounter
   busyKeys: ReadonlySet<string>

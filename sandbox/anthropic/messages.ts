@@ -1,5 +1,5 @@
-// The messages form of Anthropic, whole and streamed: content blocks, usage without cached input, named events. It must
-// never check a request: it renders one that was accepted.
+// The messages form of Anthropic, whole and streamed: content blocks, usage without cached input, named events. It must never check
+// a request: it renders an accepted one.
 
 import { answerTo, type Choice, countOutput, type Question, type Tool, type ToolChoice } from '../answers'
 import type { Directives } from '../directives'
@@ -210,7 +210,7 @@ class Message {
   }
 }
 
-/** The searches that the request asks the sandbox for, at most as many as its tool allows. */
+/** The searches that the request triggers in the sandbox, limited by its tool. */
 function searchesIn(body: JsonObject, { searches = 0 }: Directives): number {
   const tool = asObjects(body.tools).find(({ type }) => asString(type)?.startsWith('web_search_'))
   return tool ? Math.min(searches, asNumber(tool.max_uses) ?? searches) : 0

@@ -1,11 +1,11 @@
-// What single models of Claude refuse of a body whose fields are known, in the words of the real service as others recorded them
+// What single Claude models refuse in a body whose fields are known, in the words of the real service as others recorded them
 // (test/vendors/anthropic). It must never know what the gateway knows of a model.
 
 import { asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 
-/** Models that take no sampling and no thinking budget. */
+/** Models that accept neither sampling nor a thinking budget. */
 const FROM_4_7 = /^claude-(opus-4-[78]|(?:opus|sonnet|haiku|fable)-[5-9]|mythos)/
-/** Models that think as much as they like, and do not continue a message. */
+/** Models whose thinking cannot be set, and that do not continue a message. */
 const FROM_4_6 = /^claude-(opus-4-[678]|sonnet-4-6|(?:opus|sonnet|haiku|fable)-[5-9]|mythos)/
 const ALWAYS_THINKS = /^claude-(opus-5-5|sonnet-5-5|fable-5|mythos)/
 const NO_EFFORT = /^claude-(haiku|sonnet)-4-5/
@@ -22,7 +22,7 @@ const THINKING_FIRST =
   'When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking'
 const INSTEAD = 'Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.'
 
-/** The version of the API that has no fields of sampling. */
+/** The API version without sampling fields. */
 export const WITHOUT_SAMPLING = '2026-10-21'
 
 /** Whether a model can be asked by that version on Amazon Bedrock. */

@@ -46,7 +46,7 @@ const answerFields = [
   'top_k',
   'top_p',
 ]
-// Fields that need a word in the anthropic-beta header.
+// Fields that need a value in the anthropic-beta header.
 const betaFields = new Map([
   ['context_management', 'context-management'],
   ['mcp_servers', 'mcp-client'],

@@ -1,5 +1,5 @@
-// Errors of Ark: one object with Ark's own codes, and the request's id at the end of the message. It must never leave
-// out a member: the real service sends empty strings instead.
+// Errors of Ark: one object with Ark's own codes, and the request's id at the end of the message. It must never omit a member: the
+// real service sends empty strings instead.
 
 import { hexId, jsonReply, retryAfterHeader } from '../replies'
 import type { Failure, Reply } from '../simulator'
@@ -60,7 +60,7 @@ const broken = ['InternalServiceError', 'The service encountered an unexpected i
 export function failureReply({ status, code, text, retryAfterSeconds }: Failure): Reply {
   const [usualCode, usualText] = words.get(status) ?? (status >= 500 ? broken : refused)
   const error = { status, code: code ?? usualCode }
-  // A message given by the request stays as it is.
+  // A message from the request stays unchanged.
   const made =
     text === undefined
       ? errorReply({ ...error, message: usualText })

@@ -56,7 +56,7 @@ function readPath(request: VendorRequest): VendorRequest | undefined {
   const { path, query } = request
   const v1 = /^\/openai(\/v1\/.+)$/.exec(path)?.[1]
   const version = query.get('api-version')
-  // The API v1 takes its own name as the version, or none.
+  // The v1 API accepts its own name as the version, or none.
   if (v1 !== undefined)
     return version === null || version === 'preview' ? { ...request, path: v1 } : undefined
   if (version === null || !VERSION.test(version)) return undefined

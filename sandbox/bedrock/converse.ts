@@ -1,6 +1,6 @@
 // Simulates Converse and ConverseStream: content blocks, usage without cached input, a frame for each event:
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html. What is answered is made as a message,
-// and rendered here. It must never take a field or a block that Converse does not have.
+// and rendered here. It must never accept a field or a block that Converse does not have.
 
 import { messageReply } from '../anthropic/messages'
 import { findModelFault } from '../anthropic/models'

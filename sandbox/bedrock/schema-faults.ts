@@ -1,5 +1,5 @@
-// What Amazon Bedrock refuses of Claude's newest models though Anthropic accepts it, in the recorded words (test/vendors/bedrock):
-// their schema of a request lacks two fields. It must never know what the gateway knows of a model.
+// What Amazon Bedrock refuses for Claude's newest models although Anthropic accepts it, in the recorded words
+// (test/vendors/bedrock): its schema of a request lacks two fields. It must never know what the gateway knows of a model.
 
 import { asObject, asObjects, isGiven, type JsonObject } from '../json'
 

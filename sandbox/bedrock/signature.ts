@@ -1,6 +1,6 @@
 // Checks AWS signatures (SigV4) by the steps of its specification, from the request as it arrived:
-// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. It must never use what the gateway
-// signs with.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. It must never use the code that the
+// gateway signs with.
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 

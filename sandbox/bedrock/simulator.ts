@@ -1,5 +1,5 @@
 // Simulates Amazon Bedrock: Claude's messages by InvokeModel, other models by Converse, whole and as frames, and chat completions of the models that have
-// them. Every request must be signed. It must never take a body that names its model.
+// them. Every request must be signed. It must never accept a body that names its model.
 
 import { isFrom47, WITHOUT_SAMPLING } from '../anthropic/models'
 import { anthropic } from '../anthropic/simulator'

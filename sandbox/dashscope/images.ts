@@ -1,5 +1,5 @@
-// Qwen-Image of the simulated DashScope. It answers with addresses of PNGs that last a day. It must never accept what
-// the real service refuses: a second message, a text without its image, a size out of bounds.
+// Qwen-Image of the simulated DashScope. It answers with URLs of PNGs that last a day. It must never accept what the real service
+// refuses: a second message, a text without its image, a size out of bounds.
 
 import { asArray, asNumber, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { type Dimensions, keptSeconds, pictureFile, pictureUrl } from '../picture-files'
@@ -55,7 +55,7 @@ export function answerImages(request: VendorRequest, body: JsonObject): Reply {
   return reply(request, size, count)
 }
 
-/** The reply with images. A picture that moderation blocks, as a directive demands, fails the whole request. */
+/** The reply with images. If a directive makes moderation block a picture, the whole request fails. */
 function reply(request: VendorRequest, size: Dimensions, count: number): Reply {
   if (request.directives.blocked !== undefined) {
     const message = 'Output data may contain inappropriate content.'

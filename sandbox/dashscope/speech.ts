@@ -93,12 +93,12 @@ function events(request: VendorRequest, tone: Tone, characters: string[]): Reply
   return { status: 200, headers: headers(requestId), body: { kind: 'events', stream } }
 }
 
-/** An event as this vendor writes it: numbered, with the status as a comment, and no blanks after the colons. */
+/** An event in this vendor's form: numbered, with the status as a comment, and no spaces after the colons. */
 function frame(event: string, status: number, value: unknown, number = 1): EventFrame {
   return { ...jsonFrame(value, event), id: String(number), comment: `HTTP_STATUS/${status}`, tight: true }
 }
 
-/** The output of an event. While audio is being made, the reason to end is the word "null". */
+/** The output of an event. While audio is being made, the finish reason is the word "null". */
 function outputOf(reason: 'null' | 'stop', audio: JsonObject): JsonObject {
   return { text: null, finish_reason: reason, choices: null, audio }
 }

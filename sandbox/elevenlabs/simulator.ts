@@ -1,4 +1,4 @@
-// Simulates ElevenLabs' speech: a tone as long as the text, as a file that grows. It must never take another vendor's key, nor a
+// Simulates ElevenLabs' speech: a tone as long as the text, as a file that grows. It must never accept another vendor's key, or a
 // format that the stream does not have.
 
 import { asObject, asString, isGiven, type JsonObject } from '../json'

@@ -10,7 +10,7 @@ interface Endpoint {
   /** The values of `duration`; none for an endpoint without it. */
   durations: readonly unknown[]
   resolutions?: readonly string[]
-  /** Fields that it cannot do without. */
+  /** Its required fields. */
   needs: readonly string[]
   /** True if its result says how long the video is: `VideoFile` of @fal-ai/client, and not `File`. */
   hasLength?: true
@@ -41,7 +41,7 @@ const endpoints = new Map<string, Endpoint>([
   ['fal-ai/wan/v2.7/edit-video', { ...wan, durations: [], needs: ['prompt', 'video_url'] }],
 ])
 
-/** Takes whatever other endpoints take, in place of those that are not simulated. */
+/** Accepts all fields of other endpoints, in place of those that are not simulated. */
 const ANY = 'sandbox/any/video'
 endpoints.set(ANY, { durations: [], needs: [], hasLength: true })
 

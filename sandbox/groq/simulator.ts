@@ -1,4 +1,4 @@
-// Simulates Groq: chat completions and transcriptions, with facts about its queue in every answer. It must never take another
+// Simulates Groq: chat completions and transcriptions, with facts about its queue in every answer. It must never accept another
 // vendor's key.
 
 import { asObjects, isGiven, type JsonObject } from '../json'

@@ -1,6 +1,6 @@
 // Simulates MiniMax: speech, a tone as long as the text, as hexadecimal digits in a reply or in events, billed by characters of which
-// Chinese count twice; videos are in video.ts. Errors have the HTTP status 200, as the real ones. It must never take another vendor's
-// key.
+// Chinese count twice; videos are in video.ts. Errors have the HTTP status 200, as the real ones. It must never accept another
+// vendor's key.
 
 import { asObject, asString, isGiven, type JsonObject } from '../json'
 import { bearerToken, hexId, jsonFrame, jsonReply, retryAfterHeader } from '../replies'

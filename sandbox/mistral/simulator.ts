@@ -1,5 +1,5 @@
-// Simulates Mistral AI: chat completions, embeddings and transcriptions that refuse fields they do not know, and streams that report
-// usage unasked. It must never take a field by OpenAI's name for it.
+// Simulates Mistral AI: chat completions, embeddings and transcriptions that refuse unknown fields, and streams that always report
+// usage. It must never accept a field by OpenAI's name for it.
 
 import { asObject, asObjects, type JsonObject } from '../json'
 import { createLookalike } from '../openai/lookalike'

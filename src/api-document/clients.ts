@@ -1,18 +1,18 @@
-// The clients that `gateway env` knows, and what each reads to use this gateway: variables of a shell, a command, or a
-// file of settings. What is written here must be tried with the client itself, as printed.
+// The clients that `gateway env` supports, and what each reads to use this gateway: shell variables, a command, or a settings file.
+// Everything here must be tested with the client itself, as printed.
 
 import type { OperationName } from '../contract/operations'
 
-/** The facts from which the settings of every client are made. */
+/** The facts from which the settings of every client are derived. */
 interface ClientParts {
-  /** The address of the gateway, without /v1. */
+  /** The URL of the gateway, without /v1. */
   url: string
   secret: string
   /** The model to use; undefined if the client chooses for each request. */
   model: string | undefined
 }
 
-/** The settings of one client, in the form in which it reads them. */
+/** The settings of one client, in its own format. */
 export interface ClientSettings {
   variables: Record<string, string>
   command?: string
@@ -29,12 +29,12 @@ interface ClientRow {
   settings(parts: ClientParts): ClientSettings
 }
 
-/** The variable in which files of settings look for the secret, so that it is not in them. */
+/** The variable from which settings files read the secret, so that it is not in them. */
 const KEY_VARIABLE = 'GATEWAY_API_KEY'
-/** Stands for a model where none can be chosen. */
+/** Placeholder for a model if none can be chosen. */
 export const MODEL_PLACEHOLDER = 'MODEL-ID'
 
-/** All model variables of Claude Code. Without them small background calls would go to a model of another name. */
+/** All model variables of Claude Code. Without them, small background calls would use a model with another name. */
 const MODEL_VARIABLES = [
   'ANTHROPIC_MODEL',
   'ANTHROPIC_DEFAULT_OPUS_MODEL',
@@ -141,8 +141,8 @@ const table = {
     }),
   },
   'open-webui': {
-    // It offers every model of the list, and appends /models to the address, so the list is narrowed by a header. Its first
-    // start keeps these settings; later ones are changed under Admin Settings, Connections.
+    // It offers every model of the list, and appends /models to the URL, so the list is filtered by a header. Its first start
+    // stores these settings; later ones are changed under Admin Settings, Connections.
     settings: ({ url, secret }) => ({
       variables: {
         OPENAI_API_BASE_URL: `${url}/v1`,

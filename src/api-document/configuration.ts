@@ -1,5 +1,5 @@
-// The reference of the configuration, docs/configuration.md, made from the schema and the tables that a configuration is
-// checked by. `bun run docs` writes it, and a test compares the two. What it says of a setting is at the setting.
+// The reference of the configuration, docs/configuration.md, generated from the schema and the tables by which a configuration is
+// checked. `bun run docs` writes it, and a test compares the two. The description of a setting is next to its schema.
 
 import type { TSchema } from '@sinclair/typebox'
 import { settingTables } from '../config/schema'
@@ -49,7 +49,7 @@ export default {
   },
   models: {
     'llama-4': { family: 'openai-chat', upstream: 'local', free: true },
-    // A price of your own: the entry takes the place of the built-in one.
+    // Your own price: the entry replaces the built-in one.
     'text-embedding-v4': {
       family: 'openai-embeddings',
       upstream: 'dashscope',
@@ -130,10 +130,10 @@ const routes = `## Routes and aliases
 models: {
   // Two requests of three go east.
   fast: { family: 'openai-chat', upstream: { east: 2, west: 1 }, price: { … } },
-  // The next one where the first is down, busy or failing.
+  // The next one if the first is down, busy or failing.
   smart: { route: ['claude-opus-5-5', 'fast'] },
 },
-// What a coding client asks for by itself.
+// Models that a coding client requests by default.
 aliases: { 'claude-haiku-*': 'fast' },
 \`\`\`
 
@@ -204,7 +204,7 @@ function familyTable(families: ReadonlyMap<string, Family>): string {
     (a, b) => order.indexOf(a.operation) - order.indexOf(b.operation),
   )
   const rows = sorted
-    // A family that only precedes another one is chosen by the gateway itself.
+    // A family that only supplements another one is chosen by the gateway itself.
     .filter(({ over }) => over === undefined)
     .map(({ name, operation, units }) => {
       const path = operations.find((row) => row.name === operation)?.path

@@ -1,5 +1,5 @@
-// Describes every error that a caller can meet, by status, in each form of error bodies, with examples that the
-// gateway's own code makes. It must never describe a body by hand.
+// Describes every error that a caller can get, by status, in each form of error bodies, with examples that the gateway's own code
+// produces. It must never describe a body by hand.
 
 import { type Dialect, type ErrorDetails, errorBody, GatewayError } from '../lib/errors'
 import { anyOf, type DescribedAnswer, type Examples, headersOf, type Schema, schemaOf } from './schema'
@@ -73,7 +73,7 @@ export const errorSchemas: Record<string, Schema> = {
 type Example = Pick<ErrorDetails, 'code' | 'message' | 'param' | 'type'>
 interface ErrorKind {
   status: number
-  /** Replaces the status in the document, where that is only an example. */
+  /** Replaces the status in the document if it is only an example. */
   range?: '4XX'
   description: string
   headers?: readonly string[]
@@ -179,7 +179,7 @@ const withBody: readonly ErrorKind[] = [
   },
 ]
 
-/** Errors of a request that costs money. */
+/** Errors of a paid request. */
 const paid: readonly ErrorKind[] = [
   {
     status: 402,
@@ -235,7 +235,7 @@ const vendor: readonly ErrorKind[] = [
   },
 ]
 
-/** Errors of wrong parameters in the address. */
+/** Errors of wrong parameters in the URL. */
 const badAddress: readonly ErrorKind[] = [
   { status: 400, description: 'A parameter is wrong.', examples: [one('invalid_value')] },
 ]

@@ -57,7 +57,7 @@ const APIS: Readonly<Partial<Record<OperationName, string>>> = {
   responses: 'Responses',
 }
 
-/** The table of a dialect: its fields, by what becomes of them in each API. */
+/** The table of a dialect: its fields, by how each API treats them. */
 function bridgeTable(bridges: readonly Family[], families: ReadonlyMap<string, Family>): string[] {
   const [first] = bridges
   if (!first) return []

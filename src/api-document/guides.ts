@@ -1,5 +1,5 @@
-// The guides for callers, which are pages of docs/guides and chapters of the API documentation. It must hold no text of its
-// own but their order.
+// The guides for callers, which are pages of docs/guides and chapters of the API documentation. It must contain no text of its own
+// except their order.
 
 import authentication from '../../docs/guides/authentication.md' with { type: 'text' }
 import errors from '../../docs/guides/errors.md' with { type: 'text' }

@@ -1,5 +1,4 @@
-// Describes each header that callers send and get, once. A header that the gateway does not read or write must not be
-// here.
+// Describes each request and response header once. A header that the gateway neither reads nor writes must not be here.
 
 import { rateLimitHeaders } from './error-pages'
 import type { Parameter } from './schema'
@@ -98,7 +97,7 @@ export const usageMetadata: Parameter = {
   schema: { type: 'string', maxLength: 4096 },
 }
 
-/** The header by which a caller asks for an answer that comes later. */
+/** The header with which a caller requests a later answer. */
 export const respondingLater: Parameter = {
   name: 'Prefer',
   in: 'header',

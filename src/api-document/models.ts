@@ -1,11 +1,11 @@
-// The page of known models, docs/models.md, made from their table and from the schema of traits. Explains once what each
-// trait means for a request; the passes of traits decide it.
+// The page of known models, docs/models.md, made from their table and from the schema of traits. Explains once what each trait
+// means for a request; the traits passes decide it.
 
 import { plainTraits, Traits } from '../contract/traits'
 import { knownModels } from '../families/traits/known-models'
 import { type KnownModel, reasoning } from '../families/traits/known-models/row'
 
-/** A setting of a request, the trait that rules it out, and what becomes of it. */
+/** A setting of a request, the trait that excludes it, and how it is treated. */
 const effects: readonly (readonly [setting: string, trait: string, effect: string])[] = [
   [
     '`temperature`, `top_p`, `top_k`',

@@ -28,7 +28,7 @@ interface PayloadForm {
   name: string
   family: Family
   models: readonly Model[]
-  /** Names that a request may use: the models, and routes and aliases that lead to them. */
+  /** Names that a request may use: the models, and the routes and aliases for them. */
   ids: readonly string[]
 }
 
@@ -78,7 +78,7 @@ export function schemaOfForm({ family, ids }: PayloadForm, operation: Operation)
   return operation.body === 'form' ? formSchema(named) : named
 }
 
-/** The schema without what the address says. */
+/** The schema without the members in the URL. */
 function withoutAddressed(schema: Schema): Schema {
   const { model: _, stream: __, ...properties } = schema.properties as Record<string, Schema>
   const required = (schema.required as string[]).filter((name) => name in properties)
@@ -114,7 +114,7 @@ function examplesOfForm({ name, family, models }: PayloadForm, operation: Operat
   }
 }
 
-/** The path of an operation. `address` is where samples send their request. */
+/** The path of an operation. `address` is the URL for sample requests. */
 export function pathOfOperation(operation: Operation, forms: readonly PayloadForm[], address?: string) {
   const schemas = forms.map(({ name }) => schemaOf(name))
   const [only, ...others] = schemas
@@ -154,7 +154,7 @@ export function pathOfOperation(operation: Operation, forms: readonly PayloadFor
   }
 }
 
-/** The model of an address. */
+/** The model in a path. */
 function modelParameter(forms: readonly PayloadForm[]): Parameter {
   const ids = forms.flatMap((form) => form.ids)
   return { ...contentsModel, schema: { type: 'string', ...(ids.length > 0 && { enum: ids }) } }
@@ -169,7 +169,7 @@ function withoutModels(requests: Examples): Examples {
   )
 }
 
-/** The JSON that an operation takes instead of a form. */
+/** The JSON that an operation accepts instead of a form. */
 function jsonOf({ asJson }: Operation): Record<string, Media> {
   if (!asJson) return {}
   const { path } = operationOf(asJson)
@@ -177,7 +177,7 @@ function jsonOf({ asJson }: Operation): Record<string, Media> {
   return { 'application/json': { schema: { type: 'object', description } } }
 }
 
-/** The choice between forms: exactly one fits, unless a route leads to models of several. */
+/** The choice between forms: exactly one fits, unless a route contains models with several. */
 function choiceOf(forms: readonly PayloadForm[]): Schema {
   const refs = forms.map(({ name }) => schemaOf(name))
   const ids = forms.flatMap((form) => form.ids)
@@ -216,7 +216,7 @@ function dialectsOf(operation: Operation, forms: readonly PayloadForm[]): Dialec
   return [...new Set([operation.dialect, ...forms.map(({ family }) => family.dialect)])]
 }
 
-/** The answer to a request that is to be answered later. */
+/** The answer to a deferred request. */
 function later({ canBeDeferred }: Operation): Record<string, DescribedAnswer> {
   if (!canBeDeferred) return {}
   const description =

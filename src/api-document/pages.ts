@@ -1,5 +1,5 @@
 // The pages of docs/ that are made from tables of the program: `bun run docs` writes them, and a test compares them.
-// What is written by hand must not be here.
+// Pages that are written by hand must not be here.
 
 import { families } from '../families'
 import { upstreamKinds } from '../upstreams/kinds'

@@ -1,4 +1,4 @@
-// Makes the paths besides operations: forms of paid operations, tools, health and this document. Each must be a route in
+// Builds the paths other than operations: forms of paid operations, tools, health and this document. Each must be a route in
 // src/http; a test compares the two.
 
 import { contentsMissing, contentsModel, id, missing, ok } from './described'
@@ -7,7 +7,7 @@ import { idempotencyKey, waiting } from './headers'
 import { jsonMedia } from './replies'
 import { headersOf, type Parameter, type Schema } from './schema'
 
-/** A path at which a paid operation is asked for in another form. */
+/** A path for a paid operation in another form. */
 interface PaidPath {
   operationId: string
   tag: string
@@ -18,10 +18,10 @@ interface PaidPath {
   /** The body by its media type. */
   content: Readonly<Record<string, object>>
   responses: object
-  /** Errors besides those that each has. Default: those of what is paid. */
+  /** Errors other than the common ones. Default: those of paid operations. */
   errors?: readonly ErrorGroup[]
   dialect?: 'openai' | 'gemini'
-  /** The answer for what is not there. */
+  /** The answer for a missing object. */
   missing?: object
 }
 
@@ -83,7 +83,7 @@ const videoFields: Schema = {
   },
 }
 
-/** The form of a video request. JSON names the picture by its address; a form includes it. */
+/** The form of a video request. JSON refers to the picture by URL; a form includes it. */
 function videoForm(picture: Schema): Schema {
   return { ...videoFields, properties: { ...(videoFields.properties as object), input_reference: picture } }
 }
@@ -132,7 +132,7 @@ const videos = {
 
 const textContent = { parts: [{ text: 'Hello!' }] }
 
-/** A method of Google's API, whose address names the model. */
+/** A method of Google's API, whose path names the model. */
 function contentsPath(
   method: string,
   { body, ...path }: Omit<PaidPath, 'parameters' | 'content'> & { body: object; parameters?: Parameter[] },

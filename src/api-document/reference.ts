@@ -1,5 +1,5 @@
-// The pages of docs/ that are data, for the reference of a running gateway: in order, each with the name of its file. What it
-// shows is what the program does, because most pages are made from its own tables.
+// The pages of docs/ that are data, for the reference of a running gateway: in order, each with the name of its file. It describes
+// what the program does, because most pages are generated from its own tables.
 
 import dialects from '../../docs/dialects.md' with { type: 'text' }
 import events from '../../docs/operate/events.md' with { type: 'text' }
@@ -11,7 +11,7 @@ export interface ReferencePage {
   markdown: string
 }
 
-/** Says who writes the page, which its readers need not know. */
+/** Names the generator of the page, which its readers need not know. */
 const MADE_BY = /^Made by `bun run docs`.*\n\n/m
 
 const written: Readonly<Record<string, () => string>> = {

@@ -1,5 +1,5 @@
-// Describes successful answers, with an example of each that must fit its own schema. Vendors add fields of their own,
-// so every object is open.
+// Describes successful answers, with an example of each that must fit its own schema. Vendors add their own fields, so every object
+// is open.
 
 import type { Operation, OperationName } from '../contract/operations'
 import { anyOf, type DescribedAnswer, type Media, type Schema, schemaOf } from './schema'

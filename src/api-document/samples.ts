@@ -1,5 +1,5 @@
-// Writes requests as programs in Python and TypeScript for the API documentation, ready to run except for the key. It
-// must hold no request of its own: each is an example of the operation.
+// Writes requests as programs in Python and TypeScript for the API documentation, ready to run except for the key. It must contain
+// no request of its own: each is an example of the operation.
 
 import { type Operation, type OperationName, pathForModel } from '../contract/operations'
 
@@ -50,7 +50,7 @@ const clients: Partial<Record<OperationName, Client>> = {
 }
 const classNames = { openai: 'OpenAI', anthropic: 'Anthropic' }
 
-/** The address of a gateway without a stated one. */
+/** The URL of a gateway if none is stated. */
 const USUAL_ADDRESS = 'http://127.0.0.1:8080'
 /** Plain ASCII: clients throw for a header with other letters, instead of showing the gateway's 401. */
 export const SAMPLE_KEY = 'sk-YOUR-KEY'
@@ -142,7 +142,7 @@ function samplesIn(python: string, typescript: string): Sample[] {
   ]
 }
 
-/** The base URL of a client: one wants the address with `/v1`, the other without. */
+/** The base URL of a client: some expect it with `/v1`, others without. */
 const baseOf = ({ sdk }: Client, address: string) => (sdk === 'openai' ? `${address}/v1` : address)
 
 /** Whether the answer comes as events that a program reads one by one. */

@@ -1,6 +1,6 @@
-// The form of an operation of an API: its path, what it takes, what it answers, and what it does. Requests are checked by
-// its schemas, and its document and the types of its clients are made from the same schemas. It must never name an API:
-// the admin API and that of callers each add who may ask and what an operation is given.
+// The form of an API operation: its path, its input, its answer, and its implementation. Requests are checked by its schemas, and
+// its document and the types of its clients are made from the same schemas. It must never name an API: the admin API and that of
+// callers each add who may call it and what an operation gets.
 
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 
@@ -12,7 +12,7 @@ export interface ApiOperation {
   tag: string
   /** Title in the documentation, of a few words. */
   summary: string
-  /** Sentences of the documentation. Absent: the title says it all. */
+  /** Sentences of the documentation. Absent: the title suffices. */
   description?: string
   /** Descriptions of the names in the path. */
   params?: Readonly<Record<string, string>>
@@ -21,7 +21,7 @@ export interface ApiOperation {
   reply: TSchema
 }
 
-/** An operation with the types of what it takes and of the JSON that it answers. */
+/** An operation with the types of its input and its JSON answer. */
 export type TypedOperation<Operation extends ApiOperation, Id, Query, Body, Reply> = Omit<Operation, 'id'> & {
   id: Id & string
   /** For the compiler only. */
@@ -30,7 +30,8 @@ export type TypedOperation<Operation extends ApiOperation, Id, Query, Body, Repl
 
 /**
  * Makes the function that types operations of one API: the query and the body by their schemas, and the answer by what it
- * returns, which must fit the schema of the reply. The document lists them under `tag`. `Context` is what an operation of this API is given.
+ * returns, which must fit the schema of the reply. The document lists them under `tag`. `Context` is what an operation of this API
+ * gets.
  */
 export function operationsFor<Operation extends ApiOperation, Context>(tag: string) {
   return <
@@ -54,7 +55,7 @@ export function operationsFor<Operation extends ApiOperation, Context>(tag: stri
     >
 }
 
-/** Like `operationsFor`, for an API whose answers are of the types of their schemas: `operation(Reply)({ … })`. */
+/** Like `operationsFor`, for an API whose answers have the types of their schemas: `operation(Reply)({ … })`. */
 export function exactOperationsFor<Operation extends ApiOperation, Context>() {
   return <Reply extends TSchema>(reply: Reply) =>
     <const Id extends string, Query extends TObject = TObject, Body extends TObject = TObject>(
@@ -90,7 +91,7 @@ type Typed<
   Reply,
 > = TypedOperation<Operation, Id, Static<Query>, Static<Body>, Reply>
 
-/** One of some words. */
+/** One of several words. */
 export const OneOf = <const Word extends string>(words: readonly Word[], options: string | object = {}) =>
   Type.Unsafe<Word>(
     Type.Union(

@@ -1,4 +1,4 @@
-// Schemas that operations share. Answers are open: they may get further fields.
+// Schemas that operations share. Answers are open: fields may be added.
 
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { Nullable } from './operation'
@@ -9,11 +9,11 @@ export const maybeText = Nullable(Type.String())
 export const maybeCount = Nullable(Type.Integer())
 export const dollars = Type.String({ description: 'Dollars.' })
 
-/** A list that an answer shows, which may be one that nobody changes. */
+/** A list in an answer, which may be read-only. */
 export const list = <Item extends TSchema>(item: Item, options: object = {}) =>
   Type.Unsafe<readonly Static<Item>[]>(Type.Array(item, options))
 
-/** Values by names that no schema knows. For answers. */
+/** Values under names that no schema knows. For answers. */
 export const mapOf = <Value extends TSchema>(value: Value, description?: string) =>
   Type.Unsafe<Record<string, Static<Value>>>({
     type: 'object',

@@ -1,5 +1,5 @@
-// Reads the query and checks the body of an operation by its schemas. A schema may have its own error for what does not
-// fit. An error must name the parameter, and nothing that was sent may be altered.
+// Reads the query and checks the body of an operation by its schemas. A schema may have its own error for invalid values. An error
+// must name the parameter, and nothing that was sent may be altered.
 
 import { Kind, OptionalKind, type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { type GatewayError, invalidRequest } from '../lib/errors'
@@ -7,24 +7,24 @@ import { createValidator, fits, schemaError } from '../lib/validate'
 
 const REFUSAL = Symbol('refusal')
 const MAX_SHOWN_LENGTH = 64
-/** Longest value of a parameter, in characters. */
+/** Maximum length of a parameter's value, in characters. */
 const MAX_LENGTH = 4_096
 
 type Refusal = (value: unknown) => GatewayError
 
-/** Gives a parameter or a field its own error for values that do not fit. */
+/** Gives a parameter or a field its own error for invalid values. */
 export function refusing<Schema extends TSchema>(schema: Schema, refusal: Refusal): Schema {
   return { ...schema, [REFUSAL]: refusal }
 }
 
-/** A parameter that only some requests read: it is passed on as sent, and `readParameter` checks it where it counts. */
+/** A parameter that only some requests read: it is passed on as sent, and `readParameter` checks it when it is used. */
 export const conditional = (schema: TSchema) => Type.Optional(Type.Unsafe<string>({ ...schema, [Kind]: RAW }))
 const RAW = 'Raw'
 
 /**
- * Reads the parameters that a schema names, the first of each name. Throws 400 for a value that does not fit, and, where
- * the schema is closed, for other parameters: a report would otherwise show more than was asked for, unnoticed. `isStrict`
- * refuses these under every schema, and a parameter that is given twice.
+ * Reads the parameters that a schema names, the first of each name. Throws 400 for an invalid value, and, if the schema is closed,
+ * for other parameters: otherwise a report would silently show more than was requested. `isStrict` refuses these under every
+ * schema, and a repeated parameter.
  */
 export function readQuery(
   schema: TObject | undefined,
@@ -57,7 +57,7 @@ export function readParameter<Schema extends TSchema>(
 
 const WHOLE_NUMBER = /^-?\d{1,15}$/
 
-/** Whether a database can keep a text, or compare with it. */
+/** Whether a database can store a text, or compare with it. */
 function isKeepable(text: string): boolean {
   return text.length <= MAX_LENGTH && !text.includes('\0')
 }
@@ -85,7 +85,7 @@ function assertKnown(search: URLSearchParams, names: readonly string[]): void {
   }
 }
 
-/** Throws 400 for a field that is missing or does not fit. Fields that the schema does not name are ignored. */
+/** Throws 400 for a missing or invalid field. Fields that the schema does not name are ignored. */
 export function checkBody(schema: TObject, body: Readonly<Record<string, unknown>>): void {
   for (const [name, property] of Object.entries(schema.properties)) {
     const value = body[name]

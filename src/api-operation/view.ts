@@ -1,5 +1,5 @@
-// Rows as answers show them: for each field its schema and how it is read, in one place. A view must never show a field that
-// it does not name.
+// Rows in the form of answers: the schema of each field and how it is read, in one place. A view must never show a field that it
+// does not name.
 
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 
@@ -7,7 +7,7 @@ type Fields<Row, Schemas extends TProperties> = {
   [Name in keyof Schemas]: readonly [schema: Schemas[Name], read: (row: Row) => Static<Schemas[Name]>]
 }
 
-/** Makes the schema of rows as they are shown, and the function that shows one: `viewOf<Task>()({ id: [text, ({ id }) => id] })`. */
+/** Builds the schema of displayed rows, and the function that displays one: `viewOf<Task>()({ id: [text, ({ id }) => id] })`. */
 export function viewOf<Row>() {
   return <Schemas extends TProperties>(fields: Fields<Row, Schemas>) => {
     const entries = Object.entries<readonly [TSchema, (row: Row) => unknown]>(fields)

@@ -1,5 +1,5 @@
-// Signed addresses of artifacts: whoever has one may read that artifact until it expires, without a key. Only this
-// gateway's secret can make one, and a signature must never be valid for another id or another time.
+// Signed URLs of artifacts: anybody with one may read that artifact until it expires, without a key. Only this gateway's secret can
+// create one, and a signature must never be valid for another id or another time.
 
 import { timingSafeEqual } from 'node:crypto'
 
@@ -8,7 +8,7 @@ export const ARTIFACTS_PATH = '/v1/artifacts'
 
 export interface ArtifactAddresses {
   of(origin: string, id: string, expiresAt: number): string
-  /** Whether an address was made here and has not expired. */
+  /** Whether a URL was made here and has not expired. */
   holds(id: string, expires: string, signature: string, now: number): boolean
 }
 
@@ -21,7 +21,7 @@ export function createAddresses(secret: string): ArtifactAddresses {
       return `${origin}${ARTIFACTS_PATH}/${id}?expires=${expires}&signature=${sign(id, expires)}`
     },
     holds(id, expires, signature, now) {
-      // Exactly one spelling is accepted, so that no artifact has two addresses.
+      // Exactly one spelling is accepted, so that no artifact has two URLs.
       if (!/^art_[0-9a-f]{32}$/.test(id) || !/^[1-9]\d{0,11}$/.test(expires)) return false
       const right = Buffer.from(sign(id, expires))
       const given = Buffer.from(signature)

@@ -1,5 +1,5 @@
-// Keeps copies of results that vendors delete after a day, and gives out signed addresses for them. A copy is an extra:
-// it must never fail a request or make it free, nor fill the disk beyond its limit.
+// Stores copies of results that vendors delete after a day, and gives out signed URLs for them. A copy is an extra: it must never
+// fail a request or make it free, or fill the disk beyond its limit.
 
 import type { FetchFile } from '../contract/upstream'
 import type { Db } from '../db/db'
@@ -12,7 +12,7 @@ import { Copying } from './copying'
 import { makeRoom, removeExpired, removeOfCharge, removeStrays } from './removal'
 import { type Artifact, findArtifact } from './rows'
 
-/** The owner of a result, and the way to get it. */
+/** The owner of a result, and how to get it. */
 export interface Source {
   account: string
   keyId: string
@@ -24,13 +24,13 @@ export interface Source {
 }
 
 export interface Artifacts {
-  /** Copies the file at a vendor's address. Returns the signed address of the copy, or throws why there is none. */
+  /** Copies the file at a vendor's URL. Returns the signed URL of the copy, or throws the reason why there is none. */
   keep(url: string, source: Source): Promise<string>
-  /** Copies several files. Returns the new address of each; files that cannot be copied are logged and left out. */
+  /** Copies several files. Returns the new URL of each; files that cannot be copied are logged and omitted. */
   keepAll(urls: readonly string[], source: Source): Promise<Map<string, string>>
-  /** The signed address of an artifact, at the origin where callers reach this gateway. */
+  /** The signed URL of an artifact, at the origin where callers reach this gateway. */
   addressOf(artifact: Pick<Artifact, 'id' | 'expiresAt'>, gatewayUrl: string): string
-  /** The artifact of a signed address; undefined alike for a wrong signature, an expired address and an unknown id. */
+  /** The artifact of a signed URL; undefined for a wrong signature, an expired URL and an unknown id alike. */
   find(id: string, expires: string, signature: string): Promise<Artifact | undefined>
   /** The bytes from `start` to before `end`; undefined if the file is gone. */
   read(artifact: Artifact, start: number, end: number): Promise<ReadableStream<Uint8Array> | undefined>
@@ -38,9 +38,9 @@ export interface Artifacts {
   sweep(): Promise<void>
   /** Removes the results of a charge. Throws if one of them cannot be removed. */
   removeOf(charge: string): Promise<void>
-  /** Removes files without a row, as after the database was restored from a backup. */
+  /** Removes files without a row, for example after the database was restored from a backup. */
   removeStrays(): Promise<void>
-  /** Waits for running copies, then cuts the rest. */
+  /** Waits for running copies, then cuts off the rest. */
   drain(graceMs: number): Promise<void>
 }
 
@@ -78,7 +78,7 @@ class KeptArtifacts implements Artifacts {
       try {
         kept.set(url, await this.keep(url, source))
       } catch (error) {
-        // The address is not logged: whoever has it can read the result.
+        // The URL is not logged: anybody with it can read the result.
         this.world.log('artifact_not_kept', {
           request: source.charge,
           host: URL.parse(url)?.host.slice(0, 255) ?? null,

@@ -1,5 +1,5 @@
-// Stores the files of artifacts: in a folder of this machine, or in a bucket of an S3-compatible store. It must never
-// serve a file that is not whole, nor hold a whole file in memory.
+// Stores the files of artifacts: in a folder of this machine, or in a bucket of an S3-compatible store. It must never serve an
+// incomplete file, or hold a whole file in memory.
 
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ export interface BucketNetwork extends Pick<System, 'after'> {
 /** How long the signed address of one read is valid, and how long the store may take to begin its answer. */
 const SIGNED_FOR_SECONDS = 300
 const ANSWER_MS = 30_000
-/** Parts of one upload that are in memory at a time. */
+/** Number of parts of one upload that are in memory at once. */
 const PARTS_AT_A_TIME = 2
 
 export function openFolder(folder: string): BlobStore {
@@ -41,7 +41,7 @@ export function openFolder(folder: string): BlobStore {
     name: 'disk',
     async take(path, id) {
       await mkdir(shelfOf(id), { recursive: true, mode: 0o700 })
-      // Without the sync a loss of power could leave a name without its bytes.
+      // Without the sync a power failure could leave a name without its bytes.
       const handle = await open(path, 'r+')
       await handle.sync().finally(() => handle.close())
       await rename(path, pathOf(id))

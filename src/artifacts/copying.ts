@@ -1,4 +1,4 @@
-// Copies vendors' results into the store: a limited number at a time, each within its own time. It must never store a file that
+// Copies vendors' results into the store: a limited number at once, each with its own time limit. It must never store a file that
 // is incomplete, or larger than the limit of all artifacts together.
 
 import type { HttpResponse } from '../http-client/response'
@@ -15,7 +15,7 @@ interface Copy {
   ended: Promise<unknown>
 }
 
-/** Copies that run at a time; others wait, within their own time limit. */
+/** Number of concurrent copies; others wait, within their own time limit. */
 const MOST_COPIES = 16
 const MOST_FILE_BYTES = 2 * 1024 ** 3
 
@@ -35,7 +35,7 @@ export class Copying {
     this.watch = watchWhileNeeded(world.ticker, (at) => this.cutLate(at))
   }
 
-  /** Copies one file. Returns the signed address of the copy, or throws why there is none. */
+  /** Copies one file. Returns the signed URL of the copy, or throws the reason why there is none. */
   async keep(url: string, source: Source): Promise<string> {
     const controller = new AbortController()
     const { signal } = controller
@@ -46,12 +46,12 @@ export class Copying {
     this.watch()
     return await ended.finally(() => {
       this.copies.delete(running)
-      // Frees an answer that was not read to its end.
+      // Releases an answer that was not read to its end.
       controller.abort()
     })
   }
 
-  /** Waits for running copies, then cuts the rest. */
+  /** Waits for running copies, then cuts off the rest. */
   async drain(graceMs: number): Promise<void> {
     this.latestAt = this.world.monotonic() + graceMs
     for (const copy of this.copies) {
@@ -69,8 +69,7 @@ export class Copying {
   }
 
   /**
-   * Copies by way of the disk in any case: only at its end is it known whether a file is whole, and only whole files
-   * are stored.
+   * Always copies via the disk: only at the end is it known whether a file is complete, and only complete files are stored.
    */
   private async copy(url: string, source: Source, signal: AbortSignal): Promise<string> {
     const response = await source.fetchFile(url, signal)
@@ -86,7 +85,7 @@ export class Copying {
   }
 
   /**
-   * Stores a file. If that fails, the row that is left soon expires, and whatever was stored for it is removed then.
+   * Stores a file. If that fails, the remaining row soon expires, and whatever was stored for it is removed then.
    */
   private async store(
     saved: SavedFile,

@@ -1,5 +1,5 @@
-// Opens artifacts from the configuration: the store, the lifetime, the secret that signs addresses. It must never be
-// called with a configuration that has faults.
+// Opens artifacts from the configuration: the store, the lifetime, the secret that signs URLs. It must never be called with a
+// faulty configuration.
 
 import { join } from 'node:path'
 import { artifactLimitsOf } from '../config/artifacts'

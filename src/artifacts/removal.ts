@@ -1,4 +1,4 @@
-// Removes artifacts: expired ones, the oldest beyond the limit, and files without a row. A row must never go before its
+// Removes artifacts: expired ones, the oldest beyond the limit, and files without a row. A row must never be removed before its
 // file: a row without a file is found again, a file without a row is not.
 
 import type { ArtifactsWorld } from './artifacts'
@@ -14,7 +14,7 @@ import {
 
 type RemovalWorld = Pick<ArtifactsWorld, 'db' | 'stores' | 'maxBytes' | 'now' | 'log'>
 
-/** Rows read at a time for removal. */
+/** Number of rows per read. */
 const PAGE = 100
 
 /** Removes the oldest artifacts until all together are within the limit. Throws if none can be removed. */
@@ -45,16 +45,16 @@ export async function removeExpired(world: RemovalWorld): Promise<void> {
     expired = await expiredArtifacts(world.db, world.now(), PAGE)
     removed = []
     for (const artifact of expired) removed.push(await tryRemove(world, artifact))
-    // Failed removals come again. If none of a page succeeded, the next page is the same, so it ends here.
+    // Failed removals appear again. If none of a page succeeded, the next page is the same, so it ends here.
   } while (expired.length === PAGE && removed.includes(true))
 }
 
-/** Removes the artifacts of a charge. Throws if one of them cannot be removed; the next try takes what is left. */
+/** Removes the artifacts of a charge. Throws if one of them cannot be removed; the next attempt takes the rest. */
 export async function removeOfCharge(world: RemovalWorld, charge: string): Promise<void> {
   for (const artifact of await artifactsOfCharge(world.db, charge)) await remove(world, artifact)
 }
 
-/** Removes files without a row, as after the database was restored from a backup. */
+/** Removes files without a row, for example after the database was restored from a backup. */
 export async function removeStrays({ db, stores }: RemovalWorld): Promise<void> {
   for (const store of stores) {
     // Files are listed before rows, because each file has its row before it is stored.
@@ -64,7 +64,7 @@ export async function removeStrays({ db, stores }: RemovalWorld): Promise<void> 
   }
 }
 
-/** Removes an artifact; a failure is logged, so that it does not keep the others. */
+/** Removes an artifact; a failure is logged, so that it does not block the others. */
 async function tryRemove(world: RemovalWorld, artifact: Artifact): Promise<boolean> {
   try {
     await remove(world, artifact)

@@ -29,7 +29,7 @@ interface NewArtifact {
   createdAt: number
 }
 
-/** Longest time that storing can take, with a wide margin. */
+/** Maximum time for storing, with a wide margin. */
 const UNFINISHED_MS = 3_600_000
 
 /** Writes the row of an artifact whose file is being stored; its size counts from here on. */
@@ -117,7 +117,7 @@ function listedOfRow(row: Row) {
   return {
     id: row.id as string,
     account: row.account as string,
-    /** Null for one that was kept by an earlier release. */
+    /** Null for one that an earlier release stored. */
     keyId: row.key_id as string | null,
     charge: row.charge as string,
     contentType: row.content_type as string,

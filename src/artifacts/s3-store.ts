@@ -1,5 +1,5 @@
-// An S3-compatible store, for all that keeps files in one. What it refuses must be said in its own words and with its address:
-// Bun's errors have no stack, and name neither the bucket nor the endpoint.
+// An S3-compatible store, for everything that stores files in one. Its refusals must be reported in its own words and with its
+// address: Bun's errors have no stack, and name neither the bucket nor the endpoint.
 
 import { S3Client, type S3File } from 'bun'
 import { lineOf } from '../lib/error-line'
@@ -14,12 +14,12 @@ export interface Bucket {
   prefix?: string
 }
 
-/** A place for files cannot be used. The message says which, and why, without any secret. */
+/** A place for files is unusable. The message says which, and why, without any secret. */
 export class StorageFailed extends Error {
   override readonly name = 'StorageFailed'
 }
 
-/** The words of Bun for whatever has no words of its own. */
+/** Bun's message for anything that has no message of its own. */
 const NO_REASON = 'an unexpected error has occurred'
 const MOST_WORDS = 300
 
@@ -64,7 +64,7 @@ export class S3Store {
     }
   }
 
-  /** An address that anybody can read a file at for a while. */
+  /** A URL at which anybody can read a file for a while. */
   addressOf(name: string, seconds: number): URL {
     return new URL(this.file(name).presign({ method: 'GET', expiresIn: seconds }))
   }
@@ -81,7 +81,7 @@ export class S3Store {
   }
 }
 
-/** The words of the store, or why there was no answer: `NoSuchBucket: The specified bucket does not exist`. */
+/** The store's message, or why there was no answer: `NoSuchBucket: The specified bucket does not exist`. */
 function reasonOf(error: Error & { code?: string }): string {
   const { code = 'no reason' } = error
   if (error.message !== NO_REASON) return `${code}: ${lineOf(error).slice(0, MOST_WORDS)}`

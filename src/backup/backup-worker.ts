@@ -1,5 +1,5 @@
-// Makes one backup in a thread of its own: copying, checking and packing a database takes seconds. It must never keep
-// anything between two backups.
+// Makes one backup in a separate thread: copying, checking and compressing a database takes seconds. It must never keep anything
+// between two backups.
 
 import { makeBackup } from './backup'
 import { type BackupAnswer, type BackupTask, openPlace } from './schedule'

@@ -1,5 +1,5 @@
-// Makes a backup: a copy of the database of one moment, checked, as one compressed file. Serving continues. It must
-// never leave a file under its name that was not read back and found right.
+// Makes a backup: a verified snapshot of the database, as one compressed file. Serving continues. It must never leave a file under
+// its name that was not read back and verified.
 
 import { createReadStream, createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -41,11 +41,11 @@ export interface BackupFindings {
   schema: number
   accounts: number
   charges: number
-  /** Faults of its books, which the database has too; empty if they are right. */
+  /** Faults of its books, which the database has too; empty if they are correct. */
   problems: string[]
 }
 
-/** Makes a backup under a name. `scratch` is a folder with room for the database. Throws `BackupDamaged` if it is not right. */
+/** Makes a backup under a name. `scratch` is a folder with room for the database. Throws `BackupDamaged` if it is wrong. */
 export async function makeBackup(
   source: BackupSource,
   place: BackupPlace,
@@ -79,7 +79,7 @@ export class BackupDamaged extends Error {
   override readonly name = 'BackupDamaged'
 }
 
-/** Counts what a copy holds and checks its books. Brings the copy to the newest version first. */
+/** Counts the content of a copy and verifies its books. Upgrades the copy to the newest version first. */
 export async function checkBooks(path: string, now: number): Promise<BackupFindings> {
   const db = openSqlite(path, { durable: false })
   try {
@@ -118,7 +118,7 @@ async function compress(from: string, to: string): Promise<void> {
   await pipeline(createReadStream(from), packer, createWriteStream(to, { mode: 0o600 }))
 }
 
-/** Unpacks a backup. Throws `BackupDamaged` if its bytes are not as they were written. */
+/** Unpacks a backup. Throws `BackupDamaged` if its bytes have changed. */
 export async function decompress(from: string, to: string): Promise<void> {
   try {
     await pipeline(createReadStream(from), createZstdDecompress(), createWriteStream(to, { mode: 0o600 }))

@@ -1,18 +1,18 @@
-// Where backups and archives are kept: a folder of this machine, or a bucket of an S3-compatible store. It must never overwrite
-// one, nor give its name to an incomplete one.
+// Where backups and archives are stored: a folder of this machine, or a bucket of an S3-compatible store. It must never overwrite
+// one, or give its name to an incomplete one.
 
 import { access, chmod, copyFile, link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Bucket, S3Store, StorageFailed } from '../artifacts/s3-store'
 
 export interface BackupPlace {
-  /** The place as people read it. */
+  /** The place, as shown to people. */
   title: string
-  /** Makes ready for what is put there. Throws where nothing can be. */
+  /** Prepares the place. Throws if that is impossible. */
   prepare(): Promise<void>
   /** Takes over the file at `path` under a name. */
   put(path: string, name: string): Promise<void>
-  /** Brings a backup to a new file. Throws if no backup has this name. */
+  /** Copies a backup to a new file. Throws if no backup has this name. */
   bring(name: string, path: string): Promise<void>
   has(name: string): Promise<boolean>
   /** Names of all backups, oldest first. */
@@ -22,9 +22,9 @@ export interface BackupPlace {
 
 const NAME = /^gateway-\d{8}T\d{6}Z\.sqlite\.zst$/
 const PART_BYTES = 8 * 1024 * 1024
-/** The end of the name of a file that is on its way from another disk. */
+/** The suffix of a file that is being copied from another disk. */
 const ON_ITS_WAY = '.part'
-/** Such a file of a backup or an archive that has not grown for this time, in milliseconds, belongs to a process that was killed. */
+/** Such a file of a backup or an archive that has not grown for this time, in milliseconds, belongs to a killed process. */
 const ABANDONED_MS = 86_400_000
 const ABANDONED = /^(gateway-\d{8}T\d{6}Z\.sqlite|charges-\d{4}-\d\d-[0-9a-f]{64}\.ndjson)\.zst\.part$/
 
@@ -43,8 +43,8 @@ export function timeOfBackup(name: string): number {
 }
 
 /**
- * A folder, which is made where the one around it is there. Where that is absent too, it may be a disk that is not mounted:
- * only `make` has it made then.
+ * A folder, which is created if its parent exists. If the parent is missing too, it may be a disk that is not mounted: then only
+ * `make` creates it.
  */
 export function folderPlace(folder: string, { make = false }: { make?: boolean } = {}): BackupPlace {
   const prepare = async () => {
@@ -82,7 +82,7 @@ function absent(folder: string): string {
   return `There is no folder ${dirname(folder)} to make ${folder} in. Mount its disk, or create it: mkdir -p ${folder}, or gateway backup --make.`
 }
 
-/** Removes what processes that were killed long before a moment have left of files on their way from another disk. */
+/** Removes incomplete copies that long-killed processes have left. */
 async function removeAbandoned(folder: string, now: number): Promise<void> {
   for (const name of (await readdir(folder)).filter((each) => ABANDONED.test(each))) {
     const path = join(folder, name)
@@ -92,8 +92,8 @@ async function removeAbandoned(folder: string, now: number): Promise<void> {
 }
 
 /**
- * Moves a file to a path where nothing exists, on the same disk or another one, readable by its owner alone and synced.
- * Throws EEXIST if something exists there.
+ * Moves a file to a path where nothing exists, on the same disk or another one, readable only by its owner and synced. Throws
+ * EEXIST if something exists there.
  */
 export async function moveNew(path: string, to: string): Promise<void> {
   await linkSynced(path, to).catch(async (error) => {
@@ -130,7 +130,7 @@ export function bucketPlace(bucket: Bucket): BackupPlace {
   const { prefix = '' } = bucket
   return {
     title: `${bucket.bucket}/${prefix}`,
-    // A bucket is not made here, and refuses what it does not take.
+    // A bucket is not created here, and refuses what it does not accept.
     prepare: async () => {},
     async put(path, name) {
       if (await store.has(name)) throw new Error(`${prefix}${name} is there already`)

@@ -1,5 +1,5 @@
-// Brings a database back from a backup, or moves one to PostgreSQL. The target must be empty: neither may ever overwrite
-// or mix what is there. What is in place in the end was read back and found the same.
+// Restores a database from a backup, or moves one to PostgreSQL. The target must be empty: neither may ever overwrite or mix
+// existing data. The final database was read back and found equal.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ import {
 import { BackupDamaged, type BackupFindings, checkBooks, decompress } from './backup'
 import { moveNew } from './place'
 
-/** Thrown where the target has data already; nothing was changed. */
+/** Thrown if the target already has data; nothing was changed. */
 export class TargetFilled extends Error {
   override readonly name = 'TargetFilled'
 }
@@ -33,7 +33,7 @@ export class TargetFilled extends Error {
 /** PostgreSQL numbers charges by a sequence, which knows nothing of rows that were copied. */
 const GO_ON_COUNTING = `select setval('charge_positions', coalesce(max(position), 0) + 1, false) from ended_charges`
 
-/** Where a database is brought to: a file of SQLite that does not exist yet, or an empty database of PostgreSQL. */
+/** The target of a database: a SQLite file that does not exist yet, or an empty PostgreSQL database. */
 type RestoreTarget = { file: string } | { url: string }
 
 /** Restores the backup in the file `packed`. `scratch` is a folder with room for the database, on the disk of the target. */
@@ -62,13 +62,13 @@ interface MoveOptions {
   onProgress: OnProgress
   /** Removes what an earlier call has copied first. */
   anew?: boolean
-  /** Runs when the copy is whole. Until then the target counts as unfinished, and nobody serves it. */
+  /** Runs when the copy is complete. Until then the target counts as unfinished, and nobody serves it. */
   onCopied?: () => void
 }
 
 /**
  * Copies a SQLite database that nobody serves from into one of PostgreSQL that is empty, or holds the beginning of the same
- * copy. Throws if the copy is not the same, row for row in number and sum.
+ * copy. Throws if the copy differs, in the number and the sums of its rows.
  */
 export async function moveToPostgres(
   file: string,
@@ -120,7 +120,7 @@ async function requireEmpty(target: Db, source: Db, seeded: readonly string[]): 
   throw new TargetFilled(`The database has rows already (${filled.join(', ')}). Give an empty one.`)
 }
 
-/** The rows that were copied last must be rows of the source, or another database was being copied. */
+/** The last copied rows must be rows of the source, otherwise another database was being copied. */
 async function requireSameOrigin(target: Db, source: Db): Promise<void> {
   const newest = { sql: 'select name, created_at from accounts order by name limit 1' }
   const [[here], [there]] = [await target.query(newest), await source.query(newest)]

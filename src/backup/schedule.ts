@@ -1,6 +1,5 @@
-// Backups that the server makes by itself, in a worker so that nobody waits for them. One node of several makes each, and
-// when the next is due goes by the last one, however short processes live. It must never remove a backup before a newer
-// one is in place.
+// Backups that the server makes automatically, in a worker so that nobody waits for them. One of several nodes makes each, and the
+// next is due relative to the last one, however short processes live. It must never remove a backup before a newer one is in place.
 
 import { join } from 'node:path'
 import type { Bucket } from '../artifacts/s3-store'
@@ -34,10 +33,10 @@ export interface BackupSchedule {
 const WORKER = import.meta.url.endsWith('/src/backup/schedule.ts')
   ? './backup-worker.ts'
   : './src/backup/backup-worker.ts'
-/** When a backup that failed is tried again, or sooner if the next is due sooner. */
+/** When a failed backup is retried, or sooner if the next is due sooner. */
 const RETRY_MS = 10 * 60_000
 
-/** Backups may be as late as this, and as long as the time between two of them. */
+/** Tolerance for a late backup, in addition to the time between two of them. */
 const GRACE_MS = 10 * 60_000
 
 /** The place of a configuration's backups, as plain data. */
@@ -46,7 +45,7 @@ export function placeOf({ backup }: Config, dataDir: string): BackupTask['place'
   return { folder: backup?.folder ?? join(dataDir, 'backups') }
 }
 
-/** `make` has a folder made, with those around it. */
+/** `make` creates a folder, with its parents. */
 export function openPlace(place: BackupTask['place'], options: { make?: boolean } = {}): BackupPlace {
   return 'folder' in place ? folderPlace(place.folder, options) : bucketPlace(place.s3)
 }
@@ -55,7 +54,7 @@ export function sourceOf({ database }: Config, databaseFile: string): BackupSour
   return database ? { url: database } : { file: databaseFile }
 }
 
-/** Removes the oldest backups until `keep` are left. Returns the names that are gone. */
+/** Removes the oldest backups until `keep` are left. Returns the removed names. */
 export async function removeOld(place: BackupPlace, keep: number | undefined): Promise<string[]> {
   if (keep === undefined) return []
   const old = (await place.names()).slice(0, -keep)
@@ -64,14 +63,14 @@ export async function removeOld(place: BackupPlace, keep: number | undefined): P
 }
 
 interface ScheduleParts extends Pick<System, 'now' | 'log'> {
-  /** The configuration in force at this moment. */
+  /** The current configuration. */
   configNow(): Config
   dataDir: string
   databaseFile: string
   db: Db
 }
 
-/** When the last backup was tried and when the last one that is in place was begun, in milliseconds since 1970; 0: never. */
+/** When the last backup was tried and when the last complete one was begun, in milliseconds since 1970; 0: never. */
 interface LastBackup {
   triedAt: number
   madeAt: number
@@ -99,7 +98,7 @@ function claim(db: Db, { triedAt }: LastBackup, now: number): Promise<boolean> {
   ])
 }
 
-/** Notes that a backup that was begun at this time is in place. */
+/** Records that a backup that was begun at this time is complete. */
 async function noteMade(db: Db, at: number): Promise<void> {
   await apply(db, [
     {
@@ -110,7 +109,7 @@ async function noteMade(db: Db, at: number): Promise<void> {
   ])
 }
 
-/** The place that this process has looked into: it is asked once, then the database says what was made. */
+/** The place that this process has listed: it is listed once, then the database records what was made. */
 class KnownPlace {
   private known: BackupTask['place'] | undefined
 
@@ -157,7 +156,7 @@ export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
   const { configNow, dataDir, db, now, log } = parts
   const thread = new BackupThread()
 
-  /** Makes a backup, and removes the oldest. Logs how it went, and throws if it failed. */
+  /** Makes a backup, and removes the oldest. Logs the result, and throws if it failed. */
   async function make(config: Config, startedAt: number): Promise<BackupReport> {
     const kept = placeOf(config, dataDir)
     const name = nameOfBackup(startedAt)
@@ -198,12 +197,12 @@ export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
       if (everyMs === undefined) return
       const startedAt = now()
       const last = await lastBackup(db)
-      // The last try has failed, or still runs.
+      // The last attempt has failed, or is still running.
       if (last.triedAt > last.madeAt && startedAt - last.triedAt < Math.min(RETRY_MS, everyMs)) return
       const looked = await seen.newestIn(placeOf(config, dataDir), last).catch((error: Error) => error)
       if (typeof looked === 'number' && startedAt - looked < everyMs) return
       if (!(await claim(db, last, startedAt))) return
-      // A place that cannot be looked into counts as a try that has failed.
+      // A place that cannot be listed counts as a failed attempt.
       if (looked instanceof Error) return fail(nameOfBackup(startedAt), looked)
       // The log has the reason of a failure.
       await makeOne(config, startedAt).catch(() => {})

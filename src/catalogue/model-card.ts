@@ -1,5 +1,5 @@
-// The facts that GET /v1/models shows about a model: its operations, what goes in and comes out, its limits, and what
-// it costs, in the fields that clients of model lists read. It must never show the name or the cost of the upstream.
+// The facts that GET /v1/models shows about a model: its operations, its kinds of input and output, its limits, and its price, in
+// the fields that clients of model lists read. It must never show the name or the cost of the upstream.
 
 import type { Key } from '../accounts/keys'
 import { type DescribedPrices, describePriceList, dollarsOfOne } from '../config/models/prices'
@@ -29,12 +29,12 @@ export interface ModelCard {
     max_completion_tokens: number | null
     is_moderated: boolean
   }
-  /** Dollars for one of each, as text: the highest where they depend on a size. */
+  /** Dollars per unit, as text: the highest if they depend on a size. */
   pricing: Readonly<Record<string, string>>
-  /** The day from which the vendor no longer serves it, `2026-12-11`, and the model that takes its place; absent if unknown. */
+  /** The day on which the vendor retires it, `2026-12-11`, and the model that replaces it; absent if unknown. */
   shutdown_date?: string
   successor?: string
-  /** The whole price list; absent for a route, whose models have their own, and for a model that is free. */
+  /** The whole price list; absent for a route, whose models have their own, and for a free model. */
   prices?: DescribedPrices
   /** Fields of a chat completion; absent for a model without chat. */
   supported_parameters?: readonly string[]
@@ -46,7 +46,7 @@ export interface ModelCard {
     default_enabled: boolean
     /** Efforts that may be requested, the highest first; null if every one may be. */
     supported_efforts: readonly string[] | null
-    /** True if a request may say how many tokens to think. */
+    /** True if a request may set the number of thinking tokens. */
     supports_max_tokens: boolean
   }
 }
@@ -77,7 +77,7 @@ const TALKS: readonly OperationName[] = ['chat', 'messages', 'completions', 'res
 /** Prices that clients of model lists expect of every model. */
 const ALWAYS_PRICED: readonly Unit[] = ['input_token', 'output_token']
 
-/** The card of a model or a route, with the prices of a key; undefined if nothing of that id can be asked. */
+/** The card of a model or a route, at the prices of a key; undefined if nothing with that id is available. */
 export function cardOf(
   catalogue: Pick<Catalogue, 'models' | 'routes'>,
   key: Key,
@@ -104,7 +104,7 @@ export function cardOf(
   }
 }
 
-/** How much a model thinks, in the words of OpenRouter's list; of a route only what all its models share. */
+/** How much a model thinks, in the terms of OpenRouter's list; for a route only what all its models share. */
 function reasoningOf(forms: readonly Model[]): Pick<ModelCard, 'reasoning'> {
   const all = forms.flatMap(({ family, traits }) => (TALKS.includes(family.operation) ? [traits] : []))
   if (all.length === 0 || all.some(({ thinking }) => thinking === 'never')) return {}
@@ -154,7 +154,7 @@ function leastOf(figures: readonly (number | undefined)[]): number | null {
   return known.length > 0 ? Math.min(...known) : null
 }
 
-/** The prices of one of each unit, the highest of all lists. Longer prompts and other tiers are left to the list itself. */
+/** The price per unit, the highest of all lists. Longer prompts and other tiers are left to the list itself. */
 function pricingOf(lists: readonly PriceList[]): Record<string, string> {
   return Object.fromEntries(
     units.flatMap((unit) => {
@@ -171,12 +171,12 @@ function amountsOf(price: number | { [variant: string]: number } | undefined): n
   return typeof price === 'number' ? [price] : Object.values(price)
 }
 
-/** Whether a model is known to take an effort. */
+/** Whether a model is known to accept an effort. */
 function takesEffort({ thinking, efforts, thinkingForms }: Traits): boolean {
   return thinking !== 'never' && (efforts ? efforts.length > 0 : thinkingForms.includes('effort'))
 }
 
-/** The fields that every chat model among the forms takes; undefined if there is none. */
+/** The fields that every chat model among the forms accepts; undefined if there is none. */
 function parametersOf(forms: readonly Model[]): string[] | undefined {
   const chats = forms.filter(({ family }) => family.operation === 'chat')
   if (chats.length === 0) return undefined
@@ -197,7 +197,7 @@ function fieldsOf({ family, traits }: Model): Set<string> {
     ...(family.ignoredFor?.(traits) ?? []),
     ...(traits.parallelCalls ? [] : ['parallel_tool_calls']),
     ...(bridge || takesEffort(traits) ? [] : ['reasoning_effort']),
-    // It is unknown whether a model that takes the older limit takes this newer field.
+    // It is unknown whether a model that accepts the older limit accepts this newer field.
     ...(bridge || !traits.maxTokens ? [] : ['verbosity']),
   ]
   return new Set(named.filter((name) => !ignored.includes(name)))

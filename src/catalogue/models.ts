@@ -34,16 +34,16 @@ const DEFAULT_RESERVE_OUTPUT_TOKENS = 4096
 /** The families that translate to another, by its name. */
 const bridges = Map.groupBy(families.values(), ({ over }) => over)
 
-/** An id that leads to several models. */
+/** An id for several models. */
 export interface ModelRoute {
   id: string
   models: readonly string[]
   ownedBy: string
-  /** Why the next model is tried, besides failures. */
+  /** Reasons, other than failures, for trying the next model. */
   fallback: ReadonlySet<FallbackReason>
   /** Conditions by the ids of models; absent: none. */
   when?: Readonly<Record<string, ConditionConfig>> | undefined
-  /** The figure that puts the models in order; absent: their order is that of the list. */
+  /** The figure by which the models are ordered; absent: the order of the list. */
   prefer?: Preference | undefined
 }
 
@@ -53,16 +53,15 @@ export interface Catalogue {
   /** Ids of routes: lists of models that are tried in order. */
   routes: ReadonlyMap<string, ModelRoute>
   aliases: readonly { name: string; target: string }[]
-  /** The vendors' own names for models, each with the id here. A name that two models share is left out. */
+  /** The vendors' own names for models, each with the id here. A name shared by two models is omitted. */
   realNames: ReadonlyMap<string, string>
   upstreams: ReadonlyMap<string, Upstream>
-  /** Models that are configured but cannot be used now, with the reason. */
+  /** Models that are configured but unavailable, with the reason. */
   hidden: ReadonlyMap<string, string>
 }
 
 /**
- * Builds the catalogue of a configuration that has no faults. Upstreams with the same settings as in `before` are taken
- * over from there.
+ * Builds the catalogue of a configuration that has no faults. Upstreams with the same settings as in `before` are reused.
  */
 export function buildCatalogue(
   config: Config,
@@ -108,7 +107,7 @@ export function buildCatalogue(
   for (const [id, { models: ids }] of routes) {
     if (!ids.some((target) => models.has(target))) hidden.set(id, `none of ${ids.join(', ')} is available`)
   }
-  // Most exact first: names without a star, then the longest prefix.
+  // Most specific first: names without a star, then the longest prefix.
   const aliases = Object.entries(config.aliases ?? {})
     .map(([name, target]) => ({ name, target }))
     .sort(
@@ -128,8 +127,8 @@ function realNamesOf({ models, realNames = true }: Config): Map<string, string> 
 }
 
 /**
- * The prices of a model, made when they are first asked for: they have no faults, and a start with a thousand models must not
- * wait for those that nobody calls.
+ * The prices of a model, built when they are first needed: they have no faults, and a start with a thousand models must not wait
+ * for those that nobody calls.
  */
 function pricesOf(
   entry: ModelConfig,
@@ -194,8 +193,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
 
 /**
  * The families of a model: those that its configuration names, and for each of these the families that translate to it: one
- * for each operation. An operation that is served already has a second family only for requests that show by themselves that
- * they need it.
+ * for each operation. An operation that is already served has a second family only for requests that need it.
  */
 function familiesFor(named: readonly Family[], modelOf: (family: Family) => Model): Family[] {
   const all = [...named]
@@ -222,8 +220,7 @@ function familiesFor(named: readonly Family[], modelOf: (family: Family) => Mode
 
 /**
  * The models that a request names: one, or those of a route in the order in which they are tried, each with its equal
- * connections, at the prices of the key's plan. Throws the same error for a model that does not exist and for one that the key
- * may not use.
+ * connections, at the prices of the key's plan. Throws the same error for a missing model and for one that the key may not use.
  */
 export function resolveModels(
   catalogue: Catalogue,
@@ -265,9 +262,9 @@ function resolveListed(
   if (equals) return equals
   const known = mayUse(key, named) ? ids.flatMap((each) => catalogue.models.get(each) ?? []) : []
   const serves = known.some(({ family }) => family.operation === operation.name)
-  // A pattern leads only to models that serve the operation: `gpt-*` never leads to a voice.
+  // A pattern matches only models that serve the operation: `gpt-*` never matches a voice.
   if (known.length === 0 || (!serves && isMatchedByStar(catalogue, asked))) {
-    // By the requested name: the error must not reveal what an alias stands for.
+    // By the requested name: the error must not reveal the model of an alias.
     throw invalidRequest('model', unknownModel(catalogue, key, asked as string, operation), 'model_not_found')
   }
   const [first, ...others] = ids.flatMap((each) =>
@@ -292,10 +289,10 @@ function servingNow(catalogue: Catalogue, id: string, operation: Operation, now:
   return servingId(id, now(), formsOf, (name) => idOfExactName(catalogue, name))
 }
 
-/** Models that an error names before it refers to the list. */
+/** Maximum of models that an error lists before it refers to the list. */
 const MOST_NAMED = 5
 
-/** The message for a name that no model of the key has: the models that it may use, and how to give one that name. */
+/** The message for a name that no model of the key has: the models that it may use, and how to give one of them that name. */
 export function unknownModel(catalogue: Catalogue, key: Key, name: string, operation?: Operation): string {
   const shown = name.length > 128 ? `${name.slice(0, 128)}…` : name
   const usable = modelsOf(catalogue, key).filter(
@@ -412,8 +409,8 @@ function isMatchedByStar(catalogue: Catalogue, asked: unknown): boolean {
 }
 
 /**
- * Candidates with the equal connections of each model in the order in which they are tried: by the hash of a session the same each
- * time, without one at random. Each is first as often as its share says.
+ * Candidates with the equal connections of each model in the order in which they are tried: in a fixed order for the hash of a
+ * session, at random without one. Each is first as often as its share says.
  */
 export function inOrderOfSession(
   candidates: readonly [Model, ...Model[]],

@@ -1,6 +1,6 @@
-// Fields that an operator sets in the bodies of an upstream. Those that a family knows are set in the caller's request,
-// before it is checked, held and priced; those that only the vendor knows, in the vendor's body. A field that can cost
-// must never be set after the price is held.
+// Fields that an operator sets in the bodies of an upstream. Fields that a family knows are set in the caller's request, before it
+// is checked, held and priced; those that only the vendor knows are set in the vendor's body. A field that can cost money must
+// never be set after the price is held.
 
 import type { Call, Family, Model } from '../contract/family'
 import type { OperatorFields, UpstreamKind } from '../contract/upstream'
@@ -8,12 +8,12 @@ import { stepsOf } from '../lib/field-names'
 import type { JsonBody } from '../lib/json/body'
 import type { Edit } from '../lib/json/json'
 
-/** Names of one thing in several APIs: the most tokens of an answer. */
+/** Names for the output limit in several APIs. */
 const OUTPUT_LIMITS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens']
 
 const known = new WeakMap<Family, ReadonlySet<string>>()
 
-/** Top-level fields that a family takes from callers. */
+/** Top-level fields that a family accepts from callers. */
 function knownFieldsOf(family: Family): ReadonlySet<string> {
   let names = known.get(family)
   if (!names) {
@@ -37,7 +37,7 @@ function ownNameOf(family: Family, field: string): string | undefined {
   return OUTPUT_LIMITS.includes(field) ? OUTPUT_LIMITS.find((name) => names.has(name)) : undefined
 }
 
-/** The edit of a caller's request for a model; undefined if nothing is to be set. `has` says which fields the request has. */
+/** The edit of a caller's request for a model; undefined if there is nothing to set. `has` says which fields the request has. */
 export function operatorEditOf(
   { family, upstream: { operatorFields } }: Model,
   has: (field: string) => boolean,
@@ -137,8 +137,8 @@ function textOf(json: string): string {
 }
 
 /**
- * Whether a bridge can serve a model whose operator sets these fields: each that the vendor's own family checks or
- * prices must be one that callers of the bridge can have, or have no effect.
+ * Whether a bridge can serve a model whose operator sets these fields: callers of the bridge must be able to send each field that
+ * the vendor's own family checks or prices, or it must have no effect.
  */
 export function canBeBridged(bridge: Family, native: Family, fields: OperatorFields | undefined): boolean {
   if (!fields) return true

@@ -1,4 +1,4 @@
-// Models that their vendors end on a known day, and the models that take their place. Pure.
+// Models that their vendors retire on a known day, and the models that replace them. Pure.
 
 import { type Config, isRoute, sharesOf } from '../config/schema'
 import type { Model } from '../contract/family'
@@ -12,12 +12,12 @@ interface RetirementSettings {
   onRetirement?: 'successor'
 }
 
-/** The retirement of a model by its settings; undefined if its vendor has not said that it ends. */
+/** The retirement of a model by its settings; undefined if its vendor has not announced one. */
 export function retirementOf(settings: RetirementSettings): Retirement | undefined {
   const { retires, successor, onRetirement, price } = settings
   if (retires === undefined) return undefined
   return {
-    // A date without a time is that of UTC, and one without a day is the first of its month.
+    // A date without a time is in UTC, and one without a day is the first of its month.
     at: Date.parse(retires),
     knownAt: Math.min(Date.parse(price?.as_of ?? retires), Date.parse(retires)),
     handsOver: onRetirement === 'successor',
@@ -48,21 +48,21 @@ export function servingId(
   return id
 }
 
-/** A model that ends. */
+/** A model that retires. */
 export interface EndingModel {
   id: string
   retirement: Retirement
 }
 
-/** How long before its end an operator is reminded of a model, in milliseconds. */
+/** How long before its retirement an operator is reminded of a model, in milliseconds. */
 const REMIND_MS = 30 * 24 * 60 * 60 * 1_000
 
-/** The time before which models end that an operator is reminded of now. */
+/** The retirement time before which an operator is reminded of models now. */
 export function remindBefore(now: number): number {
   return now + REMIND_MS
 }
 
-/** The models that have ended or end before a time, soonest first. */
+/** The models that have retired or retire before a time, soonest first. */
 export function endingBefore(
   models: Iterable<readonly Pick<Model, 'id' | 'retirement'>[]>,
   before: number,
@@ -76,7 +76,7 @@ export function endingBefore(
     .sort((one, other) => one.retirement.at - other.retirement.at)
 }
 
-/** The days on which the models of an upstream end, by the vendor's names; undefined for one without such a day. */
+/** The retirement days of an upstream's models, by the vendor's names; undefined for one without such a day. */
 export function endsAt({ models }: Config, upstream: string): ReadonlyMap<string, string | undefined> {
   return new Map(
     Object.entries(models).flatMap(([id, entry]) => {
@@ -87,7 +87,7 @@ export function endsAt({ models }: Config, upstream: string): ReadonlyMap<string
   )
 }
 
-/** Headers that announce the end of a model: `deprecation` of RFC 9745 and `sunset` of RFC 8594, and its successor. */
+/** Headers that announce the retirement of a model: `deprecation` of RFC 9745 and `sunset` of RFC 8594, and its successor. */
 export function retirementHeaders({ at, knownAt, successor }: Retirement): Record<string, string> {
   return {
     deprecation: `@${Math.floor(knownAt / 1_000)}`,

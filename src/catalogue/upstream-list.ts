@@ -1,5 +1,5 @@
-// Describes the upstreams of a configuration to operators: where each is, whether it has a key, and what else is set. It must
-// never show a key, nor an address with one in it.
+// Describes the upstreams of a configuration to operators: the address of each, whether it has a key, and other settings. It must
+// never show a key, or a URL with one in it.
 
 import { type Config, isRoute, sharesOf } from '../config/schema'
 import { baseUrlOf } from '../upstreams/connection'
@@ -17,7 +17,7 @@ export interface ListedUpstream {
   /** How many models it serves. */
   models: number
   address: string
-  /** Settings that change how the vendor is asked, by their names. */
+  /** Names of settings that change how the vendor is called. */
   settings: string[]
 }
 
@@ -35,7 +35,7 @@ export function listUpstreams(config: Config): ListedUpstream[] {
         key,
         variable: key === 'missing' ? keyVariableOf(kind, entry) : null,
         models: modelCountOf(config, name),
-        // Without its query, which may hold a key.
+        // Without its query, which may contain a key.
         address: origin + pathname.replace(/\/$/, ''),
         settings: settingsOf(entry),
       }

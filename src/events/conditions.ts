@@ -1,6 +1,6 @@
 // Conditions that are reported to operators, as rows: each when it begins, again after a while if it lasts, and once
 // when it ends, by one of any number of nodes. A condition that comes and goes must not be reported each time: its end counts only
-// after a calm, which becomes longer with each return.
+// after a quiet period, which becomes longer with each return.
 
 import { type EventName, type EventState, eventsSentOnce, eventTypes } from '../contract/events'
 import { apply, type Db, type Row, type Statement } from '../db/db'
@@ -11,16 +11,16 @@ export interface EventCondition {
   type: EventName
   /** The account, key or upstream that it is about, unique within the type. */
   subject: string
-  /** The account that it concerns; null for what concerns the operator only. */
+  /** The account that it concerns; null if it concerns only the operator. */
   account: string | null
-  /** Figures for the message, in the words of the API. */
+  /** Figures for the message, in the terms of the API. */
   details: Record<string, unknown>
 }
 
-/** A condition as it is stored. */
+/** A condition as stored. */
 export interface StoredCondition extends EventCondition {
   beganAt: number
-  /** Until when it is taken to last unless it is seen again. */
+  /** Until when it is assumed to last unless it is seen again. */
   lastsUntil: number
   notifiedAt: number | null
 }
@@ -32,22 +32,22 @@ export interface DueCondition extends StoredCondition {
 
 const SENT_ONCE = eventsSentOnce.map((name) => `'${name}'`).join(', ')
 
-/** Until somebody says that it is over. */
+/** Until it is reported to be over. */
 export const UNTIL_ENDED = Number.MAX_SAFE_INTEGER
 
-/** How long nothing must be seen before an end counts: at first, and at most. */
+/** How long nothing must be seen before an end counts: initially, and at most. */
 const CALM_MS = 2 * 60_000
 const MOST_CALM_MS = 64 * 60_000
 /** How long a vendor must be down before it is reported; other conditions are reported immediately. */
 const DOWN_MS = 60_000
 /** A condition lasts if it was seen within this time, or until it is over. */
 const JUST_NOW_MS = 60_000
-/** How long it is remembered that something has come and gone. */
+/** How long a condition that has come and gone is remembered. */
 const REMEMBERED_MS = 86_400_000
-/** The most conditions that are reported at a time. */
+/** Maximum of conditions that are reported at once. */
 const MOST_SENT = 200
 
-/** The statement that notes a condition, which lasts for some time unless it is seen again. */
+/** The statement that records a condition, which lasts for some time unless it is seen again. */
 export function noteCondition(
   { type, subject, account, details }: EventCondition,
   now: number,
@@ -66,7 +66,7 @@ export function noteCondition(
   }
 }
 
-/** The statement that ends conditions of a type after their calm: all, but those whose subjects a query gives. */
+/** The statement that ends conditions of a type after their quiet period: all except those whose subjects a query returns. */
 export function endOthers(type: EventName, now: number, current: Statement): Statement {
   const parameters = [...(current.parameters ?? [])]
   const [ofType, at, forever] = [type, now, UNTIL_ENDED].map((value) => `$${parameters.push(value)}`)
@@ -78,7 +78,7 @@ export function endOthers(type: EventName, now: number, current: Statement): Sta
   }
 }
 
-/** The statement that ends a condition after its calm, with figures of its end. Its beginning is reported with its own. */
+/** The statement that ends a condition after its quiet period, with figures of its end. Its beginning is reported with its own. */
 export function endCondition(
   { type, subject, details }: Pick<EventCondition, 'type' | 'subject' | 'details'>,
   now: number,
@@ -92,8 +92,8 @@ export function endCondition(
 }
 
 /**
- * The query of the conditions among the rows of another one that are new, or are due to be reported again soon, so that
- * their figures must be those of now.
+ * The query of conditions among another query's rows that are new, or soon due to be reported again, so that their figures must be
+ * current.
  */
 export function newAmong(type: EventName, now: number, repeatMs: number, current: Statement): Statement {
   const parameters = [...(current.parameters ?? [])]
@@ -132,7 +132,7 @@ export function isNotified({ type, state }: DueCondition): boolean {
   return state !== 'ended' || eventTypes[type].notifiesEnd
 }
 
-/** The statement that marks a condition as reported. It hits no row if another node has reported it. */
+/** The statement that marks a condition as reported. It affects no row if another node has reported it. */
 export function markNotified({ type, subject, state, notifiedAt }: DueCondition, now: number): Statement {
   if (state === 'began')
     return {
@@ -157,7 +157,7 @@ export function markNotified({ type, subject, state, notifiedAt }: DueCondition,
   }
 }
 
-/** Forgets conditions that were over a day ago. */
+/** Removes conditions that ended more than a day ago. */
 export async function forgetConditions(db: Db, now: number): Promise<void> {
   await apply(db, [
     {
@@ -167,7 +167,7 @@ export async function forgetConditions(db: Db, now: number): Promise<void> {
   ])
 }
 
-/** Conditions that last, the oldest first. */
+/** Current conditions, the oldest first. */
 export async function activeConditions(db: Db, now: number, limit: number): Promise<StoredCondition[]> {
   const rows = await db.query({
     sql: `select * from event_conditions where lasts_until > $1 and (told_at is not null or type <> 'upstream.down'

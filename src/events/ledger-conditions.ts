@@ -1,6 +1,5 @@
-// Conditions of the books and the keys that are reported to operators: balances that are low, budgets that are used up, keys
-// that expire, shortfalls, webhooks that were given up. It reads rows that are there anyway; requests must never wait
-// for it.
+// Conditions of the books and the keys that are reported to operators: balances that are low, budgets that are used up, keys that
+// expire, shortfalls, abandoned webhooks. It reads existing rows; requests must never wait for it.
 
 import { budgetsOfAccounts, budgetsOfKeys, fullAccounts, fullKeys } from '../billing/ledger/full-budgets'
 import { DAY_MS, HOUR_MS } from '../billing/reports/usage-totals'
@@ -16,7 +15,7 @@ import { type DueCondition, endOthers, newAmong, noteCondition, UNTIL_ENDED } fr
 /** A state that a query finds: its rows have a subject, an account, and figures for the message. */
 interface BookCondition {
   type: EventName
-  /** The query of all subjects that are in this state now. */
+  /** The query of all subjects that are currently in this state. */
   current(settings: EventSettings, now: number, plans: Plans): Statement
   /** The query of the same rows for subjects by name, in this state or not; only if an end is reported. */
   figures?(settings: EventSettings, now: number, plans: Plans, names: readonly string[]): Statement
@@ -136,7 +135,7 @@ function lastHour(now: number): number {
   return now - (now % HOUR_MS) - HOUR_MS
 }
 
-/** Notes what has begun and what has ended since the last time. */
+/** Records what has begun and what has ended since the last time. */
 export async function checkLedger(
   db: Db,
   settings: EventSettings,
@@ -170,7 +169,7 @@ export async function withEndFigures(
     const over = due.filter((each) => each.type === type && each.state === 'ended')
     if (!figures || over.length === 0) continue
     const names = over.map(({ subject }) => subject)
-    // One without a row has none any more, such as a key whose budget was taken away.
+    // One without a row no longer has one, such as a key whose budget was removed.
     for (const name of names) found.set(`${type} ${name}`, {})
     for (const row of await db.query(figures(settings, now, plans, names)))
       found.set(`${type} ${row.subject ?? row.name}`, details(row))

@@ -1,5 +1,5 @@
-// Sends an event as a message by SMTP. Nothing must be said to a server over a connection that is not encrypted, unless the
-// operator has asked for that, and no answer may show the password.
+// Sends an event as a message by SMTP. Nothing must be sent to a server over an unencrypted connection, unless the operator has
+// asked for that, and no answer may show the password.
 
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -18,7 +18,7 @@ interface Message {
 
 const TLS_PORT = 465
 const STARTTLS_PORT = 587
-/** Longest wait for a connection, for the greeting, and for any further answer. The attempt as a whole ends sooner. */
+/** Maximum wait for a connection, for the greeting, and for any further answer. The attempt as a whole ends sooner. */
 const STEP_TIMEOUT_MS = 15_000
 const SENT = 250
 
@@ -30,11 +30,11 @@ export async function sendMail(
 ): Promise<AttemptAnswer> {
   const sockets: Socket[] = []
   try {
-    // The library is read when the first message is sent: most gateways never send one.
+    // The library is loaded when the first message is sent: most gateways never send one.
     const { createTransport } = await import('nodemailer')
     const transporter = createTransport({
       ...optionsOf(smtp),
-      // A socket of our own can be ended at any moment, whatever the server does.
+      // Our own socket can be ended at any moment, whatever the server does.
       getSocket({ host, port }, done) {
         const connection = connect({ host: host as string, port: Number(port) })
         sockets.push(connection)
@@ -94,7 +94,7 @@ function statusOf(response: string): number | undefined {
 
 const KEPT_LENGTH = 1_024
 
-/** An answer without what the server may repeat of the sign-in. */
+/** An answer without the parts of the sign-in that the server may repeat. */
 function shown(text: string, { user, password }: SmtpEntry): string {
   const base64 = (plain: string) => Buffer.from(plain).toString('base64')
   const secrets = password === undefined ? [] : [password, base64(password), base64(`\0${user}\0${password}`)]

@@ -1,5 +1,5 @@
-// Collects log lines that are reported to operators, until the next check stores them. It must never slow down who
-// logs: a note is a row of a small table in memory.
+// Collects log lines that are reported to operators, until the next check stores them. It must never slow down logging: a note is a
+// row of a small table in memory.
 
 import type { EventName } from '../contract/events'
 import type { Log } from '../lib/system'
@@ -17,10 +17,10 @@ interface Noticed {
   /** Fields of the line that the message has. */
   fields: readonly string[]
   lastsMs: number
-  /** The line by which it is over, if one is, and the fields of that line which the message of the end has. */
+  /** The log line that ends it, if any, and the fields of that line for the final message. */
   endedBy?: string
   endFields?: readonly string[]
-  /** Whether it is a state of this process, which is noted at each look while it lasts, and ends with the process. */
+  /** Whether it is a state of this process, which is recorded at each check while it lasts, and ends with the process. */
   isOwn?: true
 }
 
@@ -117,7 +117,7 @@ export class Notices {
     return notices
   }
 
-  /** Keeps notes that could not be stored for the next look, unless there are newer ones of the same subjects. */
+  /** Keeps notes that could not be stored for the next check, unless there are newer ones for the same subjects. */
   putBack(notices: readonly Notice[]): void {
     for (const notice of notices) {
       const { type, subject } = 'isOver' in notice ? notice.isOver : notice.condition
@@ -149,7 +149,7 @@ function detailsOf(fields: readonly string[], line: Record<string, unknown>): Re
   return Object.fromEntries(fields.map((field) => [field, shown(line[field])]))
 }
 
-/** A value as it fits into a message. */
+/** A value in the form of a message. */
 function shown(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, MOST_SHOWN).map(shown)
   return typeof value === 'string' ? value.slice(0, MOST_LENGTH) : (value ?? null)

@@ -1,4 +1,4 @@
-// Models that requests still name and that their vendors end soon: an event 30 days, 7 days and one day before. It reads totals;
+// Models that requests still use and that their vendors retire soon: an event 30 days, 7 days and one day before. It reads totals;
 // requests must never wait for it.
 
 import { DAY_MS } from '../billing/reports/usage-totals'
@@ -7,9 +7,9 @@ import { apply, type Db, type Statement } from '../db/db'
 import { isoTime } from '../db/iso-time'
 import { noteCondition } from './conditions'
 
-/** Days before the end of a model at which an event is sent, fewest first. */
+/** Days before the retirement of a model at which an event is sent, fewest first. */
 const STEPS = [1, 7, 30]
-/** Models that nobody has used for this time are left out. */
+/** Models that nobody has used for this time are omitted. */
 const USED_WITHIN_MS = 30 * DAY_MS
 
 type Ending = Pick<Model, 'id' | 'retirement'>
@@ -42,7 +42,7 @@ function noteOf(model: Ending, requests: number, now: number): Statement[] {
   if (step === undefined || !model.retirement || requests === 0) return []
   const { at, successor = null } = model.retirement
   const details = { model: model.id, retires_at: isoTime(at), successor, requests_30d: requests }
-  // Each step is a condition of its own, which lasts until the model has ended: it is reported once.
+  // Each step is a separate condition, which lasts until the model has ended: it is reported once.
   const subject = `${model.id}, ${step} ${step === 1 ? 'day' : 'days'}`
   return [noteCondition({ type: 'model.retiring', subject, account: null, details }, now, at - now)]
 }

@@ -1,5 +1,5 @@
-// One attempt to send an event to its recipient as the configuration names it now: a signed webhook, a chat, or mail. Its
-// addresses and secrets are only in the configuration, and must not get into a row or a line of the log.
+// One attempt to send an event to its recipient as currently configured: a signed webhook, a chat message, or mail. Its addresses
+// and secrets are only in the configuration, and must not get into a row or a line of the log.
 
 import { type EventSettings, eventSettingsOf } from '../config/events'
 import type { Config } from '../config/schema'
@@ -22,7 +22,7 @@ export function sendEventsBy(world: { readonly config: Pick<Config, 'events'> })
     sendEvent(eventSettingsOf(world.config.events ?? { to: {} }), event, ways, signal)
 }
 
-/** Makes one attempt. Never throws for what the recipient does. */
+/** Makes one attempt. Never throws for anything that the recipient does. */
 export async function sendEvent(
   { to, smtp }: Pick<EventSettings, 'to' | 'smtp'>,
   { id, recipient, body, at }: DueEvent,
@@ -30,7 +30,7 @@ export async function sendEvent(
   signal: AbortSignal,
 ): Promise<AttemptAnswer> {
   const { webhook, secret, slack, email } = to.get(recipient) ?? {}
-  // A receiver of one recipient shares no connection with callers' receivers.
+  // The receiver of a recipient shares no connection with callers' receivers.
   const from = { account: `recipient ${recipient}`, at }
   if (webhook !== undefined && secret !== undefined) {
     const headers = signatureHeaders(id, body, [secret], at)

@@ -1,4 +1,4 @@
-// An event in words, for mail and chat. Pure: whoever sends it escapes it for the place where it is read.
+// An event in words, for mail and chat. Pure: the sender escapes it for its format.
 
 import { type EventBody, type EventItem, type EventName, eventTypes, TEST_EVENT } from '../contract/events'
 
@@ -109,7 +109,7 @@ const sentences: Readonly<Record<EventName, { on: Words; over: Words }>> = {
   },
 }
 
-/** Subjects that are written out; a webhook has all. */
+/** Maximum of subjects that are written out; a webhook has all. */
 const MOST_LINES = 50
 
 export function textOfEvent({ type, data: { state, items } }: EventBody): EventText {

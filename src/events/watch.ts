@@ -37,7 +37,7 @@ interface WatchWorld extends Pick<System, 'now' | 'newId'> {
   notices: Notices
 }
 
-/** Turns of telling, and of reading the books, which takes longer. */
+/** Job locks for reporting, and for reading the books, which takes longer. */
 const SEND_MS = 10_000
 const BOOKS_MS = 50_000
 
@@ -119,7 +119,7 @@ interface Group {
   conditions: DueCondition[]
 }
 
-/** Conditions of one type and state are one event: a hundred accounts that are low must not be a hundred messages. */
+/** Conditions of one type and state are one event: a hundred accounts with a low balance must not be a hundred messages. */
 function groupsOf(due: readonly DueCondition[]): Group[] {
   const groups = new Map<string, Group>()
   for (const condition of due) {

@@ -1,10 +1,10 @@
-// The rows of responses in the background: its state, and its events. A row must never say that a response still
-// runs when no process makes it: the process that does renews a lease. No statement changes a response that has ended.
+// The rows of responses in the background: its state, and its events. A row must never say that a response still runs when no
+// process makes it: the process renews a lease. No statement changes a response that has ended.
 
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import type { EncodedTable } from '../db/encryption/reencryption'
 
-/** A response in the background as it was last written. */
+/** A background response as it was last written. */
 export interface BackgroundResponse {
   id: string
   account: string
@@ -48,7 +48,7 @@ export const backgroundTexts: readonly EncodedTable[] = [
   },
 ]
 
-/** Writes the row of a response. It must be in the batch of the hold: what cannot be kept is not asked for. */
+/** Writes the row of a response. It must be in the batch of the hold: a response that cannot be stored is not requested. */
 export function insertBackground(
   { codec }: Pick<Db, 'codec'>,
   { id, account, answer }: Pick<BackgroundResponse, 'id' | 'account' | 'answer'>,
@@ -63,8 +63,8 @@ export function insertBackground(
 }
 
 /**
- * Writes events of a response that runs; none if it has ended or was deleted, so that none is left behind. An earlier write
- * whose result was lost is replaced.
+ * Writes events of a running response; none if it has ended or was deleted, so that none is left behind. An earlier write whose
+ * result was lost is replaced.
  */
 export function insertEvents(
   { codec, kind }: Pick<Db, 'codec' | 'kind'>,
@@ -117,7 +117,7 @@ export function guardAbsent(id: string): Statement {
   }
 }
 
-/** Renews the lease of a response that runs. Returns whether it is to stop; undefined if another process has ended it. */
+/** Renews the lease of a response that runs. Returns whether it should stop; undefined if another process has ended it. */
 export async function renewLease(db: Db, id: string, leaseUntil: number): Promise<boolean | undefined> {
   const isOurs = await tryApply(db, [
     {
@@ -193,7 +193,7 @@ export function deleteBackground(db: Db, account: string, id: string): Promise<b
   ])
 }
 
-/** The statements that forget what is too old. */
+/** The statements that delete what is too old. */
 export function forgetBackground(now: number): Statement[] {
   return [
     {
@@ -211,7 +211,7 @@ function backgroundOf(db: Db, row: Row): BackgroundResponse {
     id,
     account: row.account as string,
     hasEnded: row.has_ended === 1,
-    // Decoded on use: a row that cannot be read must not keep others from being read.
+    // Decoded on use: an unreadable row must not prevent others from being read.
     get answer() {
       return db.codec.decode(row.answer as string, answerPlace(id))
     },

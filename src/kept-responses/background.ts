@@ -1,7 +1,7 @@
-// Responses in the background: their events are read and kept while no caller waits, so that any caller of the account
-// can look, follow the stream from any event, or cancel. Reading must continue whatever callers do, because what the vendor
-// makes is paid. The end of a response must be written in the batch that ends its charge: a response that was paid is
-// never shown as failed, and one that is shown as failed is never paid.
+// Background responses: their events are read and stored while no caller waits, so that any caller of the account can read, follow
+// the stream from any event, or cancel. Reading must continue whatever callers do, because the vendor's output is charged. The end
+// of a response must be written in the batch that ends its charge: a paid response is never shown as failed, and a failed one is
+// never paid.
 
 import { apply, type Db, type Statement, tryApply } from '../db/db'
 import { UnreadableText } from '../db/encryption/codec'
@@ -51,15 +51,15 @@ interface EventReader {
 /** A response that this process makes. */
 interface Running {
   id: string
-  /** The response as of its newest event that has one. */
+  /** The response as of the newest event that contains it. */
   response: Fields
-  /** Items that are done, by their places. */
+  /** Finished items, by index. */
   items: Fields[]
   /** Events that are not written yet. */
   unwritten: { first: number; last: number; text: string } | undefined
-  /** Length of all events that are kept, in characters. */
+  /** Length of all stored events, in characters. */
   length: number
-  /** True once the last event has come: the batch that ends the charge writes what is left. */
+  /** True once the last event has arrived: the batch that ends the charge writes the rest. */
   isEnding: boolean
   /** True if its charge could not be ended: the response ends as failed. */
   isLost: boolean
@@ -67,18 +67,18 @@ interface Running {
   leaseUntil: number
   splitter: ReturnType<typeof createEventSplitter>
   reader: EventReader
-  /** Resolves when what was to be written is written. */
+  /** Resolves when pending writes are done. */
   writing: Promise<void>
 }
 
-/** How long a response counts as running after its process has been heard of, in milliseconds. */
+/** How long a response counts as running after the last sign of its process, in milliseconds. */
 const LEASE_MS = 30_000
 const RENEW_MS = 1_000
-/** How often events that have come are written, in milliseconds. */
+/** How often new events are written, in milliseconds. */
 const WRITE_MS = 250
-/** How often a follower of the stream looks for new events, in milliseconds. */
+/** How often a follower of the stream polls for new events, in milliseconds. */
 const LOOK_MS = 100
-/** Length of events that are kept of one response, in characters: beyond it only the end is. */
+/** Maximum length of stored events of one response, in characters: beyond it only the end is stored. */
 const MAX_LENGTH = 32 * 1024 * 1024
 /** How long a cancel waits for the end, in milliseconds. */
 const CANCEL_MS = 10_000
@@ -91,7 +91,7 @@ export class BackgroundResponses {
 
   constructor(private readonly world: BackgroundWorld) {}
 
-  /** Reads a stream to its end, whoever waits. `response` is as its row has it, which was written with the hold. */
+  /** Reads a stream to its end, whoever waits. `response` is as stored in its row, which was written with the hold. */
   begin(id: string, response: Fields, events: ReadableStream<Uint8Array>): void {
     const run: Running = {
       id,
@@ -113,7 +113,7 @@ export class BackgroundResponses {
     void this.readAll(run)
   }
 
-  /** Takes bytes of the stream before they are sent. */
+  /** Receives bytes of the stream before they are sent. */
   take(id: string, bytes: Uint8Array): void {
     const run = this.running.get(id)
     if (!run) return
@@ -134,7 +134,7 @@ export class BackgroundResponses {
     return run.unwritten ? [insertEvents(db, id, run.unwritten), end] : [end]
   }
 
-  /** Forgets a response whose end is written. */
+  /** Discards a response whose end is written. */
   forget(id: string): void {
     this.running.delete(id)
   }
@@ -154,7 +154,7 @@ export class BackgroundResponses {
     })
   }
 
-  /** Writes what has arrived, renews leases, and stops what was cancelled at another node. Failed writes are retried. */
+  /** Writes what has arrived, renews leases, and stops responses that were cancelled at another node. Failed writes are retried. */
   private async writeAll(): Promise<void> {
     for (const run of this.running.values()) {
       await this.write(run).catch((error) =>
@@ -163,7 +163,7 @@ export class BackgroundResponses {
     }
   }
 
-  /** Ends responses whose process is gone, and forgets old ones. Called by the scheduler. */
+  /** Ends responses whose process is gone, and deletes old ones. Called by the scheduler. */
   async sweep(): Promise<void> {
     const { db } = this.world
     const now = this.world.now()
@@ -174,7 +174,7 @@ export class BackgroundResponses {
   private async endAbandoned(response: BackgroundResponse, now: number): Promise<void> {
     const { db, log } = this.world
     const { id } = response
-    // Its lease ran out while the database was away, or this process was stopped: it is renewed, or its end is written.
+    // Its lease expired while the database was unavailable, or this process was suspended: it is renewed, or its end is written.
     if (this.running.has(id)) return
     try {
       const answer = JSON.stringify(failed(JSON.parse(response.answer)))
@@ -195,7 +195,7 @@ export class BackgroundResponses {
     return findBackground(this.world.db, account, id, this.world.now())
   }
 
-  /** Stops a response that runs, here or at another node. Returns it as it then is; undefined if there is none. */
+  /** Stops a response that runs, here or at another node. Returns its new state; undefined if there is none. */
   async cancel(account: string, id: string): Promise<BackgroundResponse | undefined> {
     const endsAt = this.world.now() + CANCEL_MS
     let found = await this.find(account, id)
@@ -215,14 +215,14 @@ export class BackgroundResponses {
     return deleteBackground(this.world.db, account, id)
   }
 
-  /** The events after a number, and those that come until the end, with comments while none comes. */
+  /** The events after a number, and new ones until the end, with comments while there are none. */
   async *events(account: string, id: string, after: number): AsyncGenerator<string> {
     const { now } = this.world
     let last = after
     let isWhole = false
     let sentAt = now()
     for (;;) {
-      // Looked at first: events that are written before the end are then found below.
+      // Checked first: events that are written before the end are then found below.
       const found = await this.find(account, id)
       const pieces = await eventsAfter(this.world.db, id, last)
       for (const piece of pieces) {
@@ -290,7 +290,7 @@ export class BackgroundResponses {
     if (isCancelled !== false && !run.isEnding) await this.stopReading(run)
   }
 
-  /** Leaves the stream as a caller would: the line stops the vendor and settles what was made. */
+  /** Ends the stream as a disconnecting caller would: the line stops the vendor and settles what was made. */
   private async stopReading(run: Running): Promise<void> {
     run.isCancelled = true
     await run.reader.cancel()
@@ -301,7 +301,7 @@ export class BackgroundResponses {
   }
 }
 
-/** Notes one event. */
+/** Records one event. */
 function take(run: Running, event: string): void {
   const fields = asObject(objectIn(dataOfEvent(event) ?? ''))
   const { type, sequence_number: number, response, item, output_index: place } = fields

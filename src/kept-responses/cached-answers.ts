@@ -1,5 +1,5 @@
-// The rows of the response cache: answers that may be given again. Every function takes the account: an answer of another account
-// must read exactly as one that is not there. Their bytes count among those of kept responses, which are never removed for them.
+// The rows of the response cache: answers that may be repeated. Every function takes the account: an answer of another account must
+// look exactly like a missing one. Their bytes count among those of kept responses, which are never removed for them.
 
 import { type Db, type Row, tryApply } from '../db/db'
 import type { EncodedTable } from '../db/encryption/reencryption'
@@ -30,7 +30,7 @@ interface CachedHead {
   createdAt: number
 }
 
-/** Rows that are read at a time for removal. */
+/** Number of rows per read when answers are removed. */
 const PAGE = 100
 const HEAD = 'select id, account, bytes, created_at from cached_answers'
 
@@ -78,8 +78,8 @@ function isAudio(contentType: string): boolean {
 }
 
 /**
- * Keeps an answer instead of one with the same id, if its account has room for it among its kept responses; older cached
- * answers make room. False if it is not kept.
+ * Stores an answer in place of one with the same id, if its account has space for it among its stored responses; older cached
+ * answers make space. False if it is not stored.
  */
 export async function keepCachedAnswer(db: Db, answer: CachedAnswer, maxBytes: number): Promise<boolean> {
   const { id, account, body } = answer
@@ -93,7 +93,7 @@ export async function keepCachedAnswer(db: Db, answer: CachedAnswer, maxBytes: n
   if ((await makeRoomAmongCached(db, account, bytes, maxBytes)) > 0) return false
   return tryApply(db, [
     {
-      // If two are made at once, the first is kept.
+      // If two are made at once, the first is stored.
       sql: `insert into cached_answers
           (id, account, model, operation, request, content_type, body, measured, bytes, created_at, expires_at)
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (id) do nothing`,
@@ -117,8 +117,8 @@ export async function keepCachedAnswer(db: Db, answer: CachedAnswer, maxBytes: n
 }
 
 /**
- * Removes the oldest cached answers of an account until a number of further bytes fit next to all that the account keeps. Returns the bytes that
- * are still too many.
+ * Removes the oldest cached answers of an account until a number of additional bytes fit next to everything that the account
+ * stores. Returns the number of excess bytes.
  */
 export async function makeRoomAmongCached(
   db: Db,
@@ -154,7 +154,7 @@ export async function sweepCachedAnswers(db: Db, now: number): Promise<void> {
   }
 }
 
-/** Deletes an answer, unless another has taken its place. False if it was gone. */
+/** Deletes an answer, unless another has replaced it. False if it was gone. */
 function deleteCachedAnswer(db: Db, { id, account, bytes, createdAt }: CachedHead): Promise<boolean> {
   return tryApply(db, [
     // This comes first, so that one of two concurrent deletions finds nothing, and the bytes are subtracted once.

@@ -1,5 +1,5 @@
-// Compactions as they are continued: a sealed summary becomes a text again, and replaces what it summarizes. Whatever
-// opens for the account must be read again, and nothing else.
+// Compactions that are continued: a sealed summary becomes a text again, and replaces what it summarizes. Everything that opens for
+// the account must be readable again, and nothing else.
 
 import type { AnswerContext } from '../contract/family'
 import { compactionItem, isTrigger, summaryIn, userMessage } from '../families/responses/compaction'
@@ -8,8 +8,8 @@ import { SEALED_PREFIX } from '../lib/sealing'
 import type { Item } from './content'
 
 /**
- * The items of a kept conversation that is continued. A compacted part is its compaction and what the summary does not cover.
- * The same list if nothing was.
+ * The items of a continued stored conversation. A compacted part is its compaction and what the summary does not cover. The same
+ * list if nothing was.
  */
 export function continuedItems(items: readonly Item[], open: AnswerContext['open']): readonly Item[] {
   if (!items.some(isTrigger)) return items
@@ -20,14 +20,14 @@ export function continuedItems(items: readonly Item[], open: AnswerContext['open
   return [...compacted, ...items.slice(Math.max(0, made)).filter((item) => !isTrigger(item))]
 }
 
-/** Whether an item says what the model is to do: it stays next to a summary of what was done. */
+/** Whether an item says what the model should do: it stays next to a summary of what was done. */
 function outlivesSummary(item: Item): boolean {
   const { type = null, role } = item
   if (type === 'additional_tools' || type === 'configuration_update') return true
   return (type === null || type === 'message') && role !== 'assistant'
 }
 
-/** The summaries among the items as messages that a model can read. The same list if there is none. */
+/** The summaries among the items as messages that a model can read. The same list if there are none. */
 export function withReadableSummaries(
   items: readonly Item[],
   open: AnswerContext['open'],
@@ -49,7 +49,7 @@ function bytesOf(item: Item): number {
   return Buffer.byteLength(JSON.stringify(item))
 }
 
-/** The messages of the user, which a compaction repeats as they are. */
+/** The messages of the user, which a compaction repeats unchanged. */
 export function userMessagesOf(items: readonly Item[]): Item[] {
   return items.filter((item) => {
     const { type = null, role } = asObject(item)

@@ -1,5 +1,5 @@
-// The content of kept responses: items and answers as text in the database. What is read back must be what was written,
-// or nothing: a row that cannot be read must never become a shorter conversation.
+// The content of stored responses: items and answers as text in the database. Content that is read back must be what was written,
+// or nothing: an unreadable row must never become a shorter conversation.
 
 import type { ResponseLimits } from '../config/responses'
 import { DatabaseUnavailable, type Db } from '../db/db'
@@ -12,12 +12,12 @@ export type Item = Readonly<Record<string, unknown>>
 
 export interface ContentWorld {
   db: Db
-  /** Ends of requests that the database has not taken yet, with their responses. */
+  /** Ends of requests that the database has not accepted yet, with their responses. */
   pendingEnds: { readonly count: number }
   keptResponses: ResponseLimits
 }
 
-/** A response object as it is kept. */
+/** A response object as stored. */
 export type KeptAnswer = Item & { output: readonly Item[] }
 
 /** A kept response with its content. */
@@ -27,8 +27,7 @@ interface KeptContent {
 }
 
 /**
- * A response object whose output every reader may take for a list of items. Rows of earlier versions may have
- * something else there.
+ * A response object whose output is guaranteed to be a list of items. Rows of earlier versions may have something else there.
  */
 export function keptAnswer(answer: object): KeptAnswer {
   const { output } = answer as Item
@@ -36,8 +35,8 @@ export function keptAnswer(answer: object): KeptAnswer {
 }
 
 /**
- * The response and all that it continues, the oldest first; empty if it is not there. Throws `DatabaseUnavailable` if it may
- * be among those that the database has not taken yet: a caller who has read its end must not get 404.
+ * The response and everything that it continues, the oldest first; empty if it does not exist. Throws `DatabaseUnavailable` if it
+ * may be among those that the database has not accepted yet: a caller that has read its end must not get 404.
  */
 export async function chainOf(
   { db, now, pendingEnds }: ContentWorld & { now(): number },
@@ -51,7 +50,7 @@ export async function chainOf(
   return chain
 }
 
-/** The contents of responses by their ids; those that are gone are missing. */
+/** The contents of responses by id; missing ones are absent. */
 export async function contentsOf(
   { db }: ContentWorld,
   account: string,
@@ -69,7 +68,7 @@ export async function contentsOf(
   )
 }
 
-/** Items by their ids; those that are gone are missing. */
+/** Items by id; missing ones are absent. */
 export async function itemsOf(
   world: ContentWorld,
   account: string,
@@ -88,7 +87,7 @@ export async function itemsOf(
   return items
 }
 
-/** Whether an item only names another one. Its type may be absent: then it has nothing but the id. */
+/** Whether an item only names another one. Its type may be absent: then it has only the id. */
 export function isReference(item: unknown): item is { id: string } {
   if (!isObject(item) || typeof item.id !== 'string') return false
   if (item.type === 'item_reference') return true

@@ -1,5 +1,5 @@
-// The rows of conversations and of their items. The bytes of an account must be counted exactly while several requests
-// append: every change locks the row of the account's total first, and the statements after it see what others did.
+// The rows of conversations and of their items. The bytes of an account must be counted exactly while several requests append:
+// every change locks the row of the account's total first, and the statements after it see the others' changes.
 
 import { type BatchOptions, type Db, type Row, type Statement, tryApply } from '../db/db'
 import type { EncodedTable } from '../db/encryption/reencryption'
@@ -75,8 +75,8 @@ export function insertConversation(
 }
 
 /**
- * Appends items after all that are there. Changes nothing if the conversation is gone; with `isGuarded` the whole batch
- * is undone then.
+ * Appends items after all existing ones. Changes nothing if the conversation is gone; with `isGuarded` the whole batch is then
+ * undone.
  */
 export function insertItems(
   { codec }: Pick<Db, 'codec'>,
@@ -122,7 +122,7 @@ export async function findConversation(
   return row && headOf(db, row)
 }
 
-/** Changes that a repeat makes no worse: a database that hangs is not waited for. */
+/** Changes that are harmless to repeat: a hanging database is not waited for. */
 const REPEATABLE: BatchOptions = { mayBeLate: true }
 
 /** Replaces the metadata. False if the conversation is gone. */
@@ -177,7 +177,7 @@ export function deleteConversation(
   )
 }
 
-/** Deletes the item with an id, as often as it is there. False if it was gone. */
+/** Deletes the item with an id, however often it occurs. False if it was gone. */
 export function deleteItem(
   db: Db,
   { id, account }: Pick<ConversationHead, 'id' | 'account'>,
@@ -209,7 +209,7 @@ export function deleteItem(
   )
 }
 
-/** All items of a conversation in their order, as text. */
+/** All items of a conversation in order, as text. */
 export async function allItems(db: Db, conversation: string): Promise<string[]> {
   const rows = await db.query({
     sql: 'select content from conversation_items where conversation = $1 order by position',
@@ -255,7 +255,7 @@ export async function itemsOnPage(
   return rows.map((row) => contentOf(db, conversation, row))
 }
 
-/** The conversations of an account that have been unused for longest. */
+/** The least recently used conversations of an account. */
 export async function idlestConversations(
   db: Db,
   account: string,
@@ -288,7 +288,7 @@ function headOf(db: Db, row: Row): ConversationHead {
     itemCount: row.items as number,
     bytes: row.bytes as number,
     createdAt: row.created_at as number,
-    // Decoded on use: a row that cannot be read must still be removed.
+    // Decoded on use: an unreadable row must still be removable.
     get metadata() {
       return db.codec.decode(row.metadata as string, metadataPlace(id))
     },

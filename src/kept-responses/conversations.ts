@@ -1,5 +1,5 @@
-// Conversations: items that requests continue and append to. What a request is asked to continue must be whole, and what
-// it adds must be there once its end can be read: it is written in the transaction that settles the charge.
+// Conversations: items that requests continue and append to. What a request continues must be complete, and what it adds must exist
+// once its end can be read: it is written in the transaction that settles the charge.
 
 import type { Statement } from '../db/db'
 import { GatewayError, invalidRequest } from '../lib/errors'
@@ -20,11 +20,11 @@ export type ConversationWorld = ContentWorld & { now(): number }
 /** A conversation, with the part of a request that is appended to it when the request ends. */
 export interface ConversationToContinue {
   id: string
-  /** Items of this request alone, none of them a reference. */
+  /** Items of this request only, none of them a reference. */
   input: readonly Item[]
 }
 
-/** Items that one request appends at most. */
+/** Maximum of items that one request appends. */
 const MAX_ADDED_ITEMS = 1_000
 /** Maximum length of an id that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 128
@@ -60,8 +60,8 @@ export async function requireConversation(
 }
 
 /**
- * The items of a conversation, which precede a request's own. Throws 404 if it is not kept, and 400 if it is too
- * long, or has one of the request's own items.
+ * The items of a conversation, which precede a request's own. Throws 404 if it is not stored, and 400 if it is too long, or
+ * contains one of the request's own items.
  */
 export async function recallConversation(
   world: ConversationWorld,
@@ -89,7 +89,7 @@ export async function recallConversation(
   )
 }
 
-/** The statements that append the items of a request and of its answer; none if the conversation is gone. */
+/** The statements that append the items of a request and of its answer; empty if the conversation is gone. */
 export function continueStatements(
   { db, keptResponses, now }: ConversationWorld,
   { id, input }: ConversationToContinue,
@@ -100,7 +100,7 @@ export function continueStatements(
   return insertItems(db, { id, account }, items, now() + keptResponses.keepMs, false)
 }
 
-/** Items as they are stored: each with an id and a type. `base` makes the ids unique. */
+/** Items in stored form: each with an id and a type. `base` makes the ids unique. */
 export function storedItems(items: readonly Item[], base: string): (ConversationItem & { item: Item })[] {
   return items.map((item, place) => {
     const typed = typeof item.type === 'string' ? item : { ...item, type: 'message' }

@@ -1,9 +1,9 @@
-// Ids of items that callers send without one. The type of an item must show in its id, because vendors check it.
+// Ids of items that callers send without one. The id of an item must show its type, because vendors check it.
 
 import { isItemId } from '../families/responses/response-object'
 import type { Item } from './content'
 
-/** The beginnings of ids by type, as vendors check them when a conversation moves to them. */
+/** The prefixes of ids by type, as vendors check them when a conversation moves to them. */
 const prefixes: ReadonlyMap<unknown, string> = new Map(
   Object.entries({
     message: 'msg',

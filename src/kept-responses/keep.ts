@@ -1,5 +1,6 @@
-// Keeps responses and removes them again: expired ones, and the oldest of an account that has too many bytes. What is cached goes first. A response
-// must be kept in the transaction that settles its charge, so that a caller who has read its end can continue it.
+// Stores responses and removes them again: expired ones, and the oldest of an account with too many bytes. Cached answers are
+// removed first. A response must be stored in the transaction that settles its charge, so that a caller that has read its end can
+// continue it.
 
 import type { Statement } from '../db/db'
 import { isItemId } from '../families/responses/response-object'
@@ -10,12 +11,12 @@ import { type ConversationToContinue, continueStatements } from './conversations
 import { withId } from './item-ids'
 import { accountsAbove, deleteResponse, expiredResponses, insertResponse, oldestResponses } from './rows'
 
-/** A response that is being made, and will be kept. */
+/** A response in progress that will be stored. */
 export interface ResponseToKeep {
   id: string
   account: string
   previousId: string | null
-  /** Items of this request alone. */
+  /** Items of this request only. */
   input: readonly Item[]
   /** The response object, once it has ended. */
   answer: KeptAnswer | undefined
@@ -25,10 +26,10 @@ export interface ResponseToKeep {
 
 type KeepWorld = ContentWorld & { now(): number }
 
-/** Rows read at a time for removal. */
+/** Number of rows per read. */
 const PAGE = 100
 
-/** The statements of the end of a response: it is kept, and once whole appended to its conversation. */
+/** The statements for the end of a response: it is stored and, once complete, appended to its conversation. */
 export function endStatements(world: KeepWorld, response: ResponseToKeep, isWhole: boolean): Statement[] {
   const statements = keepStatements(world, response)
   const { conversation } = response
@@ -36,7 +37,7 @@ export function endStatements(world: KeepWorld, response: ResponseToKeep, isWhol
   return statements
 }
 
-/** The statements that keep a response that has ended; none if it is too large. */
+/** The statements that store an ended response; empty if it is too large. */
 export function keepStatements(world: KeepWorld, response: ResponseToKeep): Statement[] {
   const { now } = world
   const { keepMs, maxResponseBytes } = world.keptResponses
@@ -66,8 +67,8 @@ function idOf(item: Item): string[] {
 }
 
 /**
- * Removes the oldest cached answers of an account until a number of further bytes fit, then the oldest responses, and then the
- * conversations that were unused for longest, but never the one in use.
+ * Removes the oldest cached answers of an account until a number of additional bytes fit, then the oldest responses, and then the
+ * least recently used conversations, but never the one in use.
  */
 export async function makeRoomForResponse(
   world: KeepWorld,
@@ -96,7 +97,7 @@ export async function makeRoomForResponse(
   }
 }
 
-/** Removes what is too old or too much. Called by the scheduler. */
+/** Removes expired and excess rows. Called by the scheduler. */
 export async function sweepResponses(world: KeepWorld): Promise<void> {
   const { db, keptResponses, now } = world
   await sweepCachedAnswers(db, now())

@@ -1,5 +1,6 @@
-// Items whose caller was refused because the database hung: it may still append them when it continues. They are deleted then, so
-// that a repeat of the caller adds them once. In the memory of this process: one that ends before leaves what was appended late.
+// Items whose caller was refused because the database hung: the database may still append them when it continues. In that case they
+// are deleted, so that a repeat of the caller adds them once. In the memory of this process: one that ends before leaves late items
+// in place.
 
 import { DatabaseUnavailable, type Db } from '../db/db'
 import { type ConversationHead, deleteItem } from './conversation-rows'
@@ -12,9 +13,9 @@ interface LateAppend {
   misses: number
 }
 
-/** Appends that are remembered: a database that is away refuses every one. */
+/** Maximum of remembered appends: an unavailable database refuses every one. */
 const MOST_APPENDS = 1_000
-/** A server that has just gone on may still make what it was sent before, so the first look is not the last. */
+/** A server that has just resumed may still execute earlier statements, so the first check is not the last. */
 const MOST_MISSES = 2
 
 export class LateAppends {
@@ -22,7 +23,7 @@ export class LateAppends {
 
   constructor(private readonly db: Db) {}
 
-  /** Has items deleted that were refused, as often as it takes. Their ids must be of this append alone. */
+  /** Deletes refused items, repeatedly if necessary. Their ids must belong to this append only. */
   takeBack({ id, account }: LateAppend['conversation'], itemIds: readonly string[]): void {
     if (this.appends.length >= MOST_APPENDS || itemIds.length === 0) return
     this.appends.push({ conversation: { id, account }, itemIds, misses: 0 })
@@ -40,7 +41,7 @@ export class LateAppends {
     }
   }
 
-  /** Whether the items are gone, and will not come any more. */
+  /** Whether the items are gone, and will not appear any more. */
   private async isGone(append: LateAppend): Promise<boolean> {
     let deleted = 0
     for (const itemId of append.itemIds) if (await deleteItem(this.db, append.conversation, itemId)) deleted++

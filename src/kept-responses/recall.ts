@@ -1,25 +1,25 @@
-// Completes the input of a request with kept content: the responses that it continues, and items that it names by their ids.
-// A model must never be asked less than the caller believes: what is missing is an error. The vendor keeps nothing,
-// so it always gets the whole.
+// Completes the input of a request with stored content: the responses that it continues, and items that it names by id. A model
+// must never get less than the caller believes: missing content is an error. The vendor stores nothing, so it always gets
+// everything.
 
 import { GatewayError, invalidRequest } from '../lib/errors'
 import { type ContentWorld, chainOf, contentsOf, type Item, isReference, itemsOf } from './content'
 import { type KeptHead, MAX_CHAIN_LENGTH } from './rows'
 
-/** The parts of a request that name what is kept. */
+/** The parts of a request that name stored content. */
 interface Continued {
   input?: string | readonly Item[] | null
   previous_response_id?: string | null
 }
 
 interface Recalled {
-  /** The whole conversation; undefined if the request names nothing that is kept. */
+  /** The whole conversation; undefined if the request names nothing stored. */
   input: readonly Item[] | undefined
   /** Bytes that were added, as text: an upper bound of their tokens. */
   addedBytes: number
 }
 
-/** The most that is read for one request, in bytes and items: as much as a request itself may have. */
+/** The maximum that is read for one request, in bytes and items: as much as a request itself may have. */
 export const MAX_CHAIN_BYTES = 32 * 1024 * 1024
 export const MAX_CHAIN_ITEMS = 16_384
 /** Maximum length of an id that an error repeats, in characters. */
@@ -33,7 +33,7 @@ export function itemsOfInput(input: Continued['input']): readonly Item[] {
   return [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: input }] }]
 }
 
-/** Throws 400 for a response that is not kept, and 404 for an item: not here, or another account's, which is the same. */
+/** Throws 400 for a response that is not stored, and 404 for an item: a missing one and another account's are treated the same. */
 export async function recall(
   world: ContentWorld & { now(): number },
   account: string,
@@ -117,7 +117,7 @@ function notKept(id: string): GatewayError {
   )
 }
 
-/** The error for an item that a request names and nobody has. */
+/** The error for an item that a request names and that does not exist. */
 export function itemNotKept(id: string): GatewayError {
   return new GatewayError(404, {
     code: 'item_not_found',

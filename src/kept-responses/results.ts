@@ -1,14 +1,14 @@
-// The answers of deferred requests: kept where responses are, for as long, and from the room of the same account. They must
-// never be read as responses that a conversation continues.
+// The answers of deferred requests: stored with responses, for as long, and in the same space of the account. They must never be
+// read as responses that a conversation continues.
 
 import type { ResponseLimits } from '../config/responses'
 import type { Db, Statement } from '../db/db'
 import { deleteResponse, findChain, insertResponse, readContents } from './rows'
 
-/** The answer of a deferred request: its body, or where its file is kept. */
+/** The answer of a deferred request: its body, or where its file is stored. */
 export type KeptResult = { contentType: string } & (
   | { body: string | Uint8Array }
-  /** The signed address of the artifact. */
+  /** The signed URL of the artifact. */
   | { url: string }
 )
 
@@ -33,7 +33,7 @@ export function isResultId(id: string): boolean {
   return TASK_ID.test(id)
 }
 
-/** The statements that keep a result; they must be in the batch of the settlement. */
+/** The statements that store a result; they must be in the batch of the settlement. */
 export function keepResult(
   { db, now, keptResponses: { keepMs = 0 } }: { db: Db; now(): number; keptResponses: ResponseLimits },
   { id, account }: ResultOwner,
@@ -61,7 +61,7 @@ function storedOf(result: KeptResult): StoredResult {
   return { content_type, base64: Buffer.from(body).toString('base64') }
 }
 
-/** The result of a task; undefined if it is no longer kept. */
+/** The result of a task; undefined if it has expired. */
 export async function findResult(
   db: Db,
   { id, account }: ResultOwner,
@@ -75,7 +75,7 @@ export async function findResult(
   return { contentType, body: text ?? Buffer.from(base64 ?? '', 'base64') }
 }
 
-/** Deletes the result of a task, if it is still kept. */
+/** Deletes the result of a task, if it still exists. */
 export async function deleteResult(db: Db, { id, account }: ResultOwner, now: number): Promise<void> {
   const [head] = await findChain(db, account, id, now)
   if (head) await deleteResponse(db, head)

@@ -1,15 +1,15 @@
-// The rows of kept responses: an answer, the items that were sent for it, and the response that it continues. Every
-// function takes the account: a row of another account must read exactly as one that is not there.
+// The rows of stored responses: an answer, its input items, and the response that it continues. Every function takes the account: a
+// row of another account must look exactly like a missing one.
 
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import type { EncodedTable } from '../db/encryption/reencryption'
 
-/** A response to keep, as text. */
+/** A response to store, as text. */
 interface NewResponse {
   id: string
   account: string
   previousId: string | null
-  /** JSON array of the items of this request alone; what it continues is not among them. */
+  /** JSON array of the items of this request only, without those that it continues. */
   input: string
   /** JSON of the response object. */
   answer: string
@@ -40,13 +40,13 @@ interface ResponseContent {
   answer: string
 }
 
-/** Responses that a chain has at most. */
+/** Maximum of responses in a chain. */
 export const MAX_CHAIN_LENGTH = 1_000
-/** Ids that one query looks up: a number that never changes, so that the statement is prepared once. */
+/** Number of ids per query: it never changes, so that the statement is prepared once. */
 const IDS_PER_QUERY = 32
 const ID_LIST = Array.from({ length: IDS_PER_QUERY }, (_, index) => `$${index + 2}`).join(', ')
 
-/** The statements that keep a response; they must be in the batch of the settlement. */
+/** The statements that store a response; they must be in the batch of the settlement. */
 export function insertResponse({ codec }: Pick<Db, 'codec'>, response: NewResponse): Statement[] {
   const { id, account, previousId, input, answer, itemCount, itemIds, createdAt, expiresAt } = response
   // Those of the texts, which are longer where they are encrypted.
@@ -68,7 +68,7 @@ export function insertResponse({ codec }: Pick<Db, 'codec'>, response: NewRespon
       ],
     },
     ...itemIds.map((itemId) => ({
-      // The same item may be sent again with its id: the first place is as good as any.
+      // The same item may be sent again with its id: the first occurrence is used.
       sql: `insert into response_items (account, id, response) values ($1, $2, $3)
         on conflict (account, id) do nothing`,
       parameters: [account, itemId, id],
@@ -106,7 +106,7 @@ export const responseTexts: EncodedTable = {
   placeOf,
 }
 
-/** The response and all that it continues, the oldest first; empty if it is not there. */
+/** The response and everything that it continues, the oldest first; empty if it does not exist. */
 export async function findChain(db: Db, account: string, id: string, now: number): Promise<KeptHead[]> {
   const rows = await db.query({
     sql: `with recursive chain (id, account, previous, bytes, items, depth) as (
@@ -123,7 +123,7 @@ export async function findChain(db: Db, account: string, id: string, now: number
   return rows.map(headOf)
 }
 
-/** The contents of responses, in any order; those that are gone are missing. */
+/** The contents of responses, in any order; missing ones are absent. */
 export async function readContents(
   db: Db,
   account: string,
@@ -193,7 +193,7 @@ export async function expiredResponses(db: Db, now: number, count: number): Prom
   return rows.map(headOf)
 }
 
-/** Accounts that keep more than a number of bytes. */
+/** Accounts that store more than a number of bytes. */
 export async function accountsAbove(db: Db, bytes: number): Promise<string[]> {
   const rows = await db.query({
     sql: 'select account from response_totals where bytes > $1',

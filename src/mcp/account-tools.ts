@@ -1,5 +1,5 @@
-// The tools that cost nothing: list_models, get_balance and get_price. They must never reveal a model that the key may
-// not use, nor name another price than the gateway would hold.
+// The free tools: list_models, get_balance and get_price. They must never reveal a model that the key may not use, or state a price
+// other than the one that the gateway would hold.
 
 import { Type } from '@sinclair/typebox'
 import type { Key } from '../accounts/keys'
@@ -16,7 +16,7 @@ import { maxPriceNano } from '../request/reserve'
 import { type PaidTool, prepare } from './paid-tool'
 import { type FreeTool, isPresent, optionalArgument, type ToolWorld } from './tool'
 
-/** The tool for each operation; undefined for other forms of chat, which has one. */
+/** The tool for each operation; undefined for other forms of chat, which share one. */
 const toolsByOperation: Record<OperationName, string | undefined> = {
   chat: 'chat',
   messages: undefined,
@@ -92,7 +92,7 @@ export const getBalance: FreeTool = {
   },
 }
 
-/** The tool that gives the price of a call of another tool before it is made. */
+/** The tool that returns the price of a call of another tool before it is made. */
 export function createGetPrice(tools: readonly PaidTool[]): FreeTool {
   return {
     name: 'get_price',

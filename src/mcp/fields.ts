@@ -1,5 +1,5 @@
-// The arguments of tools, as the contracts of the families describe them: nothing is written twice. A field that the
-// model does not take must be refused by name, never dropped.
+// The arguments of tools, derived from the contracts of the families: nothing is written twice. A field that the model does not
+// accept must be refused by name, never dropped.
 
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { Model, PlainField, PlainRequest } from '../contract/family'
@@ -27,7 +27,7 @@ const plainFields: Record<Named, TSchema> = {
 
 export const modelField = Type.String({ description: 'Id of a model; list_models has those of each tool.' })
 
-/** Arguments that every paid tool takes besides its own. */
+/** Arguments of every paid tool, in addition to its own. */
 export const paidFields = {
   max_cost_usd: optionalArgument(
     Type.Union([Type.Number({ minimum: 0 }), Type.String()], {
@@ -96,7 +96,7 @@ export function rewordPlain(args: Record<string, unknown>, model: Model): Record
   return { ...own, ...checkedOptions(options), model: id }
 }
 
-/** The options without `stream` and `model`. Throws 400 if they ask for a stream or name a model. */
+/** The options without `stream` and `model`. Throws 400 if they request a stream or name a model. */
 export function checkedOptions(options: unknown): Record<string, unknown> {
   const { stream, model, ...rest } = (options ?? {}) as Record<string, unknown>
   if (stream === true) {

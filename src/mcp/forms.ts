@@ -1,5 +1,4 @@
-// Builds the forms of operations that take files from a tool's arguments. It must never fetch an address that a caller
-// names.
+// Builds the forms of operations that take files from a tool's arguments. It must never fetch a URL from a caller.
 
 import type { Model, Upload } from '../contract/family'
 import type { Form } from '../contract/form'
@@ -20,7 +19,7 @@ export async function formOfEdit(args: Record<string, unknown>, model: Model): P
   return formInMemory(Object.fromEntries(texts), Object.fromEntries([...files, ...masks]), [images, mask])
 }
 
-/** A form in memory during the call. `sources` is what its files were made from. */
+/** A form in memory during the call. `sources` are the arguments from which its files were made. */
 export function formInMemory(
   members: Readonly<Record<string, unknown>>,
   files: Readonly<Record<string, readonly Upload[]>>,

@@ -134,7 +134,7 @@ async function readSound({ body }: Response): Promise<{ bytes: Buffer; isWhole: 
   }
 }
 
-/** The model as an editor of uploaded files; undefined if its vendor takes images in another way. */
+/** The model as an editor of uploaded files; undefined if its vendor accepts images in another way. */
 function editorOf(world: ToolWorld, key: McpCall['key'], id: unknown): Model | undefined {
   try {
     const [model] = resolveModels(world.catalogue, key, operationOf('image-edit'), id, world)

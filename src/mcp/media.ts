@@ -1,11 +1,11 @@
-// Pictures and audio in the answers of tools: small ones inline, others as links. A result that was paid for must never
-// be lost because it could not be stored.
+// Pictures and audio in the answers of tools: small ones inline, others as links. A paid result must never be lost because it could
+// not be stored.
 
 import { safeTypeOf, UNKNOWN_TYPE } from '../lib/file-formats/media-types'
 import { fileOf } from '../upstreams/result-file'
 import type { McpCall, ToolContent, ToolWorld } from './tool'
 
-/** Largest inline medium, in bytes. Clients cut answers that are larger than a model can read. */
+/** Maximum size of an inline medium, in bytes. Clients cut answers that are larger than a model can read. */
 const MAX_INLINE_BYTES = 1024 * 1024
 const STORE_TIMEOUT_MS = 60_000
 
@@ -44,8 +44,8 @@ export async function showMedium(medium: Medium, world: ToolWorld, call: McpCall
 }
 
 /**
- * The link to a stored medium. Undefined if nothing is kept here, or storing failed: then the medium goes inline,
- * whatever its size.
+ * The link to a stored medium. Undefined if artifacts are disabled, or storing failed: then the medium is inline, whatever its
+ * size.
  */
 async function store(
   { mimeType, bytes }: Medium,
@@ -67,7 +67,7 @@ async function store(
   })
 }
 
-/** Pictures anywhere in a model's answer, in order: bytes as base64, or addresses. */
+/** Pictures anywhere in a model's answer, in order: bytes as base64, or URLs. */
 export function collectPictures(answer: unknown): (Medium | { url: string })[] {
   if (Array.isArray(answer)) return answer.flatMap(collectPictures)
   if (typeof answer !== 'object' || answer === null) return []

@@ -1,5 +1,5 @@
-// Tools that cost money. Each call is a request like those over HTTP, with the same holds and limits. Nothing must ever
-// reach a vendor if the quote is above what the caller allows.
+// Tools that cost money. Each call is a request like those over HTTP, with the same holds and limits. Nothing must ever reach a
+// vendor if the quote exceeds what the caller allows.
 
 import { type TSchema, Type } from '@sinclair/typebox'
 import { TOOL_TOKENS } from '../accounts/authenticator'
@@ -21,7 +21,7 @@ import {
   type ToolWorld,
 } from './tool'
 
-/** A tool's request, ready to be run. */
+/** A tool's request, ready to run. */
 export interface Prepared {
   operation: Operation
   content: Uint8Array | Form
@@ -31,12 +31,12 @@ export interface Prepared {
 /** The answer to a tool's request. */
 export interface Answer {
   response: Response
-  /** The model as it was requested, the cost, and the request's id. */
+  /** The requested model, the cost, and the request's id. */
   facts: Record<string, unknown>
 }
 
 export interface PaidTool extends ToolDescription {
-  /** The request for arguments of this tool, without the arguments that every paid tool has. */
+  /** The request for the tool's own arguments, without those that every paid tool has. */
   prepare(args: Record<string, unknown>, world: ToolWorld, call: McpCall): Promise<Prepared> | Prepared
   answer(answer: Answer, world: ToolWorld, call: McpCall): Promise<McpResult>
 }

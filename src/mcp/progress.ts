@@ -1,4 +1,4 @@
-// Reports progress to a caller who waits. Figures must only rise, and nothing must be sent after the answer.
+// Reports progress to a waiting caller. Figures must only rise, and nothing must be sent after the answer.
 
 import type { Ticker } from '../lib/ticker'
 
@@ -11,7 +11,7 @@ interface Progress {
 const SILENCE_MS = 5_000
 const STEP_SECONDS = 0.001
 
-/** Creates the reports. The figure is the seconds that have passed, because the total is unknown. */
+/** Creates the reports. The figure is the number of elapsed seconds, because the total is unknown. */
 export function createProgress(
   world: { monotonic: () => number; ticker: Ticker },
   send: (progress: number, message: string) => void,

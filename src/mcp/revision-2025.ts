@@ -1,4 +1,4 @@
-// Serves the revisions of MCP up to 2025-11-25, the last that @modelcontextprotocol/sdk 1 has. It must keep no session.
+// Serves the revisions of MCP up to 2025-11-25, the last one in @modelcontextprotocol/sdk 1. It must keep no session.
 
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
@@ -18,7 +18,7 @@ export async function answerIn2025(request: Request, value: object, served: Serv
         method: 'notifications/progress',
         params: { progressToken, progress, message },
       } as const
-      // The caller may have left.
+      // The caller may have disconnected.
       sendNotification(notified).catch(() => {})
     }),
   )

@@ -12,7 +12,7 @@ export async function answerIn2026(request: Request, value: object, served: Serv
     served.call(params, (progress, message) => {
       const progressToken = _meta?.progressToken
       if (progressToken === undefined) return
-      // The caller may have left.
+      // The caller may have disconnected.
       notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(
         () => {},
       )
@@ -20,7 +20,7 @@ export async function answerIn2026(request: Request, value: object, served: Serv
   )
   const handler = createMcpHandler(() => server, {
     legacy: 'reject',
-    // The tools never change while a gateway runs: nothing is there to subscribe to.
+    // The tools never change while a gateway runs, so there is nothing to subscribe to.
     maxSubscriptions: 0,
     keepAliveMs,
     responseMode: isCall ? 'sse' : 'auto',

@@ -27,7 +27,7 @@ export interface Served {
   info: { name: string; title: string; version: string }
   instructions: string
   tools: typeof listed
-  /** Throws an error with the code of wrong parameters for an unknown tool. */
+  /** Throws an error with the invalid-params code for an unknown tool. */
   call(
     params: { name: string; arguments?: McpCall['arguments'] | undefined },
     send: SendProgress,
@@ -39,7 +39,7 @@ export interface Served {
 
 /** Interval of comments in a silent stream, in milliseconds: proxies and clients cut silent streams. */
 const KEEP_ALIVE_MS = 10_000
-/** The code of wrong parameters in JSON-RPC 2.0. */
+/** The invalid-params code of JSON-RPC 2.0. */
 const INVALID_PARAMS = -32602
 
 const instructions = [

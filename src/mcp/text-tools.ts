@@ -1,4 +1,4 @@
-// The tools whose answer is text or numbers: chat, embed, rerank and moderate. They must say no more and no less than the answer over
+// The tools whose answer is text or numbers: chat, embed, rerank and moderate. They must say exactly as much as the answer over
 // HTTP.
 
 import { Type } from '@sinclair/typebox'

@@ -14,7 +14,7 @@ import type { AudioReader } from '../media/audio'
 import type { Gateway } from '../request/line'
 import type { WaitWorld } from '../tasks/wait'
 
-/** Everything that tools need besides the gateway. */
+/** Everything that tools need in addition to the gateway. */
 export interface ToolWorld extends WaitWorld, Pick<System, 'now' | 'random' | 'log'> {
   /** Null if results are not stored. */
   artifacts: Artifacts | null
@@ -23,21 +23,21 @@ export interface ToolWorld extends WaitWorld, Pick<System, 'now' | 'random' | 'l
   ticker: Ticker
 }
 
-/** The caller of a tool, and the way to reach them. */
+/** The caller of a tool, and how to reach them. */
 export interface McpCall {
   arguments: Record<string, unknown>
   key: Key
   authorization: string | null
   requestId: string
-  /** Null if it is unknown. */
+  /** Null if unknown. */
   clientAddress: string | null
-  /** The trace that the call is a part of. */
+  /** The trace that the call is part of. */
   trace(): CallerTrace
   /** Fires when the caller disconnects. */
   signal(): AbortSignal
   /** The origin at which callers reach this gateway. */
   gatewayUrl(): string
-  /** Reports progress to a caller who asked for it. */
+  /** Reports progress to a caller that requested it. */
   report(message: string): void
 }
 
@@ -60,7 +60,7 @@ export interface ToolDescription {
   output: TSchema
 }
 
-/** A tool that costs nothing and changes nothing. */
+/** A tool that is free and changes nothing. */
 export interface FreeTool extends ToolDescription {
   run(world: ToolWorld, call: McpCall, gateway: Pick<Gateway, 'checkForQuote'>): Promise<McpResult>
 }

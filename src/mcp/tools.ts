@@ -1,4 +1,4 @@
-// All tools of the MCP server, in the order in which they are listed. The order must stay: clients cache the list.
+// All tools of the MCP server, in the order in which they are listed. The order must never change: clients cache the list.
 
 import { createGetPrice, getBalance, listModels } from './account-tools'
 import { editImage, generateImage, speak } from './media-tools'

@@ -1,5 +1,5 @@
-// The tools for videos: generate_video starts a task, get_video reports its state and waits for its end. A wait must
-// end by itself, and another account's task must read exactly as one that does not exist.
+// The tools for videos: generate_video starts a task, get_video reports its state and waits for its end. A wait must end by itself,
+// and another account's task must look exactly like one that does not exist.
 
 import { Type } from '@sinclair/typebox'
 import { operationOf } from '../contract/operations'
@@ -16,7 +16,7 @@ import { type FreeTool, type McpCall, type McpResult, optionalArgument } from '.
 const DEFAULT_WAIT_SECONDS = 30
 /** Maximum wait: proxies cut connections that are silent for longer. */
 const MAX_WAIT_SECONDS = 300
-/** Interval of reports to a caller who waits, in milliseconds. */
+/** Interval of reports to a waiting caller, in milliseconds. */
 const REPORT_MS = 2_000
 
 const taskOutput = Type.Object({

@@ -1,5 +1,5 @@
-// The worker that reads the duration of audio; the only file that loads the demuxer. It believes the packets of a file,
-// not its header. A malicious file may keep it busy forever, so callers must never wait for it without a limit.
+// The worker that reads the duration of audio; the only file that loads the demuxer. It trusts the packets of a file, not its
+// header. A malicious file may keep it busy forever, so callers must never wait for it without a limit.
 
 import { ADTS, BlobSource, FLAC, Input, MATROSKA, MP3, MP4, OGG, QTFF, WAVE, WEBM } from 'mediabunny'
 import { hasTrueFrames, MAX_HEADER_BYTES } from '../lib/file-formats/wav'

@@ -1,6 +1,6 @@
 // Finds the format and the duration of audio from the file's own bytes, in workers that start on demand and stop when
-// idle: a long file takes seconds, a malicious one may take forever. It must never trust a name or a type that was
-// sent along, nor a duration that so few bytes cannot hold.
+// idle: a long file takes seconds, a malicious one may take forever. It must never trust a name or a type that was sent along, or a
+// duration that so few bytes cannot contain.
 
 import type { Upload } from '../contract/family'
 import { GatewayError } from '../lib/errors'
@@ -8,15 +8,15 @@ import { createSemaphore } from '../lib/semaphore'
 
 type Audio = NonNullable<Upload['audio']>
 
-/** Files that are read at a time, each in a worker of its own. */
+/** Number of files that are read at once, each in its own worker. */
 const WORKERS = 4
 const MAX_WAITING = 256
 const IDLE_MS = 10_000
-/** How long reading a file may take; sound files need less than a tenth of it. */
+/** Maximum time for reading a file; audio files need less than a tenth of it. */
 const LIMIT_MS = 2_000
 const LIMIT_MS_PER_MEBIBYTE = 200
 const MEBIBYTE = 1024 * 1024
-/** Least bytes for a second of audio: silence needs these too, whatever the codec. */
+/** Minimum of bytes per second of audio: even silence needs these, whatever the codec. */
 const LEAST_BYTES_PER_SECOND = 10
 /** Bytes that hold the marks of all formats. */
 const HEAD_BYTES = 16

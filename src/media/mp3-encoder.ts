@@ -1,11 +1,11 @@
-// Makes MP3 of samples, in a worker that starts on demand and stops when idle. An encoder needs milliseconds for each
-// second of audio, which must never be taken from the event loop. The number of MP3s made at a time is limited.
+// Makes MP3 from samples, in a worker that starts on demand and stops when idle. An encoder needs milliseconds per second of audio,
+// which must never block the event loop. The number of concurrent MP3s is limited.
 
 import { GatewayError } from '../lib/errors'
 import type { PcmFormat } from '../lib/file-formats/wav'
 
 const IDLE_MS = 10_000
-/** MP3s made at a time; each needs some two megabytes in the worker. */
+/** Number of concurrent MP3s; each needs about two megabytes in the worker. */
 const MAX_SOUNDS = 256
 
 /**
@@ -30,13 +30,13 @@ export interface Mp3Encoder {
   close(): void
 }
 
-/** One MP3 in the making. Calls must not overlap. */
+/** One MP3 in progress. Calls must not overlap. */
 export interface Mp3Sound {
   /** The MP3 bytes that are ready after these samples: often none at first. */
   encode(samples: Uint8Array, format: PcmFormat): Promise<Uint8Array>
   /** The rest of the MP3. */
   finish(): Promise<Uint8Array>
-  /** Gives the slot back, whatever became of the MP3. */
+  /** Returns the slot, whatever happened to the MP3. */
   close(): void
 }
 

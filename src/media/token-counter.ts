@@ -4,12 +4,12 @@
 /** How long an idle worker stays, in milliseconds. */
 const IDLE_MS = 10_000
 /**
- * Longest wait for a count, in milliseconds; after it the tokens are estimated. Long, because many large texts may be
- * counted first.
+ * Maximum wait for a count, in milliseconds; after that the tokens are estimated. Long, because many large texts may be counted
+ * first.
  */
 const DEADLINE_MS = 60_000
 const MAX_WAITING = 10_000
-/** Longest text that is counted exactly, in characters; the rest of a longer one is taken to be as dense. */
+/** Maximum length of text that is counted exactly, in characters; the rest of a longer one is assumed to be equally dense. */
 const MAX_LENGTH = 2_000_000
 /** A common average of English prose and code, used only for estimates; other scripts have more bytes and tokens. */
 const BYTES_PER_TOKEN = 4

@@ -4,7 +4,7 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 
 /**
- * Longest piece for the tokenizer, in characters. Its time is quadratic in the length of one word: a megabyte of one
+ * Maximum length of a piece for the tokenizer, in characters. Its time is quadratic in the length of one word: a megabyte of one
  * letter would take hours.
  */
 const PIECE_LENGTH = 1_000

@@ -1,5 +1,5 @@
-// The folder for files of a form, or of a vendor, while their request runs: they are too large for memory. It must
-// never keep a file beyond its request, nor let anybody but the owner of the process read one.
+// The folder for files of a form, or of a vendor, while their request runs: they are too large for memory. It must never keep a
+// file beyond its request, or let anybody but the owner of the process read one.
 
 import { chmodSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
@@ -28,8 +28,8 @@ interface Processes {
 }
 
 /**
- * Opens the folder and deletes everything in it: those files belong to a process that was killed. With `processes` each has
- * a folder in it, and those of others that live are left.
+ * Opens the folder and deletes everything in it: those files belong to a killed process. With `processes` each has a folder in it,
+ * and those of others that live are left.
  */
 export function openUploads(
   parent: string,
@@ -62,7 +62,7 @@ export function openUploads(
   }
 }
 
-/** Removes what belongs to no process that lives. */
+/** Removes everything that belongs to no live process. */
 function removeAbandoned(parent: string, { own, others }: Processes): void {
   // Read first: a process has its name before it has its folder.
   const names = readdirSync(parent)

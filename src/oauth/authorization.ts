@@ -1,4 +1,4 @@
-// What a program asks for when it sends a person to the gateway. Nothing is sent back to it before the person has decided: anybody
+// What a program requests when it sends a person to the gateway. Nothing is sent back to it before the person has decided: anybody
 // may register a program, so an answer at once would lead people wherever they like (RFC 9700, 4.11.2).
 
 import type { Db } from '../db/db'
@@ -17,7 +17,7 @@ export interface AuthorizationRequest {
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
 const MOST_STATE = 2_000
 
-/** Reads what a program asks for. Rejects with `OAuthError` for what is not asked in the one way that is safe. */
+/** Reads the request of a program. Rejects with `OAuthError` for anything but the one safe form. */
 export async function readAuthorization(
   db: Db,
   query: URLSearchParams,
@@ -52,7 +52,7 @@ export function one(query: URLSearchParams, name: string): string {
   return value
 }
 
-/** Throws for a scope that is not that of the tools. Those that OpenID Connect adds mean nothing here and are not given. */
+/** Throws for a scope that is not that of the tools. Scopes that OpenID Connect adds are meaningless here and are not granted. */
 export function checkScope(scope: string | null): void {
   const wanted = (scope ?? '').split(' ').filter((each) => each !== '')
   const ignored = ['offline_access', 'openid', 'profile', 'email']
@@ -67,7 +67,7 @@ export function checkResource(resources: readonly string[], issuer: string): voi
   if (foreign !== undefined) throw new OAuthError('invalid_target', `The only resource here is ${known[0]}.`)
 }
 
-/** Where the person goes after a decision, with what the program gets: a code, or an error. */
+/** Where the person is sent after a decision, with the result for the program: a code, or an error. */
 export function redirectTo(
   { redirectUri, state }: Pick<AuthorizationRequest, 'redirectUri' | 'state'>,
   issuer: string,

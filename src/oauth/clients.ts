@@ -1,5 +1,5 @@
-// Programs that connect by OAuth. Anybody may register one (RFC 7591), so a row is small, their number is bounded, and one that
-// nobody has allowed is forgotten. A program has no secret: it proves by PKCE that a code is its own.
+// Programs that connect by OAuth. Anybody may register one (RFC 7591), so a row is small, their number is limited, and one that
+// nobody has allowed is deleted. A program has no secret: it proves by PKCE that a code is its own.
 
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import { isObject } from '../lib/objects'
@@ -12,7 +12,7 @@ export type Client = ReturnType<typeof clientOfRow>
 function clientOfRow(row: Row) {
   return {
     id: row.id as string,
-    /** The name that it gives itself: anybody may call a program anything. */
+    /** The name that it chooses: anybody may call a program anything. */
     name: row.name as string,
     redirectUris: JSON.parse(row.redirect_uris as string) as string[],
     createdAt: row.created_at as number,
@@ -22,9 +22,9 @@ function clientOfRow(row: Row) {
 const MOST_NAME = 80
 const MOST_URIS = 10
 const MOST_URI = 1_000
-/** Registered programs that nobody has allowed yet. The oldest is forgotten for a new one. */
+/** Maximum of registered programs that nobody has allowed yet. The oldest is deleted for a new one. */
 const MOST_WAITING = 1_000
-/** How long a program that nobody has allowed is remembered, in milliseconds. */
+/** How long a program that nobody has allowed is kept, in milliseconds. */
 const WAITING_MS = 86_400_000
 
 /** Reads a registration. Throws `OAuthError` for one that no program should send. */
@@ -41,7 +41,7 @@ export function readRegistration(body: unknown): Pick<Client, 'name' | 'redirect
   return { name: nameOf(name), redirectUris: [...new Set(redirectUris)] }
 }
 
-/** A name that fits in a line and moves nothing on a page. */
+/** A name that fits in a line and cannot disturb a page. */
 function nameOf(value: unknown): string {
   const text = typeof value === 'string' ? printableValue(value).trim().slice(0, MOST_NAME) : ''
   return text === '' ? 'A program without a name' : text
@@ -69,7 +69,7 @@ function withoutPort(uri: string): string {
   return `${url.protocol}//${url.hostname}${url.pathname}${url.search}`
 }
 
-/** Stores a program, and forgets the oldest of those that nobody has allowed where there are too many. */
+/** Stores a program, and deletes the oldest of those that nobody has allowed if there are too many. */
 export async function storeClient(db: Db, client: Client): Promise<void> {
   const { id, name, redirectUris, createdAt } = client
   await tryApply(db, [
@@ -91,7 +91,7 @@ export async function findClient(db: Db, id: string): Promise<Client | undefined
   return row && clientOfRow(row)
 }
 
-/** The statement that forgets programs that nobody allows any more. */
+/** The statement that deletes programs that nobody allows any more. */
 export function forgetClients(now: number): Statement {
   return {
     sql: `delete from oauth_clients where created_at < $1

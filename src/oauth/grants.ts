@@ -1,6 +1,6 @@
-// Grants: what the holder of a key allows a program. A grant is a token of the key, of the kind `mcp`, with a budget and an end of
-// its own; its secret is given for a code and replaced with each refresh. A code is good once, and so is each refresh token:
-// whoever shows a used one has stolen it, or was stolen from, and the grant ends.
+// Grants: what the holder of a key allows a program. A grant is a token of the key, of the kind `mcp`, with its own budget and
+// expiry; its secret is issued for a code and replaced with each refresh. A code works once, and so does each refresh token:
+// anybody who presents a used one has stolen it, or was stolen from, and the grant ends.
 
 import type { Key } from '../accounts/keys'
 import { hashSecret, hintOf, isTokenSecret, makeTokenSecret } from '../accounts/keys'
@@ -34,7 +34,7 @@ function grantOfRow(row: Row) {
 }
 
 const CODE_MS = 60_000
-/** How long a secret is good before it is refreshed, in milliseconds. */
+/** Lifetime of a secret before it is refreshed, in milliseconds. */
 const SECRET_MS = 3_600_000
 const REFRESH_FORM = /^rt-([\w-]{43})\.([\w-]{43})$/
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/
@@ -48,7 +48,7 @@ export interface IssuedTokens {
   scope: string
 }
 
-/** Stores what a holder allows, and answers the code for the program. `db` writes the audit trail. False if the key has too many. */
+/** Stores what a holder allows, and returns the code for the program. `db` writes the audit trail. False if the key has too many. */
 export async function createGrant(
   db: Db,
   source: GrantSource,
@@ -104,7 +104,7 @@ interface CodeRequest {
   verifier: string
 }
 
-/** Gives tokens for a code, once. Rejects with `OAuthError`. */
+/** Issues tokens for a code, once. Rejects with `OAuthError`. */
 export async function exchangeCode(
   db: Db,
   source: GrantSource,
@@ -135,7 +135,7 @@ export async function exchangeCode(
   return next.issued
 }
 
-/** Gives new tokens for a refresh token, which is used up. Rejects with `OAuthError`. */
+/** Issues new tokens for a refresh token, which is consumed. Rejects with `OAuthError`. */
 export async function refreshTokens(
   db: Db,
   source: GrantSource,
@@ -179,7 +179,7 @@ export async function revokeGrant(
   if (grant?.clientId === clientId) await end(grant.spenderId, 'revoked_by_program')
 }
 
-/** Statements that forget grants that have ended, and end those whose code nobody has used. */
+/** Statements that delete ended grants, and end those whose code nobody has used. */
 export function forgetGrants(now: number): Statement[] {
   const parameters = [now]
   const unused = 'code_used_at is null and code_ends_at < $1'

@@ -1,18 +1,18 @@
-// Reads events of Stripe's Checkout: which account is to be credited with what. Pure. Nothing but a paid session of real
-// money must become a credit, and no amount must be guessed.
+// Reads events of Stripe's Checkout: which account is to be credited with what. Pure. Only a paid session with real money may
+// become a credit, and no amount may be guessed.
 
 import { MAX_NANO, parseUsd } from '../lib/money'
 import { asObject } from '../lib/objects'
 
-/** Settings that decide what a payment is worth. */
+/** Settings that decide the value of a payment. */
 interface PaymentRules {
   /** Dollars for one unit of another currency, by its code in lower case. */
   rates?: Record<string, string>
-  /** Credits payments of test mode too, which are of no money. */
+  /** Also credits payments in test mode, which involve no money. */
   testMode?: boolean
 }
 
-/** A payment, what it is worth, and for whom. */
+/** A payment, its value, and its account. */
 interface Payment {
   /** The id of the session: it is credited once. */
   id: string

@@ -1,15 +1,15 @@
 // Verifies the header Stripe-Signature: a time and HMAC-SHA256 signatures of the time and the body, as
-// https://docs.stripe.com/webhooks/signature says. Pure. Its comparison must never take a time that reveals how much was right.
+// https://docs.stripe.com/webhooks/signature says. Pure. Its comparison must never take a time that reveals how much was correct.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** How old or how new a signed message may be, in milliseconds, as Stripe's own libraries have it. */
+/** Maximum deviation of the time of a signed message, in milliseconds, as in Stripe's own libraries. */
 const SIGNATURE_TOLERANCE_MS = 300_000
 
 /** Longest header: it has several signatures while a secret is replaced. */
 const MAX_HEADER_LENGTH = 2_048
 
-/** Why a message is not to be trusted; undefined for one that the secret has signed just now. */
+/** Why a message is not trusted; undefined for one that was just signed with the secret. */
 export function signatureFault(
   header: string | null,
   body: Uint8Array,

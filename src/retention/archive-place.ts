@@ -1,4 +1,4 @@
-// Where the archives of closed charges are kept: in a folder, by default in the data directory, or in a bucket.
+// Where the archives of closed charges are stored: in a folder, by default in the data directory, or in a bucket.
 
 import { join } from 'node:path'
 import type { Bucket } from '../artifacts/s3-store'

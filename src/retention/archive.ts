@@ -1,5 +1,5 @@
-// Archives of closed charges: a line of JSON for each, compressed, in a file that is named by its hash. Written and read
-// as a stream, so that a month of any size takes little memory.
+// Archives of closed charges: one line of JSON per charge, compressed, in a file named after its hash. Written and read as a
+// stream, so that a month of any size takes little memory.
 
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
@@ -77,8 +77,8 @@ async function readArchive(path: string): Promise<ArchiveContent> {
 }
 
 /**
- * Why an archive is not what was closed, in words that follow its name; undefined if it is. `linesHash` is what its lines are
- * known to hash to, where that is known.
+ * Why an archive is not what was closed, in words that follow its name; undefined if it is. `linesHash` is the expected hash of its
+ * lines, if known.
  */
 export async function archiveFault(
   place: BackupPlace,

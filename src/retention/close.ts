@@ -1,6 +1,6 @@
-// Closes one month: its charges are held against the checkpoints, written to an archive that is read back, and replaced in
-// the books by their sums in one transaction. It must remove nothing: until that transaction nothing has changed, after it
-// the charges are closed, wherever the process ends.
+// Closes one month: its charges are compared with the checkpoints, written to an archive that is read back, and replaced in the
+// books by their sums in one transaction. It must remove nothing: until that transaction nothing has changed, and after it the
+// charges are closed, wherever the process ends.
 
 import { strict as assert } from 'node:assert'
 import { join } from 'node:path'
@@ -33,17 +33,17 @@ import type { MonthToClose } from './months'
 
 export interface ClosingParts {
   db: Db
-  /** Where archives are kept. */
+  /** Where archives are stored. */
   place: BackupPlace
   /** The key that signs checkpoints; undefined if none can be trusted. */
   key: string | undefined
-  /** A folder with room for an archive or two. */
+  /** A folder with space for one or two archives. */
   scratch: string
   now(): number
   onProgress?(text: string): void
 }
 
-/** Thrown where the books or an archive are not right; nothing was closed. */
+/** Thrown if the books or an archive are wrong; nothing was closed. */
 export class NotClosed extends Error {
   override readonly name = 'NotClosed'
 
@@ -95,7 +95,7 @@ function pick({ month, position, endedBefore }: MonthToClose) {
   return { month, position, endedBefore }
 }
 
-/** Puts a file in its place. One of this name has the same content: an earlier try has put it there. */
+/** Puts a file in its place. An existing file with this name has the same content: an earlier attempt has put it there. */
 async function store(place: BackupPlace, path: string, name: string): Promise<void> {
   await place.put(path, name).catch(async (error) => {
     if (!(await place.has(name))) throw error
@@ -142,8 +142,8 @@ class MonthReading {
   }
 
   /**
-   * The checkpoints behind the month. Charges that one covers together with the month's are read and hashed again, in parts that end
-   * with the months which are closed next, so that it is read once for all of them.
+   * The checkpoints after the month. Charges that a checkpoint covers together with the month's are read and hashed again, in parts
+   * that end with the months that are closed next, so that they are read once for all of them.
    */
   async checkpointsBehind(ends: readonly number[]): Promise<Omit<Checkpoint, 'signature'>[]> {
     const { position } = this.month
@@ -176,7 +176,7 @@ class MonthReading {
     return entries
   }
 
-  /** The first checkpoint at a position or behind it. */
+  /** The first checkpoint at or after a position. */
   private next(position: number): Checkpoint | undefined {
     return this.checkpoints.find((checkpoint) => checkpoint.position >= position)
   }
@@ -206,7 +206,7 @@ class MonthReading {
   }
 }
 
-/** Sums with the entries of a further closing. */
+/** Sums that include the entries of another closing. */
 function withEntries({ charges, paid, shortfall }: Sums, entries: readonly ClosingEntry[]): Sums {
   const all: Sums = { charges, paid: { ...paid }, shortfall }
   for (const [, account, , , , ...figures] of entries) {

@@ -1,5 +1,5 @@
-// Adds charges up to the entries of a closing, from the lines of an archive: by owner, as written there in
-// words. It must not know the database.
+// Sums charges into the entries of a closing, from the lines of an archive: by owner, as written there. It must not know the
+// database.
 
 import type { ArchivedCharge } from '../billing/ledger/charge-rows'
 import type { ClosingEntry, ClosingFigures } from '../billing/proofs/closings'

@@ -1,25 +1,25 @@
-// Which months can be closed: those that are wholly older than charges stay, from the first that has charges on. The last
-// charge of all stays open, because positions continue after it. It must never write.
+// Which months can be closed: those that are entirely older than the limit, starting with the first that has charges. The very last
+// charge stays open, because positions continue after it. It must never write.
 
 import { calendarPeriod } from '../billing/ledger/limits'
 import { closedPart } from '../billing/proofs/closings'
 import { addToTotals, DAY_MS, firstPositionSince } from '../billing/reports/usage-totals'
 import type { Db } from '../db/db'
 
-/** A month that is to be closed. */
+/** A month to close. */
 export interface MonthToClose {
   /** Such as `2026-10`, in UTC. */
   month: string
   /** The end of the month, in milliseconds since 1970. */
   endedBefore: number
-  /** Positions of the charges that go with it: those behind the first, up to the second. */
+  /** Positions of its charges, exclusive and inclusive. */
   after: number
   position: number
-  /** Charges that began before the end of the month and have not ended: while there are any, it waits. */
+  /** Charges that began before the end of the month and have not ended: while there are any, the month waits. */
   open: number
 }
 
-/** The months that are older than a number of months, oldest first. Adds up the totals of usage first, which know where months are. */
+/** The months that are older than a number of months, oldest first. Updates the totals of usage first, which know where months are. */
 export async function monthsToClose(db: Db, keepMonths: number, now: number): Promise<MonthToClose[]> {
   await addToTotals(db)
   const limit = new Date(now)
@@ -49,10 +49,10 @@ export async function monthsToClose(db: Db, keepMonths: number, now: number): Pr
   return months
 }
 
-/** Positions that are read at once: some milliseconds in which others wait. */
+/** Number of positions per read: some milliseconds during which others wait. */
 const PAGE = 20_000
 
-/** Charges of a month that is to be closed, and what was paid for them. Reads them all, with a pause after each page. */
+/** Charges of a month to close, and what was paid for them. Reads them all, with a pause after each page. */
 export async function chargesToClose(
   db: Db,
   { after, position }: MonthToClose,

@@ -1,12 +1,12 @@
-// Proves the archives of closed charges: each is in its place, is what its name says, and adds up to what its month left in the
-// books. It must never write.
+// Verifies the archives of closed charges: each is in its place, matches its name, and adds up to what its month left in the books.
+// It must never write.
 
 import type { BackupPlace } from '../backup/place'
 import { type Closing, closingsOf } from '../billing/proofs/closings'
 import type { Db } from '../db/db'
 import { archiveFault } from './archive'
 
-/** One sentence for each archive that is not right. */
+/** One sentence for each faulty archive. */
 export async function faultsOfArchives(
   db: Db,
   place: BackupPlace,

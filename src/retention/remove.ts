@@ -9,7 +9,7 @@ import { apply, type Db, type Statement, tryApply } from '../db/db'
 import { archiveFault } from './archive'
 import { NotClosed } from './close'
 
-/** Positions of one batch: some milliseconds in which others wait. */
+/** Number of positions per batch: some milliseconds during which others wait. */
 const BATCH = 1_000
 
 interface RemovalParts {
@@ -63,9 +63,9 @@ async function removedUpTo(db: Db): Promise<number> {
   return (row?.position as number | undefined) ?? 0
 }
 
-/** Whether no charge is left, as after a partition was dropped. */
+/** Whether no charge is left, for example after a partition was dropped. */
 async function isEmpty(db: Db, after: number, to: number): Promise<boolean> {
-  // Not by a limit, for which PostgreSQL would read from the beginning of what is left.
+  // Without a limit, for which PostgreSQL would read from the beginning of what is left.
   const [row] = await db.query({
     sql: 'select min(position) as first from ended_charges where position > $1 and position <= $2',
     parameters: [after, to],

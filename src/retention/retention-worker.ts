@@ -1,5 +1,5 @@
-// Runs retention once in a thread of its own, with a connection of its own: reading a month takes seconds. It must never
-// keep anything between two runs.
+// Runs retention once in a separate thread, with its own connection: reading a month takes seconds. It must never keep anything
+// between two runs.
 
 import { openPlace } from '../backup/schedule'
 import { signingKey } from '../billing/proofs/checkpoint'
@@ -51,7 +51,7 @@ async function run({
   }
 }
 
-/** A database that does nothing more once the run is to stop, so that none of its changes is cut off. */
+/** A database that executes nothing more once the run should stop, so that none of its changes is interrupted. */
 function stoppable(db: Db): Db {
   const requireRunning = () => {
     if (isStopped) throw new Error('the process stops; the rest is done after the next start')

@@ -1,5 +1,5 @@
-// One run of retention: closes the months that are old enough, oldest first, and removes what is closed, also what an
-// earlier run has left. It must stop at the first fault.
+// One run of retention: closes the months that are old enough, oldest first, and removes closed charges, including what an earlier
+// run has left. It must stop at the first fault.
 
 import type { Closing } from '../billing/proofs/closings'
 import { type ClosingParts, closeMonth } from './close'
@@ -11,7 +11,7 @@ const PAUSE_MS = 20
 
 export interface RetentionReport {
   closed: Closing[]
-  /** The first month that waits for charges which have not ended, and how many; undefined if none waits. */
+  /** The first month that waits for unfinished charges, and their number; undefined if none waits. */
   waiting: { month: string; open: number } | undefined
 }
 
@@ -25,7 +25,7 @@ export async function runRetention(parts: ClosingParts, keepMonths: number): Pro
       break
     }
     const closing = await closeMonth(parts, month, later)
-    // Another process does the same at this moment.
+    // Another process is doing the same.
     if (!closing) break
     report.closed.push(closing)
   }

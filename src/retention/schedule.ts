@@ -1,5 +1,5 @@
-// Retention that the server runs by itself, in a worker so that nobody waits for it. Only one of several
-// nodes runs it at a time; if that node ends, another continues.
+// Retention that the server runs automatically, in a worker so that nobody waits for it. Only one of several nodes runs it at a
+// time; if that node ends, another continues.
 
 import type { BackupSource } from '../backup/backup'
 import { type BackupTask, sourceOf } from '../backup/schedule'
@@ -39,13 +39,13 @@ export interface RetentionSchedule {
 const WORKER = import.meta.url.endsWith('/src/retention/schedule.ts')
   ? './retention-worker.ts'
   : './src/retention/retention-worker.ts'
-/** The name of the turn that one of several nodes takes, and takes again while it runs. */
+/** The name of the lock that one of several nodes claims, and renews while it runs. */
 const TURN = 'retention'
-/** When a run is tried again that failed, or whose process has ended. */
+/** When a failed or interrupted run is retried. */
 const RETRY_MS = 3_600_000
 
 interface ScheduleParts extends Pick<System, 'now' | 'log'> {
-  /** The configuration in force at this moment. */
+  /** The current configuration. */
   configNow(): Config
   dataDir: string
   databaseFile: string
@@ -97,7 +97,7 @@ export function createRetentionSchedule(parts: ScheduleParts): RetentionSchedule
       log('charges_closed', { month, charges, archive, bytes: archiveBytes })
   }
 
-  /** Ends a run between two statements: cut off within one, it would keep the database locked. */
+  /** Ends a run between two statements: interrupted inside one, it would keep the database locked. */
   function stop(): void {
     isStopping = true
     worker?.postMessage(STOP)

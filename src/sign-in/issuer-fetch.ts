@@ -1,10 +1,10 @@
-// Requests to an identity provider, over the program's own HTTP client: with a deadline, a bound on what is read, and no
-// redirect. Its addresses are the operator's own configuration, and may be private. It must never log what is sent.
+// Requests to an identity provider, over the program's own HTTP client: with a deadline, a limit on what is read, and no redirects.
+// Its addresses are the operator's own configuration, and may be private. It must never log what is sent.
 
 import type { OpenOptions, Transport } from '../http-client/transport'
 import { CancelToken } from '../lib/cancel-token'
 
-/** How long an answer may take, in milliseconds. */
+/** Maximum time for an answer, in milliseconds. */
 const TIMEOUT_MS = 5_000
 const MOST_ANSWER_BYTES = 256 * 1024
 /** The headers of answers that mean something to a client of OpenID Connect. */
@@ -16,7 +16,7 @@ interface IssuerRequest {
   body?: unknown
 }
 
-/** Thrown if an identity provider gave no answer that can be read. */
+/** Thrown if an identity provider gave no readable answer. */
 export class IssuerUnreachable extends Error {}
 
 /** The function that sends requests. It rejects with IssuerUnreachable. */

@@ -1,5 +1,5 @@
-// An identity provider as this gateway uses it: its addresses, the way to it and back with a code, the check of a session, and its
-// tokens. It must never take a token that it has not verified: issuer, audience, signature, time.
+// An identity provider as this gateway uses it: its URLs, sending a browser there and back with a code, checking a session, and its
+// tokens. It must never accept an unverified token: issuer, audience, signature, time.
 
 import { readFileSync } from 'node:fs'
 import type { JWTPayload } from 'jose'
@@ -16,19 +16,19 @@ export interface IssuerWorld extends Pick<System, 'now' | 'monotonic'> {
   transport: Transport
 }
 
-/** Secrets of one sign-in, by which its answer is known. */
+/** Secrets of one sign-in, which identify its answer. */
 export interface Expected {
   state: string
   nonce: string
   verifier: string
 }
 
-/** Who has signed in, as the identity provider says it. */
+/** The person who signed in, as the identity provider describes them. */
 export interface SignedInPerson {
   claims: Claims
-  /** Asks again whether the session continues; undefined if the provider gives none. */
+  /** Checks whether the session continues; undefined if the provider supports no check. */
   refreshToken: string | undefined
-  /** Names the session at its end. */
+  /** Identifies the session at its end. */
   idToken: string
 }
 
@@ -36,12 +36,12 @@ export interface SignedInPerson {
 export class SignInRefused extends Error {}
 
 const DEFAULT_SCOPES = 'openid profile email'
-/** How long the addresses of a provider are kept, in milliseconds, and how long it is left alone where it gave none. */
+/** How long the URLs of a provider are cached, in milliseconds, and how long it is not asked again if it returned none. */
 const ADDRESSES_MS = 3_600_000
 const RETRY_MS = 10_000
-/** How far the clocks of both may be apart. */
+/** Maximum difference between the two clocks. */
 const SKEW_SECONDS = 60
-/** A longer ID token is left out of the address of a sign-out, which servers bound. */
+/** A longer ID token is left out of the sign-out URL, whose length servers limit. */
 const MOST_HINT_LENGTH = 4_000
 /** Signatures with a public key only: a token that is signed with a shared secret, or not at all, is refused. */
 const ALGORITHMS = [
@@ -57,7 +57,7 @@ const ALGORITHMS = [
   'EdDSA',
   'Ed25519',
 ]
-/** Types in the header of tokens of people. A logout token has another one. */
+/** Types in the header of tokens of people. A logout token has a different one. */
 const TOKEN_TYPES = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt'])
 
 export class Issuer {
@@ -84,13 +84,13 @@ export class Issuer {
     return this.entry.title ?? this.name
   }
 
-  /** The audiences of tokens that are taken in place of those of this gateway. */
+  /** The audiences of tokens that are accepted in place of those of this gateway. */
   get audiences(): string[] {
     const { clientId, tokens: { audience, cliClientId = clientId } = {} } = this.entry
     return audience === undefined ? [clientId, cliClientId] : [audience, cliClientId]
   }
 
-  /** The address that a browser signs in at, and comes back to `redirectUri` from. */
+  /** The URL where a browser signs in, and from which it returns to `redirectUri`. */
   async signInAddress(redirectUri: string, { state, nonce, verifier }: Expected): Promise<string> {
     const [config, { buildAuthorizationUrl, calculatePKCECodeChallenge }] = await this.parts()
     const url = buildAuthorizationUrl(config, {
@@ -104,7 +104,7 @@ export class Issuer {
     return url.href
   }
 
-  /** Exchanges the code in the address that a browser came back to. Rejects with SignInRefused and IssuerUnreachable. */
+  /** Exchanges the code in the URL with which a browser returned. Rejects with SignInRefused and IssuerUnreachable. */
   async exchange(address: URL, { state, nonce, verifier }: Expected): Promise<SignedInPerson> {
     const [config, { authorizationCodeGrant }] = await this.parts()
     const tokens = await refusing(
@@ -233,7 +233,7 @@ export class Issuer {
   }
 }
 
-/** Proves the client by its secret in the way that the provider takes. Basic is what all take that do not say. */
+/** Authenticates the client by its secret in a way that the provider accepts. Basic is what providers accept that do not say. */
 function provenBy(secret: string, { ClientSecretBasic, ClientSecretPost }: typeof import('openid-client')) {
   const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
   const prove: typeof basic = (server, ...rest) => {

@@ -1,10 +1,10 @@
-// The identity providers of the configuration in force. If its settings are unchanged, it is the same object after a reload, with
+// The identity providers of the current configuration. If its settings are unchanged, it is the same object after a reload, with
 // its keys and addresses.
 
 import type { Config } from '../config/schema'
 import { Issuer, type IssuerWorld } from './issuer'
 
-/** The configuration in force, read again at each use. */
+/** The current configuration, read again at each use. */
 interface Configured {
   readonly config: Pick<Config, 'signIn'>
 }

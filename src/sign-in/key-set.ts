@@ -1,10 +1,10 @@
-// The public keys of an identity provider, fetched when a token needs them and kept for a while. Tokens come from anybody: one
-// with an unknown key must never cause more than one fetch in half a minute, nor one that fails more than one in ten seconds.
+// The public keys of an identity provider, fetched when a token needs them and kept for a while. Anybody may send tokens: one with
+// an unknown key must never cause more than one fetch in half a minute, and a failed fetch is repeated only after ten seconds.
 
 import type { CryptoKey, JSONWebKeySet, JWSHeaderParameters } from 'jose'
 import { type IssuerFetch, IssuerUnreachable } from './issuer-fetch'
 
-/** How long keys are used before they are fetched again, in milliseconds. A key that was withdrawn is refused after that. */
+/** How long keys are used before they are fetched again, in milliseconds. After that, a withdrawn key is refused. */
 const FRESH_MS = 10 * 60_000
 /** How long keys are still used while they cannot be fetched, in milliseconds. */
 const STALE_MS = 3_600_000

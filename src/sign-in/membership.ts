@@ -1,5 +1,5 @@
-// What somebody is here, by the groups that an identity provider names. Pure. It must never give anybody more than a group of the
-// configuration says.
+// The rights of a person here, by the groups that an identity provider names. Pure. It must never give anybody more than a group of
+// the configuration says.
 
 import type { SignInEntry } from '../config/sign-in'
 import { ROLES, type Role } from '../contract/roles'
@@ -19,7 +19,7 @@ export interface Membership {
 }
 
 const DEFAULT_CLAIM = 'groups'
-/** More groups than a directory puts into a token (Entra ends at 200). */
+/** More groups than a directory puts into a token (Entra stops at 200). */
 const MOST_GROUPS = 1_000
 
 type Mapping = Pick<SignInEntry, 'groups' | 'groupsClaim'>

@@ -1,5 +1,5 @@
-// Sends traces and logs to a collector over OTLP/HTTP as JSON (https://opentelemetry.io/docs/specs/otlp/). The queue is
-// bounded: what does not fit, or cannot be sent, is dropped and counted. Nothing must ever wait for it.
+// Sends traces and logs to a collector over OTLP/HTTP as JSON (https://opentelemetry.io/docs/specs/otlp/). The queue is limited:
+// what does not fit, or cannot be sent, is dropped and counted. Nothing must ever wait for it.
 
 import type { TelemetryConfig } from '../config/telemetry'
 import type { Origin, Transport } from '../http-client/transport'
@@ -30,7 +30,7 @@ const CLOSE_MS = 2_000
 const SIGNALS: readonly Signal[] = ['traces', 'logs']
 
 export class Exporter {
-  /** Spans and log records that were not sent. */
+  /** Number of spans and log records that were not sent. */
   dropped = 0
   private readonly queues: Record<Signal, object[]> = { traces: [], logs: [] }
   private readonly origin: Origin
@@ -74,7 +74,7 @@ export class Exporter {
     }
   }
 
-  /** Sends what is left, for a short time. */
+  /** Sends the rest, for a short time. */
   async close(): Promise<void> {
     this.cancelTimer?.()
     const deadline = Promise.withResolvers<void>()

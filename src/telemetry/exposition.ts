@@ -1,5 +1,5 @@
-// Writes metrics in the text forms of Prometheus and OpenMetrics, through the library that knows them. A metric that
-// cannot be read must never hide the others.
+// Writes metrics in the text forms of Prometheus and OpenMetrics, through the library that knows them. An unreadable metric must
+// never hide the others.
 
 import type { Registry } from 'prom-client'
 import type { Log } from '../lib/system'
@@ -18,7 +18,7 @@ interface Shown {
   }>
 }
 
-/** Writes all metrics in the form that a reader accepts. The library is loaded with the first question. */
+/** Writes all metrics in the form that a reader accepts. The library is loaded with the first request. */
 export async function expose(
   metrics: readonly Metric[],
   accept: string | null,
@@ -28,7 +28,7 @@ export async function expose(
   const contentType = wantsOpenMetrics(accept)
     ? Registry.OPENMETRICS_CONTENT_TYPE
     : Registry.PROMETHEUS_CONTENT_TYPE
-  // A new one each time: the library renames counters of the one form for good.
+  // A new one each time: the library permanently renames counters for one form.
   const registry = new Registry() as Registry<typeof contentType>
   registry.setContentType(contentType)
   for (const metric of await Promise.all(metrics.map((each) => shownOf(each, log)))) {

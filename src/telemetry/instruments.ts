@@ -1,7 +1,7 @@
-// Counters and histograms that cost a few additions to change, with a bounded number of label values: whatever callers
-// send, a metric never has more series than its limit. They know no format; `exposition.ts` writes them.
+// Counters and histograms that cost a few additions to update, with a limited number of label values: whatever callers send, a
+// metric never has more series than its limit. They know no format; `exposition.ts` writes them.
 
-/** A metric as it is shown: what it is called, and how to read it. */
+/** A metric for output: its name, and how to read it. */
 export interface Metric {
   readonly name: string
   readonly help: string

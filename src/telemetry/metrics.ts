@@ -1,5 +1,5 @@
-// All metrics of a gateway, and the text that a monitoring system reads. Nothing here runs while nobody has configured a
-// place where metrics are read.
+// All metrics of a gateway, and the text that a monitoring system reads. Nothing here runs unless a place for metrics is
+// configured.
 
 import type { After, Log } from '../lib/system'
 import type { RequestLogRow } from '../request-log/row'
@@ -39,7 +39,7 @@ export class Metrics {
   /** Counts ended requests. */
   readonly fold = (rows: readonly RequestLogRow[]): void => this.requests.fold(rows)
 
-  /** Counts what a video cost, which is known when its task has ended. */
+  /** Counts the price of a video, which is known when its task has ended. */
   addVideo({ model, upstream }: { model: string; upstream: string }, paidNano: number): void {
     this.requests.addCost(model, upstream, paidNano)
   }

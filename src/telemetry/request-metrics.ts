@@ -1,5 +1,5 @@
-// Counts ended requests: reads the rows of the request log in batches, so that a request itself counts nothing. Labels
-// are ids of the configuration and figures of HTTP, never what a caller wrote.
+// Counts ended requests: reads the rows of the request log in batches, so that a request itself counts nothing. Labels are ids of
+// the configuration and HTTP figures, never a caller's text.
 
 import { NANO_PER_USD } from '../lib/money'
 import { type CallOutcome, earlierCalls, lastOutcome } from '../request-log/calls'

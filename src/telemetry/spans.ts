@@ -1,6 +1,6 @@
 // Makes spans and log records of OpenTelemetry, in the JSON of its protocol, out of rows of ended requests and events of
-// the log. Names follow the conventions for generative AI (https://opentelemetry.io/docs/specs/semconv/gen-ai/). They
-// must never hold what a caller or a model wrote.
+// the log. Names follow the conventions for generative AI (https://opentelemetry.io/docs/specs/semconv/gen-ai/). They must never
+// contain what a caller or a model wrote.
 
 import { type Level, levelOf } from '../lib/log-events'
 import { formatUsd } from '../lib/money'
@@ -14,7 +14,7 @@ const CLIENT = 3
 const OK = 1
 const ERROR = 2
 const SEVERITIES: Record<Level, number> = { debug: 5, info: 9, warn: 13, error: 17 }
-/** Operations that have a name of their own in the conventions. */
+/** Operations with their own name in the conventions. */
 const OPERATIONS: Readonly<Record<string, string>> = {
   chat: 'chat',
   messages: 'chat',

@@ -1,5 +1,5 @@
-// The state of the gateway as metrics: holds, tasks, webhooks, backups, upstreams, database and process. What is in the
-// database is read when somebody asks, and at most every few seconds, so that a busy reader costs nothing.
+// The state of the gateway as metrics: holds, tasks, webhooks, backups, upstreams, database and process. Database figures are read
+// on request, at most every few seconds, so that a busy reader costs nothing.
 
 import { lastBackup } from '../backup/schedule'
 import type { Upstream } from '../contract/upstream'
@@ -25,16 +25,16 @@ export interface StateWorld {
   waitingBytes(): number
   /** Rows of requests that could not be kept. */
   lostRows(): number
-  /** Free room on the disk of the data directory, in bytes. Rejects where the disk cannot be looked at. */
+  /** Free room on the disk of the data directory, in bytes. Rejects if the disk cannot be checked. */
   freeBytes(): Promise<number>
-  /** When the certificate of the gateway ends, in milliseconds since 1970; undefined if none can be read. */
+  /** When the certificate of the gateway expires, in milliseconds since 1970; undefined if none can be read. */
   certificateEndsAt(): number | undefined
   /** How often backups are made; undefined if they are not made automatically. */
   backupEveryMs(): number | undefined
   processFigures?: (() => ProcessFigures) | undefined
 }
 
-/** How long figures of the database are shown again, in milliseconds. */
+/** How long database figures are reused, in milliseconds. */
 const FRESH_MS = 5_000
 const BREAKER_STATES = ['closed', 'half-open', 'open'] as const
 

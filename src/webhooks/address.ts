@@ -1,18 +1,18 @@
-// Decides whether a webhook may go to an address, and to which IP address it connects. It must never look a name up
-// twice, once for the check and once for the connection, because the answers could differ.
+// Decides whether a webhook may be sent to a URL, and to which IP address it connects. It must never look up a name twice, once for
+// the check and once for the connection, because the answers could differ.
 
 import ipaddr from 'ipaddr.js'
 import { invalidRequest } from '../lib/errors'
 import { hostOf, isPublic } from '../lib/network'
 
-/** The decision on an address: where to connect, the best first, or why not. */
+/** The decision on a URL: where to connect, the best first, or why not. */
 export type Target = { url: URL; host: string; addresses: string[] } | { refused: string }
 
 export interface AddressRules {
-  /** Private networks that are allowed, as CIDR: receivers in the operator's own network. */
+  /** Allowed private networks, as CIDR: receivers in the operator's own network. */
   allow: readonly string[]
   lookup: Lookup
-  /** Longest look-up of a name. */
+  /** Maximum time for a look-up. */
   lookupTimeoutMs?: number
 }
 
@@ -57,7 +57,7 @@ export async function checkWebhook(body: unknown, rules: AddressRules): Promise<
   if ('refused' in target) throw invalidRequest('webhook_url', `Invalid 'webhook_url': it ${target.refused}.`)
 }
 
-/** The addresses of a name; none if there is no answer in time. A name server may be as slow as its owner likes. */
+/** The addresses of a name; empty if there is no answer in time. A name server may be arbitrarily slow. */
 async function lookUp(host: string, rules: AddressRules): Promise<string[]> {
   const late = Promise.withResolvers<string[]>()
   const timer = setTimeout(() => late.resolve([]), rules.lookupTimeoutMs ?? LOOKUP_TIMEOUT_MS)

@@ -1,5 +1,5 @@
-// One attempt to deliver a webhook to a checked address, and the signature of Standard Webhooks 1.0. It must never
-// follow a redirect, connect to any other address, or read an answer that does not end.
+// One attempt to deliver a webhook to a checked address, with the signature of Standard Webhooks 1.0. It must never follow a
+// redirect, connect to any other address, or read an answer that does not end.
 
 import { createHmac } from 'node:crypto'
 import type { HttpResponse } from '../http-client/response'
@@ -14,7 +14,7 @@ export interface AttemptWorld {
 }
 
 interface WebhookMessage {
-  /** The account that it is of: connections are not shared with others. */
+  /** The account that it belongs to: connections are not shared with others. */
   account: string
   url: string
   body: string
@@ -28,7 +28,7 @@ export interface AttemptAnswer {
   status: number | null
   /** The beginning of the answer, or why there was none. */
   text: string
-  /** How long the receiver asks for a pause, in milliseconds. */
+  /** The pause that the receiver requests, in milliseconds. */
   retryAfterMs: number
 }
 
@@ -83,7 +83,7 @@ async function send(
   return receivers.at(url, addresses.at(-1) as string).send(request)
 }
 
-/** The headers of one attempt (Standard Webhooks 1.0), with one signature for each secret in force. */
+/** The headers of one attempt (Standard Webhooks 1.0), with one signature per valid secret. */
 export function signatureHeaders(
   id: string,
   body: string,

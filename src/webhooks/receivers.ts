@@ -1,9 +1,9 @@
-// The servers that webhooks go to, with connections kept open for the next webhook. A connection must never be used for
-// another name, or for another address than the one that was checked.
+// The servers that receive webhooks, with connections kept open for the next one. A connection must never be used for another name,
+// or for another address than the one that was checked.
 
 import type { Origin, Transport } from '../http-client/transport'
 
-/** Receivers whose connections are kept; the least recently used is dropped first. */
+/** Number of receivers whose connections are kept; the least recently used is dropped first. */
 const MOST_KEPT = 64
 
 export class Receivers {

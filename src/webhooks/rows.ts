@@ -1,6 +1,6 @@
-// Webhooks as rows: where each goes, what was tried, and when to try again. A row is written in the transaction that
-// ends its task, so that no end goes unreported. Events for operators wait in the same table, and are tried in the same
-// way. Nothing here must ever call the network.
+// Webhooks as rows: the receiver of each, the attempts, and when to retry. A row is written in the transaction that ends its task,
+// so that no end goes unreported. Events for operators are stored in the same table, and are sent in the same way. Nothing here
+// must ever call the network.
 
 import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
@@ -13,18 +13,18 @@ export type Webhook = ReturnType<typeof webhookOfRow>
 
 function webhookOfRow(row: Row) {
   return {
-    /** Equal in all attempts, so that receivers can drop repeats. */
+    /** Equal in all attempts, so that receivers can drop duplicates. */
     id: row.id as string,
-    /** The task that has ended; empty for an event, as are account, key and address. */
+    /** The ended task; empty for an event, as are account, key and URL. */
     task: row.task as string,
     /** The recipient of an event, by its name in the configuration; null for the webhook of a task. */
     recipient: row.recipient as string | null,
     account: row.account as string,
     keyId: row.key_id as string,
     url: row.url as string,
-    /** The host of the address, or the recipient: few deliveries go to one at a time. */
+    /** The host of the URL, or the recipient: only a few deliveries at once go to one. */
     host: row.host as string,
-    /** The body as it is stored; `bodyOfWebhook` reads it. */
+    /** The stored body; `bodyOfWebhook` reads it. */
     storedBody: row.body as string,
     state: row.state as (typeof DELIVERY_STATES)[number],
     /** All attempts. */
@@ -59,7 +59,7 @@ interface EndedTask {
   account: string
   keyId: string
   webhookUrl: string
-  /** The beginning of the name of its event, before the state. Default `video.generation`. */
+  /** The prefix of its event name, before the state. Default `video.generation`. */
   event?: string
 }
 
@@ -85,8 +85,7 @@ export function insertWebhook(
       task.account,
       task.keyId,
       task.webhookUrl,
-      // Checked at the submit. If it is not an address after all, the task still ends, and the delivery reports what is
-      // wrong.
+      // Checked at the submission. If it is invalid after all, the task still ends, and the delivery reports the fault.
       URL.parse(task.webhookUrl)?.host ?? '',
       codec.encode(bodyOf(`${task.event ?? VIDEO_EVENT}.${state}`, document, now), placeOf(id)),
       now,
@@ -108,7 +107,7 @@ export function insertEvent(
   }
 }
 
-/** The body of a webhook. Read for one at a time: one that cannot be read must not keep others from being sent. */
+/** The body of a webhook. Read one at a time: an unreadable one must not prevent others from being sent. */
 export function bodyOfWebhook({ codec }: Pick<Db, 'codec'>, { id, storedBody }: Webhook): string {
   return codec.decode(storedBody, placeOf(id))
 }
@@ -145,7 +144,7 @@ export async function firstDueAt(db: Db): Promise<number> {
   return Number(row?.next_at ?? Number.POSITIVE_INFINITY)
 }
 
-/** Claims webhooks that are due, leaving out busy hosts and accounts so that they do not delay the rest. */
+/** Claims due webhooks, except those of busy hosts and accounts, so that they do not delay the rest. */
 export async function claimWebhooks(
   db: Db,
   now: number,
@@ -175,14 +174,14 @@ export async function claimWebhooks(
   return rows.map(webhookOfRow)
 }
 
-/** Ends the leases of a process that died. Only for a database that no other process uses. */
+/** Ends the leases of a dead process. Only for a database that no other process uses. */
 export async function forgetWebhookLeases(db: Db): Promise<void> {
   await apply(db, [
     { sql: `update webhooks set lease_until = 0 where state = 'pending' and lease_until > 0` },
   ])
 }
 
-/** The statement that gives back a claimed webhook untried. */
+/** The statement that returns a claimed webhook without an attempt. */
 export function unclaimWebhook(webhook: Webhook): Statement {
   return {
     sql: `update webhooks set lease_until = 0 where id = $1 and fence = $2 and state = 'pending'`,
@@ -190,7 +189,7 @@ export function unclaimWebhook(webhook: Webhook): Statement {
   }
 }
 
-/** Records an attempt and what follows from it. False if another node has taken over. */
+/** Records an attempt and its consequences. False if another node has taken over. */
 export async function recordAttempt(
   db: Db,
   webhook: Webhook,
@@ -219,7 +218,7 @@ export async function recordAttempt(
   ])
 }
 
-/** A task that turned from failed to succeeded has two webhooks; the later one has its present state. */
+/** A task that changed from failed to succeeded has two webhooks; the later one has its current state. */
 const LAST_OF_TASK = 'select id from webhooks where task = $1 order by created_at desc, id desc limit 1'
 
 /**
@@ -320,7 +319,7 @@ export async function listWebhooks(
   return rows.map(webhookOfRow)
 }
 
-/** How long the fate of a webhook can be looked up, in milliseconds. */
+/** How long the result of a webhook can be looked up, in milliseconds. */
 export const KEEP_WEBHOOKS_MS = 30 * 86_400_000
 
 /** Statements that delete webhooks that ended long ago, with their attempts. */

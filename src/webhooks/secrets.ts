@@ -1,12 +1,12 @@
-// The secrets that sign webhooks: one for each key, shown once, and replaced with a period in which both are in force.
-// They are stored so that they can be read, because signing needs them; they must never be shown again or logged.
+// The secrets that sign webhooks: one per key, shown once, and replaced with a period in which both are valid. They are stored in
+// readable form, because signing needs them; they must never be shown again or logged.
 
 import { type Db, tryApply, type Value } from '../db/db'
 import { UnreadableText } from '../db/encryption/codec'
 import { trustedText } from '../db/encryption/keys'
 import type { EncodedTable } from '../db/encryption/reencryption'
 
-/** How long the old secret signs too, in milliseconds. */
+/** How long the old secret also signs, in milliseconds. */
 export const OVERLAP_MS = 24 * 3_600_000
 const SECRET_BYTES = 32
 const ADVICE = 'Make a new one with `gateway keys roll-webhook`.'
@@ -15,7 +15,7 @@ export function makeWebhookSecret(randomBytes: (count: number) => Uint8Array): s
   return `whsec_${Buffer.from(randomBytes(SECRET_BYTES)).toString('base64')}`
 }
 
-/** All secrets in force, the newest first. */
+/** All valid secrets, the newest first. */
 export async function webhookSecretsOf(db: Db, keyId: string, now: number): Promise<string[]> {
   const rows = await db.query({
     sql: 'select webhook_secret, webhook_secret_before, webhook_secret_before_until from keys where id = $1',
@@ -28,7 +28,7 @@ export async function webhookSecretsOf(db: Db, keyId: string, now: number): Prom
     trustedText(db, stored as string, webhookSecretPlace(keyId), ADVICE)
   const secrets = current === null ? [] : [await textOf(current)]
   if (before === null || Number(until) <= now) return secrets
-  // A new secret helps at once against one that cannot be trusted.
+  // A new secret immediately helps against a compromised one.
   return textOf(before).then(
     (text) => [...secrets, text],
     (error) => {
@@ -51,7 +51,7 @@ export const webhookSecretTexts: EncodedTable = {
   placeOf: webhookSecretPlace,
 }
 
-/** Puts a new secret in force, next to the one before. False if the key does not exist or is revoked. */
+/** Adds a new secret, next to the previous one. False if the key does not exist or is revoked. */
 export async function rollWebhookSecret(
   db: Db,
   keyId: string,

@@ -1,5 +1,5 @@
-// Delivers webhooks and events: takes those that are due, on a schedule of three days, and records the result of each
-// attempt. It must never let a receiver that is slow, or has thousands of webhooks, delay those of others.
+// Delivers webhooks and events: claims due ones, on a schedule of three days, and records the result of each attempt. It must never
+// let a receiver that is slow, or has thousands of webhooks, delay those of others.
 
 import { DatabaseUnavailable, type Db } from '../db/db'
 import type { Transport } from '../http-client/transport'
@@ -14,11 +14,11 @@ export interface WebhookWorld extends Pick<AttemptWorld, 'addressRules'>, Omit<S
   db: Db
   transport: Transport
   ticker: Ticker
-  /** Makes one attempt to deliver an event. Never throws for what the recipient does. */
+  /** Makes one attempt to deliver an event. Never throws for anything that the recipient does. */
   sendEvent(event: DueEvent, world: AttemptWorld, signal: AbortSignal): Promise<AttemptAnswer>
 }
 
-/** An event that is due for a recipient. */
+/** A due event for a recipient. */
 export interface DueEvent {
   /** Stays the same over all attempts. */
   id: string
@@ -30,11 +30,11 @@ export interface DueEvent {
 
 export interface WebhookSender {
   /**
-   * Starts webhooks that are due, as far as there is room. Returns when they have started, not when they are delivered:
-   * true if one is due within a second, so that the next beat should come within a fraction of it.
+   * Starts due webhooks, as far as there is capacity. Returns when they have started, not when they are delivered: true if one is
+   * due within a second, so that the next beat should come within a fraction of it.
    */
   beat(): Promise<boolean>
-  /** Stops starting deliveries, waits a moment for the running ones, and gives the rest back to be sent again. */
+  /** Stops starting deliveries, waits briefly for the running ones, and returns the rest to be sent again. */
   stop(): Promise<void>
 }
 
@@ -58,17 +58,17 @@ const SCHEDULE_MS = [
 const JITTER_SHARE = 0.1
 const MAX_RETRY_AFTER_MS = 24 * HOUR
 const TIMEOUT_MS = 20 * SECOND
-/** Longer than an attempt with its look-up may take, so that only a node that died loses a lease. */
+/** Longer than an attempt with its look-up may take, so that only a dead node loses a lease. */
 const LEASE_MS = 60 * SECOND
 /** How long running deliveries may continue when the gateway stops. */
 const STOP_GRACE_MS = 2 * SECOND
 /**
- * Deliveries that run at a time: all, those of one account (which may have any number of hosts), and those to one host.
+ * Maximum of concurrent deliveries: in total, per account (which may have any number of hosts), and per host.
  */
 const PARALLEL = 256
 const PARALLEL_PER_ACCOUNT = 32
 const PARALLEL_PER_HOST = 8
-/** The status by which a receiver says that it is gone for good. */
+/** The status with which a receiver says that it is permanently gone. */
 const GONE = 410
 
 interface Delivery {
@@ -91,7 +91,7 @@ class Sender implements WebhookSender {
   private isStopped = false
   /** How many more deliveries are requested. */
   private wanted = 0
-  /** True if the last look had no room for everything that might be due. */
+  /** True if the last query had no capacity for everything that might be due. */
   private moreMayBeDue = false
   private looking: Promise<void> | undefined
   private readonly watch: () => void
@@ -133,8 +133,7 @@ class Sender implements WebhookSender {
   }
 
   /**
-   * Starts up to `count` more deliveries. One look at the database at a time; requests made meanwhile are served after
-   * it.
+   * Starts up to `count` more deliveries. One database query at a time; requests made meanwhile are served after it.
    */
   private startMore(count: number): Promise<void> {
     this.wanted += count
@@ -172,7 +171,7 @@ class Sender implements WebhookSender {
     return claimed.length === 0 ? 0 : count - claimed.length + excess.length
   }
 
-  /** Hosts or accounts that have as many deliveries as they may have. */
+  /** Hosts or accounts with the maximum of deliveries. */
   private busy(by: 'host' | 'account', most: number): string[] {
     const counts = new Map<string, number>()
     for (const { webhook } of this.deliveries) counts.set(webhook[by], (counts.get(webhook[by]) ?? 0) + 1)
@@ -204,9 +203,9 @@ class Sender implements WebhookSender {
 
   private end(delivery: Delivery): void {
     this.deliveries.delete(delivery)
-    // Frees an answer that was not read to its end.
+    // Releases an answer that was not read to its end.
     delivery.controller.abort()
-    // Waiting for the next beat would make a backlog slow.
+    // Waiting for the next beat would slow down a backlog.
     if (this.moreMayBeDue) void this.startMore(1).catch((error) => this.logFailure(delivery.webhook, error))
   }
 
@@ -240,8 +239,7 @@ class Sender implements WebhookSender {
   }
 
   /**
-   * Makes an attempt. An error of our own counts as no answer: a lasting one would otherwise repeat each minute without
-   * end.
+   * Makes an attempt. An internal error counts as no answer: otherwise a lasting one would be repeated every minute, endlessly.
    */
   private async attempt(webhook: Webhook, at: number, signal: AbortSignal): Promise<AttemptAnswer> {
     const { db, wall, addressRules } = this.world

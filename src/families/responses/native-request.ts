@@ -104,7 +104,7 @@ export function countCall(parsed: ParsedRequest<ResponsesBody>, model: Model): C
 
 /**
  * The input without reasoning that this vendor cannot read: a bare summary, which it would look for among its stored items, and
- * reasoning that was sealed here for another vendor. The same list if there is none.
+ * reasoning that was sealed here for another vendor. The same list if there are none.
  */
 function readableInput(input: ResponsesBody['input']): ResponsesBody['input'] {
   if (!Array.isArray(input) || !input.some(isUnreadable)) return input

@@ -10,7 +10,7 @@ interface Endpoint {
   /** The values of `duration`; none for an endpoint without it. */
   durations: readonly unknown[]
   resolutions?: readonly string[]
-  /** Its required fields. */
+  /** Required fields of the endpoint. */
   needs: readonly string[]
   /** True if its result says how long the video is: `VideoFile` of @fal-ai/client, and not `File`. */
   hasLength?: true

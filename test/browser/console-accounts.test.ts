@@ -271,6 +271,36 @@ test('keys and accounts: made, topped up, corrected, limited, paused, revoked', 
     [400],
   ))
 
+test('D8: forms and filters offer accounts by any part of their names, and the keyboard chooses one', () =>
+  visiting('operator', async ({ page, open, settled, axe }) => {
+    await admin('POST', '/customers', {
+      account: 'acme-north',
+      display_name: 'Northern Star',
+      key: { name: 'north' },
+    })
+    await open('keys/new')
+    const field = page.locator('.panel').getByLabel('Account', { exact: true })
+    const offered = page.locator('main [role=option]')
+    expect(await offered.count()).toBe(0)
+    await field.pressSequentially('ern st')
+    await page.getByRole('option', { name: 'acme-north Northern Star', exact: true }).waitFor()
+    expect(await offered.count()).toBe(1)
+    await page.keyboard.press('ArrowDown')
+    expect(await axe()).toEqual([])
+    await page.keyboard.press('Enter')
+    expect([await field.inputValue(), await offered.count()]).toEqual(['acme-north', 0])
+    await page.getByLabel('Name', { exact: true }).fill('north-2')
+    await page.getByRole('button', { name: 'New key' }).click()
+    await page.locator('.secret').first().waitFor()
+    expect(await admin('GET', '/keys/north-2')).toMatchObject({ account: 'acme-north' })
+    await open('keys')
+    await page.getByRole('search').getByLabel('Account').fill('north')
+    await page.getByRole('option', { name: 'acme-north' }).click()
+    await settled()
+    expect(page.url()).toContain('account=acme-north')
+    expect(await page.locator('main tbody tr').count()).toBe(2)
+  }))
+
 test('a key: limits are changed, a pause refuses it, and a new secret replaces the old one', () =>
   visiting('operator', async ({ page, open }) => {
     const { key: old } = await admin('POST', '/keys', { name: 'rolled', account: 'alice' })

@@ -5,7 +5,7 @@ import { address, hrefOf, hrefOfRow } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
 import { KeySettings, keySettingsOf } from '../customer/key-settings'
 import { FilterBar } from '../parts/filter-bar'
-import { Action, Danger, Field, Form } from '../parts/form'
+import { AccountField, Action, Danger, Field, Form } from '../parts/form'
 import { Loaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
 import { PagedTable, usePages } from '../parts/paged'
@@ -112,7 +112,7 @@ function NewKey({ account }: { account: string | undefined }) {
         >
           <div class="fields">
             <Field name="name" title={words.name} isRequired hint={words.nameHint} />
-            <Field name="account" title={words.account} value={account ?? ''} hint={words.accountHint} />
+            <AccountField title={words.account} value={account ?? ''} hint={words.accountHint} />
           </div>
           <h3>{words.limits}</h3>
           <KeySettings />

@@ -5,7 +5,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { address, hrefOf } from '../address'
 import { hasRole, session } from '../api'
 import { askPrices, type PricedModel } from '../key-api'
-import { Action, Field, Form } from '../parts/form'
+import { AccountField, Action, Field, Form } from '../parts/form'
 import { Loaded } from '../parts/loaded'
 import { moneyText } from '../parts/money'
 import { timeText } from '../parts/time'
@@ -45,12 +45,7 @@ function PayerForm() {
         submit={({ account = '', budget_usd = '' }) => choosePayer(account, budget_usd)}
       >
         <div class="fields">
-          <Field
-            name="account"
-            title={words.payer.account}
-            value={address.value.query.account ?? ''}
-            isRequired
-          />
+          <AccountField title={words.payer.account} value={address.value.query.account ?? ''} isRequired />
           <Field name="budget_usd" title={words.payer.budget} value={USUAL_BUDGET} isRequired />
         </div>
       </Form>

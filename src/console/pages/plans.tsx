@@ -6,7 +6,7 @@ import { address, hrefOf, hrefOfRow } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
 import { Used } from '../charts/used'
 import { numberText } from '../language'
-import { Field, Form } from '../parts/form'
+import { AccountField, Form } from '../parts/form'
 import { Loaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
 import { PagedTable, usePages } from '../parts/paged'
@@ -215,7 +215,7 @@ function NewMember({ plan }: { plan: string }) {
         onDone={() => setAdded(added + 1)}
       >
         <div class="fields">
-          <Field name="account" title={words.account} hint={texts.accounts.planMeans} isRequired />
+          <AccountField title={words.account} hint={texts.accounts.planMeans} isRequired />
         </div>
       </Form>
     </section>

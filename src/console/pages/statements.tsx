@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks'
 import { address, clock, hrefOf, hrefOfRow } from '../address'
 import { ApiError, call, fileAddress, hasRole, type Reply, type RowOf } from '../api'
 import { FilterBar } from '../parts/filter-bar'
-import { Action, Field, Form } from '../parts/form'
+import { AccountField, Action, Field, Form } from '../parts/form'
 import { Failed, Loaded } from '../parts/loaded'
 import { PagedTable, usePages } from '../parts/paged'
 import { Panel } from '../parts/panel'
@@ -101,7 +101,7 @@ function IssuePanel({ account }: { account: string | undefined }) {
             hint={words.monthHint}
             isRequired
           />
-          <Field name="account" title={words.account} value={account ?? ''} hint={words.accountHint} />
+          <AccountField title={words.account} value={account ?? ''} hint={words.accountHint} />
         </div>
       </Form>
       {issued && <p role="status">{words.issuedCount(issued.count, issued.month)}</p>}

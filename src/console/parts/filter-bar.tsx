@@ -1,8 +1,9 @@
 // Filters of a list. Each is in the address, so that a filtered list can be sent to a colleague.
 
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, InputHTMLAttributes } from 'preact'
 import { address, setQuery } from '../address'
 import { texts } from '../texts'
+import { type Offer, useAccountNames } from './account-names'
 
 export interface Filter {
   /** The name in the address and in the query. */
@@ -25,34 +26,13 @@ export function FilterBar({
   const isSet = filters.some(({ name }) => query[name])
   return (
     <search class="filters" aria-label={texts.filters}>
-      {filters.map(({ name, title, options, example }) => (
-        <label key={name}>
-          <span>{title}</span>
-          {options ? (
-            <select
-              value={query[name] ?? ''}
-              onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
-            >
-              <option value="">{texts.all}</option>
-              {withChosen(options, query[name]).map(([value, text]) => (
-                <option value={value} key={value}>
-                  {text}
-                </option>
-              ))}
-            </select>
-          ) : (
-            <input
-              type="search"
-              value={query[name] ?? ''}
-              placeholder={example ?? texts.all}
-              size={10}
-              spellcheck={false}
-              autocomplete="off"
-              onChange={(event) => setQuery({ [name]: event.currentTarget.value.trim() })}
-            />
-          )}
-        </label>
-      ))}
+      {filters.map((filter) =>
+        filter.name === 'account' ? (
+          <AccountFilter key={filter.name} {...filter} />
+        ) : (
+          <FilterField key={filter.name} {...filter} />
+        ),
+      )}
       {isSet && (
         <button
           type="button"
@@ -64,6 +44,56 @@ export function FilterBar({
       )}
       <div class="filters-end">{children}</div>
     </search>
+  )
+}
+
+function AccountFilter(filter: Filter) {
+  const offer = useAccountNames()
+  return (
+    <div class="offering">
+      <FilterField {...filter} input={offer.input} />
+      {offer.names}
+    </div>
+  )
+}
+
+interface FilterFieldProps extends Filter {
+  /** Further attributes of a field of free text. */
+  input?: Offer['input']
+}
+
+function FilterField({ name, title, options, example, input }: FilterFieldProps) {
+  const { query } = address.value
+  return (
+    <label>
+      <span>{title}</span>
+      {options ? (
+        <select
+          value={query[name] ?? ''}
+          onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+        >
+          <option value="">{texts.all}</option>
+          {withChosen(options, query[name]).map(([value, text]) => (
+            <option value={value} key={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <input
+          {...({
+            type: 'search',
+            value: query[name] ?? '',
+            placeholder: example ?? texts.all,
+            size: 10,
+            spellcheck: false,
+            autocomplete: 'off',
+            onChange: (event) => setQuery({ [name]: event.currentTarget.value.trim() }),
+            ...input,
+          } as InputHTMLAttributes<HTMLInputElement>)}
+        />
+      )}
+    </label>
   )
 }
 

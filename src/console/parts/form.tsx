@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api'
 import { plainAmount, typedAmount } from '../language'
 import { texts } from '../texts'
+import { type Offer, useAccountNames } from './account-names'
 
 type Values = Readonly<Record<string, string>>
 
@@ -107,6 +108,8 @@ interface FieldProps {
   /** Options to choose from; the first means none. */
   options?: readonly (readonly [value: string, title: string])[]
   isLong?: boolean
+  /** Names that are offered where text is typed. */
+  offer?: Offer
 }
 
 export function Field({
@@ -118,6 +121,7 @@ export function Field({
   isRequired = false,
   options,
   isLong = false,
+  offer,
 }: FieldProps) {
   const own = { name, required: isRequired, 'aria-describedby': hint ? `hint-${name}` : undefined }
   return (
@@ -143,10 +147,12 @@ export function Field({
               autocomplete: 'off',
               spellcheck: false,
               ...(type === 'number' && { min: 1, step: 1, inputMode: 'numeric' }),
+              ...offer?.input,
             } as InputHTMLAttributes<HTMLInputElement>)}
           />
         )}
       </label>
+      {offer?.names}
       {hint && (
         <small id={`hint-${name}`} class="quiet">
           {hint}
@@ -154,6 +160,11 @@ export function Field({
       )}
     </div>
   )
+}
+
+/** A field for an account, whose names are offered while one is typed. */
+export function AccountField(props: Omit<FieldProps, 'name'>) {
+  return <Field name="account" {...props} offer={useAccountNames()} />
 }
 
 interface DialogProps {

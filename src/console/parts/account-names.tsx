@@ -1,0 +1,90 @@
+// Names of accounts that are offered while one is typed. They are only offered: any other text can be typed, and the server judges it.
+
+import type { InputHTMLAttributes, VNode } from 'preact'
+import { useId, useState } from 'preact/hooks'
+import { call } from '../api'
+import { useQuery } from '../query'
+import { texts } from '../texts'
+
+/** Accounts that are offered at a time. */
+const MOST_OFFERED = 8
+
+export interface Offer {
+  /** For the field in which a name is typed. */
+  input: Omit<InputHTMLAttributes<HTMLInputElement>, 'type'>
+  /** The list of names, to be placed behind the label of the field. */
+  names: VNode | false
+}
+
+/** Offers accounts with the typed text in their name or display name, while the field has the focus. */
+export function useAccountNames(): Offer {
+  const id = useId()
+  // What is typed; null while nothing is offered.
+  const [typed, setTyped] = useState<string | null>(null)
+  const [field, setField] = useState<HTMLInputElement>()
+  const [marked, setMarked] = useState(-1)
+  const { data } = useQuery(['accounts like', typed], async (signal) => {
+    if (typed === null) return []
+    const query = { text: typed || undefined, limit: MOST_OFFERED }
+    return (await call('listCustomers', { query, signal })).data
+  })
+  const offered = typed === null ? [] : (data ?? [])
+  const begin = ({ currentTarget }: { currentTarget: HTMLInputElement }) => {
+    setField(currentTarget)
+    setTyped(currentTarget.value.trim())
+    setMarked(-1)
+  }
+  const choose = (name: string) => {
+    if (!field) return
+    field.value = name
+    field.dispatchEvent(new Event('change', { bubbles: true }))
+    setTyped(null)
+  }
+  const press = (event: KeyboardEvent) => {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
+    const name = offered[marked]?.account
+    if (step !== 0 && offered.length > 0) setMarked((marked + step + offered.length) % offered.length)
+    else if (event.key === 'Enter' && name !== undefined) choose(name)
+    else return
+    event.preventDefault()
+  }
+  return {
+    input: {
+      role: 'combobox',
+      'aria-autocomplete': 'list',
+      'aria-expanded': offered.length > 0,
+      'aria-controls': id,
+      'aria-activedescendant': offered[marked] && `${id}-${marked}`,
+      onFocus: begin,
+      onInput: begin,
+      onBlur: () => setTyped(null),
+      onKeyDown: press,
+    },
+    names: (
+      <div
+        id={id}
+        class="offered"
+        role="listbox"
+        aria-label={texts.accounts.title}
+        hidden={offered.length === 0}
+      >
+        {offered.map(({ account, display_name }, index) => (
+          <div
+            id={`${id}-${index}`}
+            key={account}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === marked}
+            onMouseDown={(event) => {
+              // The field keeps the focus.
+              event.preventDefault()
+              choose(account)
+            }}
+          >
+            {account} <span class="quiet">{display_name}</span>
+          </div>
+        ))}
+      </div>
+    ),
+  }
+}

@@ -55,9 +55,11 @@ export async function readConsoleFiles(): Promise<ConsoleFiles> {
         : [],
     ),
   )
+  const html = texts.get(files.find(({ contentType }) => isPage(contentType))?.name ?? '') ?? ''
+  const loaded = importsOf(/<script[^>]* src="console\/([^"]+)"/.exec(html)?.[1] ?? '', texts)
   const packing = files.map(async ({ name, contentType, bytes }): Promise<[string, SentFile]> => {
     const text = texts.get(name)
-    const sent = text !== undefined && isPage(contentType) ? withPreloads(text, texts) : text
+    const sent = isPage(contentType) ? withPreloads(html, loaded) : text && withImports(text, loaded, texts)
     const body = sent === undefined ? bytes : Buffer.from(sent)
     const etag = `"${new Bun.CryptoHasher('sha256').update(body).digest('hex').slice(0, 32)}"`
     return [isPage(contentType) ? '' : name, { body, packed: await promisify(gzip)(body), contentType, etag }]
@@ -69,21 +71,35 @@ function isPage(contentType: string): boolean {
   return contentType.startsWith('text/html')
 }
 
-/**
- * The page with hints to load imported scripts in parallel with its own script. A browser would find each only after reading the
- * previous one.
- */
-function withPreloads(html: string, texts: ReadonlyMap<string, string>): string {
-  const [, first = ''] = /<script[^>]* src="console\/([^"]+)"/.exec(html) ?? []
-  const found = new Set<string>([first])
+/** The texts of files by their names. */
+type Texts = ReadonlyMap<string, string>
+
+/** A script with its imports and theirs. A browser would find each only after reading the previous one. */
+function importsOf(script: string, texts: Texts): Set<string> {
+  const found = new Set([script])
   for (const name of found)
     for (const [, imported = ''] of (texts.get(name) ?? '').matchAll(
       /(?:from|import)\s*"\.\/([\w.-]+\.js)"/g,
     ))
       found.add(imported)
-  found.delete(first)
-  const links = [...found].map((name) => `<link rel="modulepreload" href="console/${name}">`)
+  return found
+}
+
+/** The page with hints to load its own scripts in parallel. */
+function withPreloads(html: string, own: ReadonlySet<string>): string {
+  // The bundler adds them, but not in an executable.
+  const others = [...own].filter((name) => !html.includes(`"console/${name}"`))
+  const links = others.map((name) => `<link rel="modulepreload" href="console/${name}">`)
   return html.replace('</head>', `${links.join('')}</head>`)
+}
+
+/** A script in which each `import()` loads the imports of its target in parallel, except those that the page has loaded. */
+function withImports(script: string, loaded: ReadonlySet<string>, texts: Texts): string {
+  return script.replaceAll(/\bimport\("\.\/([\w.-]+\.js)"\)/g, (own, name: string) => {
+    const names = [...importsOf(name, texts)].filter((each) => each !== name && !loaded.has(each))
+    const all = [own, ...names.map((each) => `import("./${each}")`)].join()
+    return names.length === 0 ? own : `Promise.all([${all}]).then((all)=>all[0])`
+  })
 }
 
 /** The answer to GET `/console` and below; undefined for a path that is not a file of the console. */

@@ -209,9 +209,52 @@ test('a page that is not seen has no stream of events and asks for nothing', asy
   await page.context().close()
 })
 
+/** What is loaded later than it could be, or twice: scripts that only another one names, which nobody has asked for until that is read. */
+async function lateScripts(url: string): Promise<string[]> {
+  const html = await (await fetch(`${url}/console`)).text()
+  const preloaded = [...html.matchAll(/rel="modulepreload"[^>]* href="console\/([^"]+)"/g)].map(
+    ([, name]) => name,
+  )
+  const [, first = ''] = /<script[^>]* src="console\/([^"]+)"/.exec(html) ?? []
+  const texts = new Map<string, string>()
+  const late: string[] = []
+  const see = async (name: string, together: ReadonlySet<string>) => {
+    if (texts.has(name)) return
+    const text = await (await fetch(`${url}/console/${name}`)).text()
+    texts.set(name, text)
+    const known = new Set([...together, name])
+    for (const [, other = ''] of text.matchAll(/(?:from|import)\s*"\.\/([\w.-]+\.js)"/g)) {
+      if (!known.has(other)) late.push(`${other} by ${name}`)
+      await see(other, known)
+    }
+    for (const [all] of text.matchAll(/(?:import\("\.\/[\w.-]+\.js"\),?)+/g)) {
+      const names = [...all.matchAll(/"\.\/([\w.-]+\.js)"/g)].map(([, each = '']) => each)
+      for (const each of names) await see(each, new Set([first, ...preloaded.map(String), ...names]))
+    }
+  }
+  await see(first, new Set(preloaded.map(String)))
+  expect(texts.size).toBeGreaterThan(40)
+  expect(preloaded).toEqual([...new Set(preloaded)])
+  return late
+}
+
+test('D24: the scripts of each page are asked for at once, and once', async () => {
+  expect(await lateScripts(gateway.url)).toEqual([])
+  const visit = await visitConsole(browser, gateway)
+  await visit.open('usage')
+  const loaded = await visit.page.evaluate<string[]>(
+    `performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.endsWith('.js'))`,
+  )
+  expect(loaded.length).toBeGreaterThan(20)
+  expect(loaded).toEqual([...new Set(loaded)])
+  expect(visit.faults).toEqual([])
+  await visit.page.context().close()
+})
+
 test('the executable has all of it inside: every page loads', async () => {
   const installation = await install()
   const server = await installation.serve({ cwd: emptyFolder() })
+  expect(await lateScripts(server.url)).toEqual([])
   const { token } = await installation.json('admins', 'create', 'ada', '--role', 'owner')
   const key = await installation.makeKey('alice', '1')
   const opened: string[] = []

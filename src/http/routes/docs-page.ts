@@ -25,8 +25,25 @@ const RELATIVE = { json: 'docs/json', viewer: 'docs/viewer.js', gateway: '.' }
 const OTHER_CLIENTS =
   'c clojure csharp dart fsharp go http java js kotlin node objc ocaml php powershell python r ruby rust swift'
 
+/** The viewer's colours of texts that WCAG 2.2 AA calls too faint, each a little stronger. */
+const READABLE = `
+.light-mode.light-mode {
+  --scalar-color-2: #545454;
+  --scalar-color-3: #666;
+  --scalar-color-accent: #0060ad;
+  --scalar-color-green: #006b42;
+  --scalar-color-blue: #0060ad;
+  --scalar-color-red: #b80000;
+  --scalar-color-orange: #9c4200;
+  --scalar-color-yellow: #755700;
+}
+.dark-mode.dark-mode {
+  --scalar-color-3: #9b9b9b;
+  --scalar-color-red: #ff8585;
+}`
+
 const viewer = {
-  customCss: '',
+  customCss: READABLE,
   hideModels: true,
   // Nothing is requested from the makers of the viewer.
   withDefaultFonts: false,

@@ -7,7 +7,7 @@ import { type ReferencePage, referencePages } from '../../api-document/reference
 import { asset, ownScripts } from './docs-asset'
 
 const STYLE = `
-:root { color-scheme: light dark; --line: light-dark(#ddd, #444); --quiet: light-dark(#555, #aaa); }
+:root { color-scheme: light dark; --line: light-dark(#ddd, #444); --quiet: light-dark(#555, #aaa); background: Canvas; }
 body { margin: 0 auto; max-width: 75rem; padding: 0 1.5rem 4rem;
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 header { position: sticky; top: 0; padding: 1rem 0; background: Canvas; border-bottom: 1px solid var(--line); }
@@ -17,7 +17,7 @@ input { font: inherit; width: min(30rem, 100%); box-sizing: border-box; padding:
 nav a { margin-right: 1rem; }
 output { color: var(--quiet); margin-left: 0.5rem; }
 code { font-size: 0.9em; overflow-wrap: anywhere; }
-pre, .wide { overflow-x: auto; }
+pre { white-space: pre-wrap; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: 0.35rem 0.6rem; border-bottom: 1px solid var(--line); }
 [hidden] { display: none; }

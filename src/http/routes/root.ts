@@ -4,7 +4,7 @@
 import { Elysia } from 'elysia'
 
 const STYLE = `
-:root { color-scheme: light dark; }
+:root { color-scheme: light dark; background: Canvas; }
 body { margin: 12vh auto; max-width: 34rem; padding: 0 1.5rem;
   font: 16px/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 h1 { font-size: 1.5rem; margin: 0 0 0.5rem; }

@@ -145,6 +145,19 @@ async function signInWith(page: Page, token: string): Promise<void> {
   await page.locator('form button[type=submit]').click()
 }
 
+/** Faults that axe finds on a page, with the elements of each. */
+export async function axeFaults(page: Page): Promise<{ rule: string; help: string; elements: string[] }[]> {
+  if (!(await page.evaluate('typeof axe === "object"'))) await page.evaluate(AXE)
+  const { violations } = (await page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`)) as {
+    violations: { id: string; help: string; nodes: { html: string }[] }[]
+  }
+  return violations.map(({ id, help, nodes }) => ({
+    rule: id,
+    help,
+    elements: nodes.map(({ html }) => html),
+  }))
+}
+
 export async function visitConsole(
   browser: Browser,
   gateway: TestGateway,
@@ -205,13 +218,8 @@ export async function visitConsole(
       await settled()
     },
     async axe() {
-      if (!(await page.evaluate('typeof axe === "object"'))) await page.evaluate(AXE)
-      const { violations } = (await page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`)) as {
-        violations: { id: string; help: string; nodes: { html: string }[] }[]
-      }
-      return violations.map(
-        ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`,
-      )
+      const found = await axeFaults(page)
+      return found.map(({ rule, help, elements }) => `${rule}: ${help}: ${elements.join(' ')}`)
     },
   }
 }

@@ -76,7 +76,7 @@ async function play(visited: Visit, kind: string, field: string, text: string): 
   return textOf(visited, '.reply')
 }
 
-for (const width of [1280, 400]) {
+for (const width of [400, 768, 1280, 1440]) {
   test(`each page is in order at ${width} pixels`, async () => {
     const visited = await visit(width)
     const { page, faults } = visited

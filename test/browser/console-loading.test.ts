@@ -209,7 +209,7 @@ test('a page that is not seen has no stream of events and asks for nothing', asy
   await page.context().close()
 })
 
-/** What is loaded later than it could be, or twice: scripts that only another one names, which nobody has asked for until that is read. */
+/** Scripts that are loaded later than they could be: a browser finds them only when it has read another one. */
 async function lateScripts(url: string): Promise<string[]> {
   const html = await (await fetch(`${url}/console`)).text()
   const preloaded = [...html.matchAll(/rel="modulepreload"[^>]* href="console\/([^"]+)"/g)].map(

@@ -125,8 +125,10 @@ test('the console calls operations of the admin API by their paths', async () =>
 })
 
 for (const [width, colours] of [
-  [1280, 'light'],
   [400, 'dark'],
+  [768, 'light'],
+  [1280, 'light'],
+  [1440, 'dark'],
 ] as const) {
   test(`every page at ${width} pixels in ${colours}`, async () => {
     const visit = await visitConsole(browser, gateway, { width, colours })

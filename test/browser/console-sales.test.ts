@@ -270,8 +270,10 @@ test('reconciliation: a dropped file is compared with the charges of its month',
 })
 
 for (const [width, colours] of [
-  [1280, 'light'],
   [400, 'dark'],
+  [768, 'light'],
+  [1280, 'light'],
+  [1440, 'dark'],
 ] as const) {
   test(`each of these pages at ${width} pixels in ${colours}`, async () => {
     const visit = await visitConsole(browser, gateway, { width, colours })

@@ -331,8 +331,10 @@ const pages = [
   'settings/new?part=admins',
 ]
 for (const [width, colours] of [
-  [1280, 'light'],
   [400, 'dark'],
+  [768, 'light'],
+  [1280, 'light'],
+  [1440, 'dark'],
 ] as const) {
   test(`each of these pages at ${width} pixels in ${colours}`, async () => {
     const visit = await visitConsole(browser, gateway, { width, colours })

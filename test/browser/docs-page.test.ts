@@ -122,7 +122,7 @@ test('E1, E2: the page names its language and leads to the console, and the cons
 })
 
 /**
- * What axe finds in elements that the viewer makes, which only its makers can mend, with their number at the worst width on 2026-11-28.
+ * Rules that the viewer's own elements break, which only its makers can mend, with the most elements at a width on 2026-11-28.
  */
 const OF_THE_VIEWER: Record<string, number> = {
   'aria-allowed-attr': 35,

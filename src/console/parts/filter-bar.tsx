@@ -2,8 +2,8 @@
 
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
 import { address, setQuery } from '../address'
+import { type Offer, useAccountNames } from '../customer/account-names'
 import { texts } from '../texts'
-import { type Offer, useAccountNames } from './account-names'
 
 export interface Filter {
   /** The name in the address and in the query. */

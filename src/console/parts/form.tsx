@@ -4,9 +4,9 @@
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api'
+import { type Offer, useAccountNames } from '../customer/account-names'
 import { plainAmount, typedAmount } from '../language'
 import { texts } from '../texts'
-import { type Offer, useAccountNames } from './account-names'
 
 type Values = Readonly<Record<string, string>>
 

@@ -2,7 +2,7 @@
 
 import type { InputHTMLAttributes, VNode } from 'preact'
 import { useId, useState } from 'preact/hooks'
-import { call } from '../api'
+import { call, type RowOf } from '../api'
 import { useQuery } from '../query'
 import { texts } from '../texts'
 
@@ -13,7 +13,7 @@ export interface Offer {
   /** For the field in which a name is typed. */
   input: Omit<InputHTMLAttributes<HTMLInputElement>, 'type'>
   /** The list of names, to be placed behind the label of the field. */
-  names: VNode | false
+  names: VNode
 }
 
 /** Offers accounts with the typed text in their name or display name, while the field has the focus. */
@@ -60,31 +60,37 @@ export function useAccountNames(): Offer {
       onBlur: () => setTyped(null),
       onKeyDown: press,
     },
-    names: (
-      <div
-        id={id}
-        class="offered"
-        role="listbox"
-        aria-label={texts.accounts.title}
-        hidden={offered.length === 0}
-      >
-        {offered.map(({ account, display_name }, index) => (
-          <div
-            id={`${id}-${index}`}
-            key={account}
-            role="option"
-            tabIndex={-1}
-            aria-selected={index === marked}
-            onMouseDown={(event) => {
-              // The field keeps the focus.
-              event.preventDefault()
-              choose(account)
-            }}
-          >
-            {account} <span class="quiet">{display_name}</span>
-          </div>
-        ))}
-      </div>
-    ),
+    names: <Names id={id} offered={offered} marked={marked} choose={choose} />,
   }
+}
+
+interface NamesProps {
+  id: string
+  offered: readonly RowOf<'listCustomers'>[]
+  /** The place of the one that Enter chooses. */
+  marked: number
+  choose(name: string): void
+}
+
+function Names({ id, offered, marked, choose }: NamesProps) {
+  return (
+    <div id={id} role="listbox" aria-label={texts.accounts.title} hidden={offered.length === 0}>
+      {offered.map(({ account, display_name }, index) => (
+        <div
+          id={`${id}-${index}`}
+          key={account}
+          role="option"
+          tabIndex={-1}
+          aria-selected={index === marked}
+          onMouseDown={(event) => {
+            // The field keeps the focus.
+            event.preventDefault()
+            choose(account)
+          }}
+        >
+          {account} <span class="quiet">{display_name}</span>
+        </div>
+      ))}
+    </div>
+  )
 }

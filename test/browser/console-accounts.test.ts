@@ -76,6 +76,8 @@ test('a secret that is shown once is not lost by a key press or a link', () =>
       await leave()
       await question.waitFor()
       await question.getByRole('button', { name: 'Stay' }).click()
+      // Keys that are pressed while it is open are not those of the page.
+      await question.waitFor({ state: 'detached' })
       expect(await page.locator('.secret code').first().textContent()).toBe(secret)
       expect(page.url()).toContain('#/keys/new')
     }

@@ -23,11 +23,15 @@ export interface CachedAnswer {
 }
 
 /** A cached answer without its content. */
-interface CachedHead {
-  id: string
-  account: string
-  bytes: number
-  createdAt: number
+type CachedHead = ReturnType<typeof headOf>
+
+function headOf({ id, account, bytes, created_at: createdAt }: Row) {
+  return {
+    id: id as string,
+    account: account as string,
+    bytes: bytes as number,
+    createdAt: createdAt as number,
+  }
 }
 
 /** Number of rows per read when answers are removed. */
@@ -165,13 +169,4 @@ function deleteCachedAnswer(db: Db, { id, account, bytes, createdAt }: CachedHea
     },
     subtractBytes(account, bytes),
   ])
-}
-
-function headOf({ id, account, bytes, created_at: createdAt }: Row): CachedHead {
-  return {
-    id: id as string,
-    account: account as string,
-    bytes: bytes as number,
-    createdAt: createdAt as number,
-  }
 }

@@ -6,14 +6,21 @@ import type { EncodedTable } from '../db/encryption/reencryption'
 import { addBytes } from './rows'
 
 /** A conversation without its items. */
-export interface ConversationHead {
-  id: string
-  account: string
-  /** JSON object. */
-  metadata: string
-  itemCount: number
-  bytes: number
-  createdAt: number
+export type ConversationHead = ReturnType<typeof headOf>
+
+function headOf(db: Db, row: Row) {
+  const id = row.id as string
+  return {
+    id,
+    account: row.account as string,
+    itemCount: row.items as number,
+    bytes: row.bytes as number,
+    createdAt: row.created_at as number,
+    /** JSON object. Decoded on use: an unreadable row must still be removable. */
+    get metadata() {
+      return db.codec.decode(row.metadata as string, metadataPlace(id))
+    },
+  }
 }
 
 /** An item as text. */
@@ -278,19 +285,4 @@ export async function expiredConversations(db: Db, now: number, count: number): 
 
 function contentOf(db: Db, conversation: string, row: Row): string {
   return db.codec.decode(row.content as string, itemPlace(conversation))
-}
-
-function headOf(db: Db, row: Row): ConversationHead {
-  const id = row.id as string
-  return {
-    id,
-    account: row.account as string,
-    itemCount: row.items as number,
-    bytes: row.bytes as number,
-    createdAt: row.created_at as number,
-    // Decoded on use: an unreadable row must still be removable.
-    get metadata() {
-      return db.codec.decode(row.metadata as string, metadataPlace(id))
-    },
-  }
 }

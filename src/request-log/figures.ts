@@ -1,29 +1,36 @@
 // Figures of requests by hour, and of calls by model and upstream: how many, how many failed, how long they took. Summed as
 // requests end, so that a million of them are shown as fast as ten. Nothing here must be used for money.
 
-import type { Db, Statement } from '../db/db'
+import type { Db, Row, Statement } from '../db/db'
 import { type CallOutcome, earlierCalls, isFailure, lastOutcome } from './calls'
-import type { Party } from './failure'
 import { HourlySums } from './hourly-sums'
 import { endedInError, type RequestLogRow } from './row'
 
-export interface RequestFigures {
-  /** The beginning of the hour in which they ended, in milliseconds since 1970. */
-  hour: number
-  model: string
-  upstream: string
-  /**
-   * Calls to the upstream for the model, and those that failed there. If both names are empty: requests, and failed ones, in
-   * addition to the calls, such as those that the gateway refused; negative if a route made several calls. The sum of all rows is
-   * the number of requests.
-   */
-  requests: number
-  failed: number
-  /** Times to the first byte of an answer, and to its last. */
-  firstBytes: DurationCounts
-  durations: DurationCounts
-  /** Failed requests by cause. */
-  failedBy: Record<Party, number>
+export type RequestFigures = ReturnType<typeof figuresOfRow>
+
+function figuresOfRow(row: Row) {
+  return {
+    /** The beginning of the hour in which they ended, in milliseconds since 1970. */
+    hour: row.hour as number,
+    model: row.model as string,
+    upstream: row.upstream as string,
+    /**
+     * Calls to the upstream for the model, and those that failed there. If both names are empty: requests, and failed ones, in
+     * addition to the calls, such as those that the gateway refused; negative if a route made several calls. The sum of all rows is
+     * the number of requests.
+     */
+    requests: row.requests as number,
+    failed: row.failed as number,
+    /** Times to the first byte of an answer, and to its last. */
+    firstBytes: DurationCounts.parse(row.first_bytes as string),
+    durations: DurationCounts.parse(row.durations as string),
+    /** Failed requests by cause. */
+    failedBy: {
+      vendor: row.failed_by_vendor as number,
+      gateway: row.failed_by_gateway as number,
+      caller: row.failed_by_caller as number,
+    },
+  }
 }
 
 const HOUR_MS = 3_600_000
@@ -183,20 +190,7 @@ export async function figuresBetween(db: Db, since: number, until: number): Prom
       where hour >= $1 and hour < $2 order by hour`,
     parameters: [since - (since % HOUR_MS), until],
   })
-  return rows.map((row) => ({
-    hour: row.hour as number,
-    model: row.model as string,
-    upstream: row.upstream as string,
-    requests: row.requests as number,
-    failed: row.failed as number,
-    firstBytes: DurationCounts.parse(row.first_bytes as string),
-    durations: DurationCounts.parse(row.durations as string),
-    failedBy: {
-      vendor: row.failed_by_vendor as number,
-      gateway: row.failed_by_gateway as number,
-      caller: row.failed_by_caller as number,
-    },
-  }))
+  return rows.map(figuresOfRow)
 }
 
 /** Removes expired figures, together with failures of keys. */

@@ -1,4 +1,4 @@
-// Mixes the steps of several calls in one stream, as vendors do that make calls side by side. Each list must keep its
+// Mixes the steps of several calls in one stream, as vendors do for parallel calls. Each list must keep its
 // own order.
 
 /** One step of each list in turn, until all have ended. */

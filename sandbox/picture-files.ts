@@ -1,10 +1,10 @@
-// Addresses of simulated pictures, and the pictures behind them: the size and format are part of the name. It must
-// never keep a file: the same address gives the same picture until it expires.
+// Addresses of simulated pictures, and the pictures behind them: the size and format are part of the name. It must never store a
+// file: the same URL gives the same picture until it expires.
 
 import { type PictureFormat, picture } from './pictures'
 import { hexId } from './replies'
 
-/** How long vendors keep a result, in seconds. */
+/** How long vendors store a result, in seconds. */
 export const keptSeconds = 86_400
 
 export interface Dimensions {
@@ -12,7 +12,7 @@ export interface Dimensions {
   height: number
 }
 
-/** The address of a picture. `query` is this vendor's signature. */
+/** The URL of a picture. `query` is this vendor's signature. */
 export function pictureUrl(
   filesUrl: string,
   format: PictureFormat,
@@ -22,7 +22,7 @@ export function pictureUrl(
   return `${filesUrl}/${hexId()}-${width}x${height}.${format}?${new URLSearchParams(query)}`
 }
 
-/** The picture at an address; undefined if it was never given out, or has expired. */
+/** The picture at a URL; undefined if it was never issued, or has expired. */
 export function pictureFile(path: string, expiresAtSeconds: number) {
   const [, width, height, format] = /^\/[0-9a-f]{32}-(\d{1,5})x(\d{1,5})\.(png|jpeg)$/.exec(path) ?? []
   if (format === undefined || !(expiresAtSeconds * 1000 > Date.now())) return undefined

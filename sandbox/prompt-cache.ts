@@ -1,5 +1,5 @@
-// The prompt caches of simulated vendors: one for each key and model. A prompt that begins like an earlier one is read from the cache as
-// far as both are the same. It must never report more than the prompt has.
+// The prompt caches of simulated vendors: one per key and model. The prefix that a prompt shares with an earlier one is read from
+// the cache. It must never report more than the prompt has.
 
 import { asArray, type JsonObject } from './json'
 import { countTokens } from './pieces'
@@ -36,7 +36,7 @@ export class PromptCaches {
 /** Headers that have the key of a request, with the vendor's. */
 const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
 
-/** The name of a further key of a vendor, which is its secret with `+NAME` behind it, and the headers with the secret alone. */
+/** The name of an additional key of a vendor, which is its secret with `+NAME` appended, and the headers with the secret alone. */
 export function keyIn(headers: Readonly<Record<string, string>>): {
   name: string
   headers: Readonly<Record<string, string>>

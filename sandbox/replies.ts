@@ -11,7 +11,7 @@ function bytesReply(bytes: Uint8Array, contentType: string): Reply {
   return { status: 200, headers: {}, body: { kind: 'bytes', bytes, contentType } }
 }
 
-/** A file as object stores serve it: whole, or the one part that is requested. */
+/** A file as object stores serve it: whole, or the requested part. */
 export function fileReply(
   { bytes, contentType }: { bytes: Uint8Array; contentType: string },
   range: string | undefined,
@@ -51,7 +51,7 @@ export function bearerToken(request: VendorRequest): string | undefined {
   return /^bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
 }
 
-/** A key as vendors show it in an error: both ends and nothing between. */
+/** A key as vendors show it in an error: both ends and nothing in between. */
 export function maskedKey(key: string): string {
   return key.length <= 8 ? '***' : `${key.slice(0, 5)}***${key.slice(-2)}`
 }

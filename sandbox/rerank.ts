@@ -1,5 +1,5 @@
 // Reranking as simulated vendors do it: the more words a document shares with the query, the more relevant it is.
-// Must never name a vendor: how results are called and what is reported comes from the caller.
+// It must never name a vendor: the name of results and what is reported come from the caller.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from './json'
 import { countTokens } from './pieces'

@@ -1,5 +1,5 @@
 // The video that every task of the sandbox makes: two seconds of a white square that crosses a blue field, H.264 at 160 by 90
-// pixels in an MP4 that any browser plays. Zeros behind it, which players skip, make it as large as a file that comes in pieces.
+// pixels in an MP4 that any browser plays. Zeros after it, which players skip, make it as large as a file that arrives in pieces.
 
 const FILM = [
   'AAAAHGZ0eXBpc29tAAACAGlzb21hdmMxbXA0MQAAAtFtb292AAAAbG12aGQAAAAA5y/pu+cv6bsAAOEAAAHCAAABAAABAAAAAAAA',

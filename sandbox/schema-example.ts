@@ -1,14 +1,14 @@
-// A plausible value for a JSON schema: arguments of tool calls and answers in a demanded format, which fit it. It must
-// never validate a schema, nor recurse without a bound.
+// A plausible value for a JSON schema: arguments of tool calls and answers in a demanded format, which fit it. It must never
+// validate a schema, or recurse without a limit.
 
 import { asArray, asNumber, asObject, asObjects, asString, type JsonObject } from './json'
 import { exampleText } from './text-example'
 
-/** Levels of values; below them a schema that contains itself has its simplest value. */
+/** Maximum depth of values; below it a schema that contains itself has its simplest value. */
 const depthMax = 6
 const lengthMax = 100
 const valuesMax = 2_000
-/** Ways through references and choices that bring no level of their own. */
+/** Maximum of references and choices that add no depth. */
 const stepsMax = 32
 
 export function exampleOf(schema: unknown): unknown {
@@ -23,7 +23,7 @@ interface Place {
   /** Place in a list, for values that must differ. */
   index: number
   depth: number
-  /** How many values may still be made. */
+  /** How many more values may be made. */
   budget: { values: number }
 }
 

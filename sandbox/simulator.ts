@@ -1,5 +1,5 @@
-// The types of a simulated vendor, between the HTTP listener and one file for each vendor. It must never hold
-// behaviour, nor name what a single vendor does.
+// The types of a simulated vendor, between the HTTP listener and one file for each vendor. It must never contain behaviour, or name
+// a rule of a single vendor.
 
 import type { Directives } from './directives'
 import type { JsonObject } from './json'
@@ -30,7 +30,7 @@ export interface EventFrame {
   event?: string
   comment?: string
   data: string
-  /** True if there is no blank after the colons. */
+  /** True if there is no space after the colons. */
   tight?: true
 }
 
@@ -58,7 +58,7 @@ export interface Reply {
   body: ReplyBody
 }
 
-/** A failure that a directive asks for, which the vendor words. */
+/** A failure that a directive requests, which the vendor words. */
 export interface Failure {
   status: number
   retryAfterSeconds: number | undefined
@@ -70,11 +70,11 @@ export interface Failure {
 export type StandIn = readonly [path: string, model: string | ((body: JsonObject) => string)]
 
 export interface Simulator {
-  /** The only API key that is accepted; a function of the vendor's address for a key that names it. */
+  /** The only API key that is accepted; a function of the vendor's URL for a key that contains it. */
   secret: string | ((address: string) => string)
   /** The path of the base URL, after the vendor's host. */
   basePath: string
-  /** The models that answer in place of those that it does not know, where any model is accepted: the first row that fits. */
+  /** The models that answer for unknown ones, if any model is accepted: the first matching row. */
   standIns: readonly StandIn[]
   /** The model that the path of a submit is; undefined for any other path. Absent: the body or a part of the path names it. */
   modelOf?(request: Pick<VendorRequest, 'method' | 'path'>): string | undefined
@@ -84,7 +84,7 @@ export interface Simulator {
   refuse(request: VendorRequest): Reply | undefined
   /** An error of any status in the vendor's own form. */
   fail(request: VendorRequest, failure: Failure): Reply
-  /** The vendor's error about the operator's account: no credit, no payment, arrears. */
+  /** The vendor's error about the operator's account: no credit, no payment, unpaid bills. */
   outOfQuota(request: VendorRequest): Reply
   /** The reply; a promise if files of the request must be read. */
   answer(request: VendorRequest): Reply | Promise<Reply>

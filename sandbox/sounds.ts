@@ -1,5 +1,6 @@
 // Audio of the simulators: a plain tone as samples of 16 bits, whole or in pieces, and files of it. WAV and MP3 can be played, and
-// MP3 is silent; files of other formats only begin as they should. It must never depend on anything but the arguments, nor hold a long tone in memory.
+// MP3 is silent; files of other formats only begin as they should. It must never depend on anything but the arguments, or hold a
+// long tone in memory.
 
 export const samplesPerSecond = 24_000
 

@@ -1,5 +1,5 @@
-// A plausible text for the rules of a JSON schema: its format, its pattern, its length. It must never run a pattern on
-// anything but its own short texts, nor try forever.
+// A plausible text for the rules of a JSON schema: its format, its pattern, its length. It must never run a pattern on anything but
+// its own short texts, or try forever.
 
 import { asNumber, asString, type JsonObject } from './json'
 
@@ -54,7 +54,7 @@ function patternOf(text: string | undefined): RegExp | undefined {
   }
 }
 
-/** A text that a pattern may match, with repeated parts as long as needed; none for a pattern that is not understood. */
+/** A text that a pattern may match, with repeated parts as long as needed; undefined for an unsupported pattern. */
 function matching(source: string, least: number): string[] {
   try {
     const reader = new PatternReader(source, least)
@@ -155,7 +155,7 @@ class PatternReader {
     this.at += mark.length
     const text = this.branches()
     if (!this.take(')')) throw new Error('not understood')
-    // What must or must not be there is only tested.
+    // Lookarounds are only tested.
     return mark === '' || mark === '?:' || mark.endsWith('>') ? text : ''
   }
 

@@ -1,5 +1,5 @@
-// Deterministic embedding vectors: one text and one model always give the same numbers. They must never pretend to
-// meaning: similar texts do not have similar vectors.
+// Deterministic embedding vectors: one text and one model always give the same numbers. They must never imply meaning: similar
+// texts do not have similar vectors.
 
 /** A vector of unit length, derived from a hash of the text. */
 export function unitVector(text: string, length: number): Float64Array {

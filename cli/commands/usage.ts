@@ -94,7 +94,7 @@ function readDimension(flag: string, text: string): UsageDimension {
   )
 }
 
-/** A row of usage; its name is under the dimension that was asked for. */
+/** A row of usage; its name is under the requested dimension. */
 type UsageReply = ReplyOf<'getUsage'>['rows'][number] & Readonly<Record<string, unknown>>
 
 interface UsageColumn extends Column {
@@ -103,7 +103,7 @@ interface UsageColumn extends Column {
   zeroIn?: 'running' | 'counted' | 'estimated'
   /** True for a column that is left out where no cost is known. */
   ofCost?: true
-  /** True for a column that is left out where savings were not asked for. */
+  /** True for a column that is hidden unless savings are requested. */
   ofSavings?: true
 }
 

@@ -1,4 +1,4 @@
-// The lists of vendors' models and prices that ship with the executable. A list is parsed when it is first asked for.
+// The lists of vendors' models and prices that ship with the executable. A list is parsed when it is first needed.
 
 import type { VendorList } from '../../src/config/models/vendor-lists'
 import { readPriceLists } from './price-list-texts' with { type: 'macro' }

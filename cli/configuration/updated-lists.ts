@@ -10,7 +10,7 @@ import { shippedList } from './shipped-lists'
 
 const FOLDER = 'prices'
 
-/** The lists in force, each read once, when it is first requested. */
+/** The current lists, each read once, when it is first requested. */
 export function listsInForce(dataDir: string): VendorLists {
   const read = new Map<string, VendorList | undefined>()
   return (kind) => {

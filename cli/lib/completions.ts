@@ -76,7 +76,7 @@ function wordsOf(hint = ''): string[] | undefined {
   return /^[a-z0-9-]+(\|[a-z0-9-]+)+$/.test(hint) ? hint.split('|') : undefined
 }
 
-/** Lines of a `case`, one for each flag that takes a value, by its place. */
+/** Lines of a `case`, one for each flag with a value, by its position. */
 function valueCases(places: readonly Place[], answer: (takes: Flag['takes']) => string): string[] {
   const patterns = new Map<string, string[]>()
   for (const { path, flags } of places) {

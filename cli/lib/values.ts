@@ -44,7 +44,7 @@ export function parseCount(flag: string, text: string, least = 1): number {
 export const limitArg = (standard: number) =>
   ({ type: 'string', valueHint: 'N', description: `How many (default ${standard})` }) as const
 
-/** How many rows are asked for; without the flag, `standard`. */
+/** The requested number of rows; without the flag, `standard`. */
 export function parseLimit<Standard extends number | undefined>(
   { limit }: { limit?: string | undefined },
   standard: Standard,

@@ -1,4 +1,4 @@
-// Asks a server on this machine how it is. Not by `fetch`, which would send the question to a proxy of the environment.
+// Asks a server on this machine for its health. Not with `fetch`, which would send the request to a proxy of the environment.
 
 import { type ClientRequest, get, type IncomingMessage, type RequestOptions } from 'node:http'
 import { get as getSecurely } from 'node:https'
@@ -13,7 +13,7 @@ export interface Health {
   milliseconds: number
   /** The status in words, as the server gives it, or why there is none. */
   answer: string
-  /** Parts that the server has looked at, if it names them. */
+  /** Parts that the server has checked, if it lists them. */
   checks: Record<string, string> | null
 }
 
@@ -59,7 +59,7 @@ function ask(address: string, path: string): Promise<{ status: number; text: str
 function send(address: string, path: string, answered: (response: IncomingMessage) => void): ClientRequest {
   const socketPath = /^unix:(.*)$/s.exec(address)?.[1]
   if (socketPath !== undefined) return get({ socketPath, path }, answered)
-  // The certificate names the public host, not this machine, and nothing secret is asked.
+  // The certificate names the public host, not this machine, and nothing secret is sent.
   const options: RequestOptions & { rejectUnauthorized: boolean } = {
     agent: false,
     rejectUnauthorized: false,

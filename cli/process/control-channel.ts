@@ -1,5 +1,5 @@
-// The control channel: a unix socket in the data directory, by which commands reach the process that serves from it. Only
-// the owner of the process may open it, so it needs no key. It must never answer with a secret.
+// The control channel: a unix socket in the data directory, through which commands reach the serving process. Only the owner of the
+// process may open it, so it needs no key. It must never answer with a secret.
 
 import { join } from 'node:path'
 import type { Reloaded } from '../../src/app/reload'
@@ -15,21 +15,21 @@ export interface ControlHandlers {
   compare(): Promise<Reloaded>
   reload(by: string | null): Promise<Reloaded>
   /**
-   * Gives way to a newer process, which serves already; resolves when that one may open its own channel. `isWaiting` says
-   * whether the newer process still waits for that.
+   * Makes way for a newer process that already serves; resolves when that one may open its own channel. `isWaiting` says whether
+   * the newer process still waits for that.
    */
   handOver(isWaiting: () => boolean): Promise<void>
-  /** Starts a process that takes the place of this one; resolves when this one has stopped serving, or keeps serving. */
+  /** Starts a process that replaces this one; resolves when this one has stopped serving, or keeps serving. */
   restart(by: string | null): Promise<Restarted>
 }
 
-/** The process that serves now, or why the process that was asked to leave keeps serving. */
+/** The serving process, or why the process that was asked to leave keeps serving. */
 export type Restarted = { pid: number } | { fault: string }
 
 export interface Status {
   pid: number
   version: string
-  /** The commit that it was built from. Absent from older processes. */
+  /** The commit from which it was built. Absent from older processes. */
   commit?: string
   /** The number of its schema. */
   schemaVersion: number
@@ -38,7 +38,7 @@ export interface Status {
   metricsUrl: string | null
   /** Where the admin API is; null if it has no listener of its own. Absent from older processes. */
   adminUrl?: string | null
-  /** How long it continues with what it has begun when another one takes its place, in seconds. */
+  /** How long it continues with running requests when another one takes its place, in seconds. */
   drainSeconds: number
   /** The configuration file that was read at the start; null for the built-in configuration. */
   configFile: string | null
@@ -50,7 +50,7 @@ interface ControlChannel {
   close(): Promise<void>
 }
 
-/** Longest path of a socket with a number behind it: macOS takes 103 bytes, Linux 107. */
+/** Maximum length of a socket path with a number appended: macOS accepts 103 bytes, Linux 107. */
 const MOST_PATH_BYTES = 95
 
 /** The header that names the author of a change. */
@@ -61,8 +61,8 @@ export function controlSocketOf(dataDir: string): string {
 }
 
 /**
- * Opens the channel, in the place of one that another process has or left. Without it, as on Windows, the process still
- * serves; signals remain.
+ * Opens the channel, replacing one that another process has or left. Without it, as on Windows, the process still serves; signals
+ * remain.
  */
 export function openControl(dataDir: string, controlled: ControlHandlers, log: Log): ControlChannel {
   const path = controlSocketOf(dataDir)
@@ -85,7 +85,7 @@ export function openControl(dataDir: string, controlled: ControlHandlers, log: L
 }
 
 function serveAt(path: string, controlled: ControlHandlers) {
-  // No moment in which others could connect.
+  // Without any moment in which others could connect.
   const maker = String(process.pid)
   const mask = process.umask(0o177)
   let server: Bun.Server<undefined> | undefined
@@ -117,7 +117,7 @@ function serveAt(path: string, controlled: ControlHandlers) {
     })
     return { server, placed: place(path, maker, 0o600) }
   } catch (error) {
-    // One that nobody reaches would keep the process alive.
+    // An unreachable one would keep the process alive.
     void server?.stop(true)
     throw error
   } finally {

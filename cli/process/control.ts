@@ -9,7 +9,7 @@ import { BY, controlSocketOf, type Restarted, type Status } from './control-chan
 const PATIENCE_MS = 30_000
 /** Longer than a server waits for the one that it starts. */
 const RESTART_PATIENCE_MS = 90_000
-/** Codes of connections to a socket that is not there, or that its process has left behind. */
+/** Codes of connections to a socket that does not exist, or that its process has left behind. */
 const NOBODY_LISTENS: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED'])
 
 interface Answers {
@@ -36,7 +36,7 @@ export async function askServer<Question extends keyof Answers>(
       headers: by === undefined ? {} : { [BY]: by },
       signal,
       unix: controlSocketOf(dataDir),
-      // A kept connection would lead to a process that has been replaced since.
+      // A kept-alive connection would lead to a process that has been replaced since.
       keepalive: false,
     })
   } catch (error) {

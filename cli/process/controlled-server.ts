@@ -92,7 +92,7 @@ function controlsOf(
   }
 }
 
-/** Adds an entry to the audit trail for what a command has asked for. What is done is done, also without it. */
+/** Adds an entry to the audit trail for a command's request. The action has happened, with or without it. */
 async function recordFor({ world }: Server, by: string | null, change: RecordedChange): Promise<void> {
   if (by === null) return
   const actor = { name: by, requestId: null, clientAddress: null }

@@ -7,10 +7,10 @@ import { CommandFailed } from '../lib/errors'
 
 /** Marks the data directory of a sandbox. */
 const MARK = 'is-sandbox'
-/** Files of a data directory. A gateway that has run has at least one of them, also on PostgreSQL. */
+/** Files of a data directory. A gateway that has run has at least one of them, even on PostgreSQL. */
 const DATA = ['gateway.sqlite', 'gateway.sqlite.moved', 'requests.sqlite', 'journal.sqlite']
 
-/** Fails for a directory with data of the other kind. `usual` is the one of sandboxes that were begun before there was a mark. */
+/** Fails for a directory with data of the other kind. `usual` is the one of sandboxes that were created before there was a mark. */
 export function requireKind(dataDir: string, isSandbox: boolean, usual: string): void {
   const isMarked = dataDir === usual || existsSync(join(dataDir, MARK))
   if (isMarked && !isSandbox) {

@@ -1,5 +1,5 @@
-// Notifies systemd which process serves and that it is ready, where a unit of systemd waits for that (`Type=notify`). It calls
-// the C library, because neither Bun nor Node.js sends datagrams to unix sockets. A failure must never stop the gateway.
+// Notifies systemd which process serves and that it is ready, if a systemd unit waits for that (`Type=notify`). It calls the C
+// library, because neither Bun nor Node.js sends datagrams to unix sockets. A failure must never stop the gateway.
 
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { lineOf } from '../../src/lib/error-line'
@@ -15,7 +15,7 @@ const MOST_PATH_BYTES = 108
 /** Buffers of this size stay in place: Bun keeps small arrays elsewhere, and moves them later. */
 const BUFFER_BYTES = 256
 
-/** Sends a state such as `READY=1`, if systemd started this process and wants to know (`NOTIFY_SOCKET`). */
+/** Sends a state such as `READY=1`, if systemd started this process and expects it (`NOTIFY_SOCKET`). */
 export function notifySystemd(state: string): void {
   const { NOTIFY_SOCKET: path } = process.env
   if (!path || process.platform !== 'linux') return
@@ -28,7 +28,7 @@ export function notifySystemd(state: string): void {
 
 function send(path: string, state: string): void {
   const c = openLibrary()
-  // `struct sockaddr_un`. A path that begins with @ is an abstract one, which begins with a zero.
+  // `struct sockaddr_un`. A path that begins with @ is an abstract one, which begins with a zero byte.
   const name = Buffer.from(path.replace(/^@/, '\0'))
   if (name.length > MOST_PATH_BYTES) throw new Error('the path of NOTIFY_SOCKET is too long')
   const address = Buffer.alloc(BUFFER_BYTES)

@@ -1,6 +1,6 @@
 // The listening socket that systemd has passed to this process: callers wait in it while nobody serves, so that a restart refuses
-// none. Bun does not listen on a socket that it has not opened, so the passed one is put in the place of one that Bun has opened:
-// under its number, and in its list of what is waited for. It must never touch another descriptor. Linux only.
+// none. Bun cannot listen on a socket that it has not opened, so the passed one replaces one that Bun has opened: under its number,
+// and in its epoll list. It must never touch another descriptor. Linux only.
 
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
@@ -20,7 +20,7 @@ const EPOLL_CTL_ADD = 1
 /** The socket that the environment names; undefined if none was passed to this process. Fails if the text is not a TCP port. */
 export function takePassedSocket(environment: Record<string, string | undefined>): PassedSocket | undefined {
   const { LISTEN_FDS: count, LISTEN_PID: pid } = environment
-  // What this process starts has none of it.
+  // Processes that this one starts get none of it.
   delete environment.LISTEN_FDS
   delete environment.LISTEN_PID
   delete environment.LISTEN_FDNAMES
@@ -35,7 +35,7 @@ export function takePassedSocket(environment: Record<string, string | undefined>
       'systemd has passed no socket that listens on a port: ListenStream takes 8080 or HOST:8080.',
     )
   c.fcntl(FIRST_PASSED, F_SETFD, FD_CLOEXEC)
-  // Else the process would block at the first caller who leaves before being accepted.
+  // Otherwise the process would block at the first caller that disconnects before being accepted.
   c.fcntl(FIRST_PASSED, F_SETFL, c.fcntl(FIRST_PASSED, F_GETFL, 0) | O_NONBLOCK)
   return {
     ...address,
@@ -64,7 +64,7 @@ function addressOf(c: Library, descriptor: number): { hostname: string; port: nu
   return { hostname: new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1), port }
 }
 
-/** The epoll of this process that waits for a descriptor, and what it hands out when there is something. */
+/** The epoll of this process that waits for a descriptor, and the data that it returns. */
 function waitingFor(wanted: number): { descriptor: number; event: DataView } | undefined {
   for (const descriptor of readdirSync('/proc/self/fd')) {
     if (!isEpoll(descriptor)) continue
@@ -87,7 +87,7 @@ function isEpoll(descriptor: string): boolean {
   try {
     return readlinkSync(`/proc/self/fd/${descriptor}`) === 'anon_inode:[eventpoll]'
   } catch {
-    // That of the folder itself is closed by now.
+    // The descriptor of the folder itself is closed by now.
     return false
   }
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Processes } from '../../src/app/world'
 import { isLocked, lockFile } from '../../src/db/file-lock'
 
-/** A younger file may not be locked yet, and so must not be taken for that of a process that has ended; in milliseconds. */
+/** A younger file may not be locked yet, and must not be mistaken for that of an ended process; in milliseconds. */
 const YOUNG_MS = 60_000
 
 /** Takes a name in a data directory, for as long as this process lives. */
@@ -26,7 +26,7 @@ export function registerProcess(dataDir: string): Processes {
   }
 }
 
-/** Whether the process of a file lives. The file of one that has ended is removed. */
+/** Whether the process of a file is alive. The file of an ended process is removed. */
 function lives(file: string): boolean {
   if (isLocked(file)) return true
   const madeAt = statSync(file, { throwIfNoEntry: false })?.mtimeMs

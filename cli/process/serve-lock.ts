@@ -1,5 +1,5 @@
-// Allows one server for each data directory. The lock belongs to the operating system, so it ends with a killed
-// process. Checking the lock must never keep a server from starting.
+// Allows one server per data directory. The lock belongs to the operating system, so it ends with a killed process. Checking the
+// lock must never keep a server from starting.
 
 import { join } from 'node:path'
 import { isLocked, lockFile } from '../../src/db/file-lock'
@@ -12,7 +12,7 @@ const PATIENCE_MS = 200
 
 /**
  * Locks the data directory, for as long as the process lives or until the returned function is called. Fails if another server has
- * locked it; `advice` says what else helps than to stop it.
+ * locked it; `advice` names an alternative to stopping that server.
  */
 export function lockDataDir(dataDir: string, advice = ''): () => void {
   const file = join(dataDir, FILE_NAME)
@@ -33,14 +33,14 @@ export function isServed(dataDir: string): boolean {
   return isLocked(join(dataDir, FILE_NAME))
 }
 
-/** The lock of a data directory for a process that may leave it to another, and take it again. */
+/** The lock of a data directory for a process that may pass it to another, and take it back. */
 export interface ServeLock {
   release(): void
   /** False if another process has it. */
   take(): boolean
 }
 
-/** `unlock` undoes a lock that this process has. */
+/** `unlock` releases the lock of this process. */
 export function serveLock(dataDir: string, unlock: () => void): ServeLock {
   let release = unlock
   return {

@@ -8,7 +8,7 @@ import { askServer } from './control'
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = 8080
 
-/** The address that a configuration has a server listen on: `http://127.0.0.1:8080`, or `unix:/run/gateway.sock`. */
+/** The configured address of a server: `http://127.0.0.1:8080`, or `unix:/run/gateway.sock`. */
 export function listeningAddress(
   { server: { host, port, tls, unixSocket } = {} }: Pick<Config, 'server'>,
   { GATEWAY_HOST: hostVariable, GATEWAY_PORT: portVariable }: Readonly<Record<string, string | undefined>>,
@@ -18,7 +18,7 @@ export function listeningAddress(
   return callable(`http${tls ? 's' : ''}://${inBrackets(name)}:${portVariable || port || DEFAULT_PORT}`)
 }
 
-/** The address of the server that runs on the data directory; without one, that of the configuration. */
+/** The address of the server that runs on the data directory; if there is none, the configured one. */
 export async function serverAddress(flags: SettingsFlags): Promise<string> {
   const running = await askServer(dataDirOf(flags), 'GET /status')
   if (running) return callable(running.url)

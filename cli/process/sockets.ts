@@ -17,7 +17,7 @@ const [SOCK_STREAM, SOCK_CLOEXEC] = [1, 0o2000000]
 const [IPPROTO_TCP, TCP_INFO] = [6, 11]
 const F_GETFD = 1
 const [SOL_SOCKET, SO_ACCEPTCONN, SO_ATTACH_REUSEPORT_CBPF] = [1, 30, 51]
-/** A program of one instruction (`BPF_RET | BPF_K`) that chooses the second of the sockets of a port: the one that came later. */
+/** A program of one instruction (`BPF_RET | BPF_K`) that chooses the second socket of a port: the later one. */
 const [BPF_RETURN, NEWEST] = [6, 1]
 const SHUT_RDWR = 2
 /** Offsets of `tcpi_bytes_received` and `tcpi_data_segs_out` in `struct tcp_info`, which only grows at its end. */
@@ -25,7 +25,10 @@ const BYTES_RECEIVED = 128
 const DATA_SEGMENTS_SENT = 156
 const TCP_INFO_BYTES = 160
 
-/** The sockets except for one that was passed, which stays open; undefined outside of Linux, where /proc is not mounted, or if the C library is not found. */
+/**
+ * The sockets except for a passed one, which stays open; undefined outside Linux, if /proc is not mounted, or if the C library is
+ * not found.
+ */
 export function openSockets(passed?: number): Sockets | undefined {
   if (process.platform !== 'linux' || endianness() !== 'LE') return undefined
   const limit = descriptorLimit()
@@ -80,7 +83,7 @@ export function openSockets(passed?: number): Sockets | undefined {
     listeners: (place) => listenersAt(place).filter((listener) => listener !== passed),
     stopListening(listeners) {
       const idle = c.socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)
-      // Bun closes each number again, later: until then a socket that nobody can reach has it.
+      // Bun closes each number again, later: until then it belongs to an unreachable socket.
       const closed = listeners.filter((listener) => c.dup3(idle, listener, SOCK_CLOEXEC) === listener)
       if (idle >= 0) c.close(idle)
       return closed.length > 0
@@ -145,8 +148,7 @@ function descriptors(): number[] {
 }
 
 /**
- * The soft limit of descriptors, which Bun has raised to the hard one; undefined outside of Linux, and where /proc is not
- * mounted.
+ * The soft limit of descriptors, which Bun has raised to the hard one; undefined outside Linux, and if /proc is not mounted.
  */
 export function descriptorLimit(): number | undefined {
   if (!existsSync(LIMITS)) return undefined
@@ -170,7 +172,7 @@ function isOfNetwork(view: DataView): boolean {
   return [AF_INET, AF_INET6].includes(view.getUint16(0, true))
 }
 
-/** The path of a unix socket, of an address with so many bytes; undefined for one that has none. */
+/** The path of a unix socket, from an address with so many bytes; undefined for one that has none. */
 function pathOf(view: DataView, bytes: number): string | undefined {
   if (view.getUint16(0, true) !== AF_UNIX || bytes <= 2) return undefined
   return Buffer.from(view.buffer, 2, bytes - 2)

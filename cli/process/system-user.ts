@@ -1,10 +1,10 @@
-// The user of the system who runs a command. In a container that may be a number without a name and without a home, which must never
-// stop a command.
+// The user of the system who runs a command. In a container that may be a number without a name or a home, which must never stop a
+// command.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 
-/** The home folder; `/`, as containers name it, for a user without one. */
+/** The home folder; `/`, as in containers, for a user without one. */
 export function homeFolder(): string {
   try {
     return homedir()
@@ -14,8 +14,8 @@ export function homeFolder(): string {
 }
 
 /**
- * The name of the user, or the number of one who has none. On Linux it is not Bun's, which takes it from a variable: that is not always
- * there, and says what its user wants.
+ * The name of the user, or the number if there is none. On Linux this is not Bun's, which reads a variable: that may be missing,
+ * and a user can set it to anything.
  */
 export function userName(): string {
   if (process.platform !== 'linux') return userInfo().username

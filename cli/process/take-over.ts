@@ -1,5 +1,5 @@
 // Takes the place of a gateway that serves from the same data directory: this process listens next to it, then the other one
-// leaves and ends what it began. Two versions must never work on one database unless both know its shape.
+// leaves and ends what it began. Two versions must never work on one database unless both know its schema.
 
 import type { Subprocess } from 'bun'
 import type { Server } from '../../src/app/server'
@@ -10,16 +10,16 @@ import { askServer } from './control'
 import type { Restarted, Status } from './control-channel'
 import { lockDataDir, type ServeLock } from './serve-lock'
 
-/** How long a process may take until it serves, in milliseconds. */
+/** Maximum time until a process serves, in milliseconds. */
 const START_PATIENCE_MS = 60_000
-/** How long a serving process may take until it answers commands, in milliseconds. */
+/** Maximum time until a serving process answers commands, in milliseconds. */
 const CONTROL_PATIENCE_MS = 10_000
 const LOOK_MS = 50
-/** The file of the program, noted at the start: the system names it otherwise once it is replaced. */
+/** The file of the program, recorded at the start: the system reports another name once it is replaced. */
 const program = process.execPath
 const startedIn = process.cwd()
 
-/** The gateway whose place is to be taken; undefined if none serves. Fails if the two cannot run side by side. */
+/** The gateway to replace; undefined if none serves. Fails if the two cannot run side by side. */
 export async function findPredecessor(dataDir: string): Promise<Status | undefined> {
   const status = await askServer(dataDir, 'GET /status')
   if (!status) return undefined
@@ -28,14 +28,14 @@ export async function findPredecessor(dataDir: string): Promise<Status | undefin
   return status
 }
 
-/** Has the other gateway leave, while this one serves already. Returns how to unlock the data directory, as `lockDataDir`. */
+/** Makes the other gateway leave, while this one already serves. Returns how to unlock the data directory, as `lockDataDir`. */
 export async function succeed(dataDir: string): Promise<() => void> {
-  // Without an answer the other one has ended meanwhile, and the lock with it.
+  // No answer means that the other one has ended, and the lock with it.
   await askServer(dataDir, 'POST /hand-over')
   return lockDataDir(dataDir)
 }
 
-/** Parts of a process that its departure uses. */
+/** Parts of a process that its handover uses. */
 interface Leaving {
   server: Pick<Server, 'giveWay' | 'takeBack' | 'handOver'>
   dataDir: string
@@ -47,8 +47,8 @@ interface Leaving {
 }
 
 /**
- * The departure of this process. It leaves when its successor answers commands in its place; one that ends before that changes
- * nothing.
+ * The handover of this process. It leaves when its successor answers commands in its place; if the successor ends before that,
+ * nothing changes.
  */
 export class Handover {
   private readonly successors = new Successors()
@@ -67,7 +67,7 @@ export class Handover {
     return restarted
   }
 
-  /** Gives way to a successor that serves already. Resolves when it may lock the data directory. */
+  /** Makes way for a successor that already serves. Resolves when it may lock the data directory. */
   async handOver(isWaiting: () => boolean): Promise<void> {
     const { server, lock } = this.parts
     this.successors.hasCome = true
@@ -79,7 +79,7 @@ export class Handover {
 
   private async depart(): Promise<void> {
     const { server, lock, onLeft } = this.parts
-    // A successor that holds the lock lives, though it does not answer.
+    // A successor that holds the lock is alive, even if it does not answer.
     if (!(await this.isReplaced()) && lock.take()) return this.goOn()
     await server.handOver()
     await onLeft()
@@ -108,7 +108,7 @@ async function isAnotherThan(pid: number, dataDir: string): Promise<boolean> {
   return status !== undefined && status.pid !== pid
 }
 
-/** Starts processes that are to take the place of this one, one at a time, each as this one was started. */
+/** Starts processes that will replace this one, one at a time, each in the way this one was started. */
 class Successors {
   isStarting = false
   /** A successor serves, and this process begins to leave. */

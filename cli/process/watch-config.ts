@@ -1,6 +1,6 @@
 // Watches the files of the configuration while it says so (`server.watchConfig`), and reloads it when one has changed. The
-// files are looked at by their paths, because editors and mounted volumes replace them. A file that is still being
-// written must not be read, and a change that comes during a reload must not be lost.
+// files are checked by path, because editors and mounted volumes replace them. A file that is still being written must not be read,
+// and a change during a reload must not be lost.
 
 import { statSync } from 'node:fs'
 import type { Config } from '../../src/config/schema'
@@ -28,7 +28,7 @@ async function watch(file: string, server: Reloadable): Promise<never> {
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS).unref())
     const before = seen
     seen = statesOf(file)
-    // Unchanged since the last look, so that a writer has ended.
+    // Unchanged since the last check, so its writer has finished.
     if (Bun.deepEquals(seen, known) || !Bun.deepEquals(seen, before)) continue
     known = seen
     if (!server.world.config.server?.watchConfig) continue
@@ -48,7 +48,7 @@ function stateOf(path: string): string {
     const { ino, mtimeMs, size } = statSync(path)
     return `${ino} ${mtimeMs} ${size}`
   } catch (error) {
-    // Missing, or in a folder that must not be looked into.
+    // Missing, or in an unreadable folder.
     return String((error as { code?: string }).code)
   }
 }

@@ -1,4 +1,4 @@
-// Shows the money of an account. Amounts must be decimal strings of dollars, never floating-point numbers.
+// Shows the balance of an account. Amounts must be decimal strings of dollars, never floating-point numbers.
 
 import type { entryView } from '../../src/billing/ledger/account-ledger'
 import type { balanceJson } from '../../src/billing/ledger/balances'

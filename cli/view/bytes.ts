@@ -1,4 +1,4 @@
-// Writes sizes as people read them: `3.4 MB`. It must never be used where a size is read again.
+// Formats sizes for people: `3.4 MB`. It must never be used for a size that is parsed again.
 
 const UNITS = ['bytes', 'KB', 'MB', 'GB', 'TB']
 const STEP = 1000

@@ -1,4 +1,4 @@
-// Changes of a configuration as people read them, one setting a line.
+// Changes of a configuration for people, one setting per line.
 
 import type { Change } from '../../src/config/changes'
 import { paint } from './output'

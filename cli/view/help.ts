@@ -7,7 +7,7 @@ import { wrap } from './table'
 
 declare module 'citty' {
   interface CommandMeta {
-    /** Command lines that work as they are. */
+    /** Command lines that work as printed. */
     examples?: readonly string[]
   }
 }
@@ -88,7 +88,7 @@ export async function helpOf(
   return lines.join('\n')
 }
 
-/** A command line that can be pasted, indented and over several lines where it is longer than the width. */
+/** A command line to paste, indented and broken into several lines if it is longer than the width. */
 function continued(command: string, width: number): string[] {
   const lines: string[] = []
   let line = ' '

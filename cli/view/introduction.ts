@@ -1,5 +1,5 @@
-// The text that a starting gateway prints for people: first what they can do at once, then where it listens and what it
-// serves. Lines must not be wider than a terminal of 80 columns, except long addresses, paths and command lines.
+// The text that a starting gateway prints for people: first what they can do at once, then its addresses and what it serves. Lines
+// must not be wider than a terminal of 80 columns, except long addresses, paths and command lines.
 
 import type { UpstreamModels } from '../configuration/catalogue'
 import type { Demonstration } from '../lib/demonstration'
@@ -9,22 +9,22 @@ import { type Entry, renderBlock, wrap } from './table'
 
 interface Introduction {
   url: string
-  /** Addresses of pages by their kind; none on a unix socket, which no browser reaches. */
+  /** Addresses of pages by kind; empty on a unix socket, which no browser reaches. */
   pages: Readonly<Record<string, string>> | undefined
   configuration: string
   data: string
   upstreams: readonly UpstreamModels[]
   /** Undefined unless vendors are simulated. */
   demonstration: Demonstration | undefined
-  /** Ids of models that no simulator knows; another model answers in their place. */
+  /** Ids of models that no simulator knows; another model answers for them. */
   notSimulated: readonly string[]
-  /** Models that have ended at their vendors or end soon, as an entry; empty without one. */
+  /** Models that their vendors have retired or retire soon, as an entry; empty without one. */
   ending: readonly Entry[]
   /** Command lines of this program that use the same data. */
   commands: { usage: string; makeKey: string; sandbox: string }
 }
 
-/** Models that are named where no simulator knows them. */
+/** Maximum of models without a simulator that are listed. */
 const NAMED_MOST = 6
 
 /** The text. `width` is the terminal's columns; undefined for a program, which gets every command on one line. */

@@ -1,18 +1,17 @@
-// Prints for commands: results on standard output, messages on standard error, colour only on a terminal. With JSON,
-// standard output must never hold anything but the one document. Escape sequences must never be printed except our own.
+// Prints for commands: results on standard output, messages on standard error, colour only on a terminal. With JSON, standard
+// output must never contain anything but the one document. Only our own escape sequences may ever be printed.
 
 import { writeSync } from 'node:fs'
 import { printable, printableValue } from '../../src/lib/printable'
 
 /**
- * Prints a result. `console.log` rather than a stream, because it stays silent if the reader of a pipe leaves, as
- * `head` does.
+ * Prints a result. `console.log` rather than a stream, because it stays silent if the reader of a pipe exits, as `head` does.
  */
 export function print(text: string): void {
   console.log(forTerminal(text))
 }
 
-/** Prints a message for people. Not by `console.error`, which paints everything red on a terminal. */
+/** Prints a message for people. Not with `console.error`, which colours everything red on a terminal. */
 export function say(text: string): void {
   try {
     writeSync(process.stderr.fd, `${forTerminal(text)}\n`)
@@ -27,7 +26,7 @@ interface Status {
   clear(): void
 }
 
-/** Messages that replace the one before on a terminal: only the newest counts. */
+/** Messages that replace the previous one on a terminal: only the newest counts. */
 export function createStatus(): Status {
   if (!process.stderr.isTTY || process.env.TERM === 'dumb') return { show: say, clear() {} }
   const write = (text: string) => process.stderr.write(`\r\u001b[2K${text}`)
@@ -42,7 +41,7 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2))
 }
 
-/** Prints a list page by page: what `printJson` prints of the whole, without having it in memory. */
+/** Prints a list page by page: the same output as `printJson` for the whole list, without holding it in memory. */
 export async function printJsonList<Item>(
   pages: AsyncIterable<readonly Item[]> | Iterable<readonly Item[]>,
   show: (item: Item) => unknown,
@@ -71,18 +70,18 @@ export async function printStream(stream: ReadableStream<Uint8Array>): Promise<v
 }
 
 /**
- * A parameter of our own escape sequences until they are printed. It is drawn again in each process, so that no text that a
- * command shows can hold such a sequence.
+ * Placeholder of our own escape sequences until they are printed. It is random in each process, so that no displayed text can
+ * contain such a sequence.
  */
 const SEAL = crypto.getRandomValues(new Uint32Array(2)).join('')
 const SEALED = new RegExp(`\\u001b\\[${SEAL};(\\d+)m`)
 
-/** The text as a terminal may have it: with our own styles, and every other control escaped. */
+/** The text for a terminal: with our own styles, and every other control character escaped. */
 function forTerminal(text: string): string {
   return mapped(text, printable, (style) => `\u001b[${style}m`)
 }
 
-/** A value within a line, which may be painted: it can neither end the line nor be wider than it looks. */
+/** A value within a line, which may be styled: it can neither end the line nor be wider than it looks. */
 export function onOneLine(text: string): string {
   return mapped(text, printableValue, sealed)
 }
@@ -114,7 +113,7 @@ export function paint(style: Style, text: string, stream: NodeJS.WriteStream = p
   return `${sealed(on)}${text}${sealed(off)}`
 }
 
-/** Columns of the terminal that results go to; undefined for a file or another program. */
+/** Columns of the terminal for results; undefined for a file or another program. */
 export function terminalWidth(): number | undefined {
   return process.stdout.isTTY ? process.stdout.columns || 80 : undefined
 }

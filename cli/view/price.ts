@@ -14,7 +14,7 @@ import { type Column, renderTable } from './table'
 
 const TOKEN_WORDS: Record<string, string> = { input: 'in', output: 'out', cached_input: 'cached' }
 
-/** The prices of a model in few words: `0.25 in, 2.00 out per 1M tokens`, `1k 0.02, 2k 0.07 per image`. */
+/** The prices of a model in brief: `0.25 in, 2.00 out per 1M tokens`, `1k 0.02, 2k 0.07 per image`. */
 export function priceText({ free, price = {} }: ModelConfig): string {
   if (free) return 'free'
   const { service_tiers: tiers = {}, minimum, source: _, as_of: __, ...base } = price
@@ -63,9 +63,9 @@ export function answerJson({ model }: ListedModel, answer: PriceAnswer) {
     model: model.id,
     operation,
     amount_usd: formatUsd(amountNano),
-    /** The vendor's price; null if it is not known. */
+    /** The vendor's price; null if unknown. */
     cost_usd: costNano === null ? null : formatUsd(costNano),
-    /** True: the most that the request can cost, not what it will cost. */
+    /** True: the maximum price of the request, not its actual price. */
     at_most: isMost,
     quantities: Object.fromEntries(
       Object.entries(quantities).map(([unit, count]) => [pluralOf(unit as Unit), count]),

@@ -10,7 +10,7 @@ import { type Column, type Entry, renderBlock, renderTable, wordsWidth } from '.
 import { taskLine } from './task'
 import { shortTime, utcTime } from './times'
 
-/** No dollars, as answers have them. */
+/** Zero dollars, in the form of answers. */
 const NOTHING = formatUsd(0)
 
 type RequestReply = ReplyOf<'listRequests'>['data'][number]
@@ -18,7 +18,7 @@ type DetailsReply = ReplyOf<'getRequest'>
 
 export function requestTable(rows: readonly RequestReply[]): string {
   const cells = rows.map((row) => [row.id, ...cellsOf(row)])
-  // Codes of errors are there to be looked up.
+  // Error codes are shown so that they can be looked up.
   const widthMin = wordsWidth(cells.map((row) => row.at(-1) ?? ''))
   const columns: Column[] = [
     { title: 'REQUEST', isId: true },
@@ -33,7 +33,7 @@ export function requestTable(rows: readonly RequestReply[]): string {
   return renderTable(columns, cells)
 }
 
-/** A request on one line, for a list without an end. */
+/** A request on one line, for an endless list. */
 export function requestLine(row: RequestReply): string {
   const [time, key, status, tokens, paid, took, model] = cellsOf(row)
   const words = [time, status, took, key, model, tokens && `${tokens} tokens`, paid && `$${paid}`, row.id]
@@ -76,7 +76,7 @@ export function detailsBlock(details: DetailsReply): string {
   return details.explanation === null ? block : `${onOneLine(details.explanation)}\n\n${block}`
 }
 
-/** Bodies for people: those in JSON are laid out. They are indented, so that no line of theirs looks like one of ours. */
+/** Bodies for people: JSON is formatted. They are indented, so that none of their lines looks like one of ours. */
 export function bodiesText({ request, answer }: KeptBodies): string {
   const shown = (text: string | null) => {
     const json = parsedJson(text)
@@ -125,13 +125,13 @@ function failureEntries(row: RequestReply): Entry[] {
   return entries
 }
 
-/** The model that was asked for and, where it is another one, the model that answered or was tried last. */
+/** The requested model and, if it differs, the model that answered or was tried last. */
 function askedName({ asked_model: asked, model }: RequestReply): string | null {
   if (asked === null || model === null) return asked ?? model
   return `${asked}, served by ${model}`
 }
 
-/** The session of a request, the key that was used, and why it was this one. */
+/** The session of a request, the key that was used, and why that key was chosen. */
 function choiceEntries({ session, upstream_key: key, resting_keys: resting }: RequestReply): Entry[] {
   const entries: Entry[] = []
   if (session) entries.push(['session', `${session.hash}, named by ${session.by}`])

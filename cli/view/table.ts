@@ -1,5 +1,5 @@
 // Lays text out in columns: tables with a title line, and blocks of labelled lines. Without a width nothing must be
-// wrapped or shortened, so that other programs get every value whole. A value must never begin a line of its own.
+// wrapped or shortened, so that other programs get every value whole. A value must never begin a new line.
 
 import { onOneLine, paint, print, terminalWidth } from './output'
 
@@ -9,15 +9,15 @@ export interface Column {
   align?: 'left' | 'right' | 'decimal'
   /** Shrinks if the table is wider than the terminal: its text is wrapped, and its long words are cut. */
   flexible?: boolean
-  /** The least width of a flexible column. */
+  /** Minimum width of a flexible column. */
   widthMin?: number
-  /** Left out if the terminal is too narrow even for the least width of each column. */
+  /** Hidden if the terminal is too narrow even for the minimum width of each column. */
   optional?: boolean
-  /** An id that other commands take: if it is too long, it is printed below its row, never cut. */
+  /** An id that other commands accept: if it is too long, it is printed below its row, never truncated. */
   isId?: boolean
 }
 
-/** A label, its text, and whether long words must stay whole, such as an address that is copied. */
+/** A label, its text, and whether long words must stay whole, such as a URL to copy. */
 export type Entry = readonly [label: string, text: string, keep?: 'whole']
 
 const GAP = '  '
@@ -27,7 +27,7 @@ const LABEL_INDENT = '  '
 /** A column of a table of rows: its title, what it shows of a row, and its layout. */
 export type Shown<Row> = readonly [title: string, cell: (row: Row) => string, layout?: Omit<Column, 'title'>]
 
-/** A table with a line for each row. */
+/** A table with one line per row. */
 export function tableOf<Row>(rows: readonly Row[], columns: readonly Shown<Row>[]): string {
   return renderTable(
     columns.map(([title, , layout]) => ({ title, ...layout })),
@@ -39,7 +39,7 @@ export function printTable<Row>(rows: readonly Row[], columns: readonly Shown<Ro
   print(tableOf(rows, columns))
 }
 
-/** A table. The text of a flexible column must be without colour. `below` are lines below each row. */
+/** A table. The text of a flexible column must be unstyled. `below` are lines below each row. */
 export function renderTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -109,7 +109,7 @@ export function wrap(text: string, width: number | undefined): string[] {
   return [...lines, line]
 }
 
-/** The width at which no word of some texts is cut. */
+/** The width at which no word of the texts is cut. */
 export function wordsWidth(texts: readonly string[]): number {
   return Math.max(0, ...texts.flatMap((text) => text.split(' ')).map((word) => Bun.stringWidth(word)))
 }
@@ -117,7 +117,7 @@ export function wordsWidth(texts: readonly string[]): number {
 function shorten(word: string, width: number): string {
   if (Bun.stringWidth(word) <= width) return word
   const kept = Math.max(width - 1, 2)
-  // A style that is cut in two would be shown as text.
+  // A style that is cut in two would be displayed as text.
   const plain = Bun.stripANSI(word)
   return `${plain.slice(0, Math.ceil(kept / 2))}…${plain.slice(-Math.floor(kept / 2))}`
 }

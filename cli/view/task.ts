@@ -10,7 +10,7 @@ import { distance, shortAge, utcTime } from './times'
 type TaskReply = ReplyOf<'getTask'>
 type TaskRow = ReplyOf<'listTasks'>['data'][number]
 
-/** Whether a task may still end. One whose submit got no answer has a state of its own. */
+/** Whether a task may still end. A submission without an answer has a separate state. */
 export function isOpenTask({ state }: Pick<TaskRow, 'state'>): boolean {
   return state === 'submitted' || state === UNKNOWN
 }
@@ -82,7 +82,7 @@ export function taskLine({
 function webhookLine(webhook: NonNullable<TaskReply['webhook']>, now: number): string {
   const { url, state, attempts, next_at: nextAt } = webhook
   const last = attempts.at(-1)
-  // Without a status the text says why there was no answer.
+  // Without a status, the text says why there was no answer.
   const why = last?.status === null ? `: ${last.answer}` : ''
   const ago = last && distance(Date.parse(last.at), now)
   const tried = last ? `, last answer ${last.status ?? 'none'} (${ago})${why}` : ''

@@ -1,4 +1,4 @@
-// Reads durations as people type them, and writes times as people read them. Times must be in UTC.
+// Parses durations typed by people, and formats times for them. Times must be in UTC.
 
 import { isoTime } from '../../src/db/iso-time'
 import { parseDurationMs as durationMsOf } from '../../src/lib/durations'
@@ -19,7 +19,7 @@ export function parseDurationMs(flag: string, text: string): number {
   return durationMs
 }
 
-/** The time that a flag gives as a duration before now, as operations take it; undefined if the flag is absent. */
+/** The time of a flag with a duration before now, in the form of operations; undefined if the flag is absent. */
 export function timeAgo(flag: string, text: string | undefined, now: number): string | undefined {
   return text === undefined ? undefined : new Date(now - parseDurationMs(flag, text)).toISOString()
 }
@@ -60,7 +60,7 @@ interface PeriodFlags {
   month?: string | undefined
 }
 
-/** The period of these flags; `all` has no beginning. Undefined if a flag is absent. */
+/** The period of these flags; `all` has no start. Undefined if a flag is absent. */
 export function parsePeriod(
   { since, until, month }: PeriodFlags,
   now: number,
@@ -76,7 +76,7 @@ export function parsePeriod(
   }
 }
 
-/** A period as operations of the admin API take it. */
+/** A period in the form of the admin API's operations. */
 export function periodQueryOf({ since, until }: { since?: number; until?: number }) {
   const text = (at: number | undefined) => (at === undefined ? undefined : new Date(at).toISOString())
   return { since: text(since), until: text(until) }

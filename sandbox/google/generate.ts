@@ -114,7 +114,7 @@ function readAsked(request: VendorRequest, body: JsonObject, model: string): Ask
   }
 }
 
-/** Google names the tier of the request, and Vertex AI the kind of traffic that its header asked for. */
+/** Google names the tier of the request, and Vertex AI the kind of traffic that the header requested. */
 function tierOf({ path, headers }: VendorRequest, { serviceTier }: JsonObject): JsonObject {
   if (!path.includes('/publishers/')) return { serviceTier: asString(serviceTier) ?? 'standard' }
   const kind = headers['x-vertex-ai-llm-shared-request-type']

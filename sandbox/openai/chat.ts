@@ -29,9 +29,9 @@ export interface ChatDialect {
   replyModel(model: string): string
   /** Members of every reply and chunk. */
   envelope: JsonObject
-  /** Members of a complete message, besides role and content. */
+  /** Members of a complete message, other than role and content. */
   message: JsonObject
-  /** Members of the first delta of a choice, besides role and content. */
+  /** Members of the first delta of a choice, other than role and content. */
   firstDelta: JsonObject
   /** True if chunks carry random padding against eavesdroppers who measure lengths. */
   padded: boolean
@@ -41,7 +41,7 @@ export interface ChatDialect {
   /** The `extra_content` of a text, or of the call at a place. Absent: none. */
   extraContent?(of: 'text' | number): JsonObject | undefined
   usage(counts: TokenCounts): JsonObject
-  /** True if chunks before the figures have `usage: null`, where a stream is to report them. */
+  /** True if chunks before the figures have `usage: null`, in a stream that reports usage. */
   nullUsage: boolean
   streamFailure: JsonObject
   headers: Record<string, string>
@@ -267,7 +267,7 @@ function* choiceSteps(choice: Choice, index: number, dialect: ChatDialect): Gene
     ...dialect.firstDelta,
     ...(!hasCalls && extraOf(dialect, 'text')),
   }
-  // A tool call that comes first carries the opening members itself.
+  // If a tool call comes first, it carries the opening members itself.
   const opensAlone = !hasCalls || visible.length > 0
   if (opensAlone) yield { index, delta: opening, output: 0, reasoning: hidden }
   for (const piece of visible) yield { index, delta: { reasoning_content: piece }, output: 0, reasoning: 1 }

@@ -1,5 +1,5 @@
-// The completions endpoint of OpenAI and of local servers: a text that is continued, whole or streamed. It must never
-// serve chat models of the real vendor, which answers for them that they belong elsewhere.
+// The completions endpoint of OpenAI and of local servers: a text that is continued, whole or streamed. It must never serve chat
+// models of the real vendor, which refers callers of these to another endpoint.
 
 import { answerTo, type Choice, countOutput } from '../answers'
 import { asNumber, asObject, asString, isGiven, type JsonObject, printJson } from '../json'
@@ -62,7 +62,7 @@ export function answerCompletion(request: VendorRequest, body: JsonObject): Repl
 
 interface Shown {
   choice: Choice
-  /** The prompt, where the answer repeats it. */
+  /** The prompt, if the answer repeats it. */
   prompt: string
 }
 

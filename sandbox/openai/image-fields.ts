@@ -15,11 +15,11 @@ export interface ImageRequest {
 }
 
 interface ImageModel {
-  /** True if any size within the rules is accepted; else only the listed ones. */
+  /** True if any size within the rules is accepted; otherwise only the listed ones. */
   freeSizes: boolean
   sizes: readonly string[]
   fields: readonly string[]
-  /** Qualities besides those of all. */
+  /** Qualities in addition to the common ones. */
   qualities?: readonly string[]
   /** False for the newer model, which keeps every input at high fidelity and has no field for it. */
   inputFidelity: boolean

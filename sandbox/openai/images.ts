@@ -1,6 +1,5 @@
-// Simulates OpenAI's images: generation and editing, whole or as a stream with unfinished pictures, paid by tokens, and
-// the retired model with its addresses of pictures. It must never count tokens as the gateway does: the figures are
-// those of the vendor's documentation.
+// Simulates OpenAI's images: generation and editing, whole or as a stream with partial pictures, priced by tokens, and the retired
+// model with its picture URLs. It must never count tokens as the gateway does: the figures are those of the vendor's documentation.
 
 import { asNumber, asObject, asString, type JsonObject } from '../json'
 import { type Dimensions, pictureFile, pictureUrl } from '../picture-files'
@@ -14,7 +13,7 @@ import { badRequest } from './fields'
 import { findContentFault, findImageFault, type ImageRequest, imageModel, type Task } from './image-fields'
 
 const numberFields = ['n', 'output_compression', 'partial_images']
-/** How long the retired model keeps a picture, in milliseconds. */
+/** How long the retired model stores a picture, in milliseconds. */
 const keptMs = 3_600_000
 const largest = { width: 1024, height: 1024 }
 
@@ -36,7 +35,7 @@ export async function answerImages(request: VendorRequest): Promise<Reply> {
   return asked.fields.stream === true ? streamReply(asked, made) : wholeReply(made)
 }
 
-/** A picture of the retired model, until the hour in its address is over. */
+/** A picture of the retired model, until the hour in its URL is over. */
 export function imageFile(path: string, query: URLSearchParams) {
   return pictureFile(path, Date.parse(query.get('se') ?? '') / 1000)
 }
@@ -112,8 +111,8 @@ const documented: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   '1536x1024': { low: 400, medium: 1568, high: 6208 },
 }
 /**
- * Tokens of gpt-image-2.5 by size and quality: documented prices of one picture (fal.ai, gpt-image-2.5/flare/text-to-image, as the
- * litellm package 1.110 lists them) at 30 dollars for a million tokens.
+ * Tokens of gpt-image-2.5 by size and quality: documented prices per picture (fal.ai, gpt-image-2.5/flare/text-to-image, as the
+ * litellm package 1.110 lists them) at 30 dollars per million tokens.
  */
 const documentedNewest: typeof documented = {
   '1024x1024': { low: 196, medium: 439, high: 1756, xhigh: 3122, max: 7024 },
@@ -131,8 +130,7 @@ function outputTokens(model: string, quality: string, { width, height }: Dimensi
 }
 
 /**
- * Tokens of an uploaded square: 65 and 129 for a tile, and 4160 more at high fidelity, which the newer model always
- * has.
+ * Tokens of an uploaded square: 65 and 129 per tile, and 4160 more at high fidelity, which the newer model always uses.
  */
 function inputTokens(model: string, fidelity: string | undefined): number {
   return 65 + 129 + (model === 'gpt-image-1' && fidelity !== 'high' ? 0 : 4160)

@@ -1,5 +1,5 @@
-// Simulators of vendors who speak OpenAI's chat completions, embeddings and transcriptions with differences of their own: errors,
-// usage, and what they refuse. It must never name a vendor: each difference is a field of Likeness.
+// Simulators of vendors that speak OpenAI's chat completions, embeddings and transcriptions with their own differences: errors,
+// usage, and refusals. It must never name a vendor: each difference is a field of Likeness.
 
 import { messageReply } from '../anthropic/messages'
 import { asArray, asObject, asString, isGiven, type JsonObject } from '../json'
@@ -15,9 +15,9 @@ export interface Words {
   message: string
   code?: string | null
   type?: string
-  /** The field at fault, for vendors who name it apart. */
+  /** The field at fault, for vendors that name it separately. */
   param?: string
-  /** Single faults, for vendors who list them. */
+  /** Single faults, for vendors that list them. */
   faults?: readonly JsonObject[]
 }
 
@@ -25,11 +25,11 @@ interface Likeness {
   secret: string | null
   basePath: string
   chatPath: string
-  /** Where messages are served too. */
+  /** Present if messages are served too. */
   messagesPath?: string
-  /** Models that its list has; the first replaces unknown ones. */
+  /** Models in its list; the first replaces unknown ones. */
   models: readonly string[]
-  /** Names of the models that it serves besides. Absent: none. */
+  /** Names of additional models. Absent: none. */
   names?: RegExp
   /** Tokens that a model thinks before it answers. */
   thinks?(model: string, body: JsonObject): number
@@ -43,7 +43,7 @@ interface Likeness {
   outOfQuota: Words
   usage?(counts: TokenCounts, model: string): JsonObject
   dialect?: Partial<ChatDialect>
-  /** True if a stream reports its usage without being asked, in its last chunk. */
+  /** True if a stream always reports its usage in its last chunk. */
   usageUnasked?: true
   embeddings?: VectorLikeness
   audio?: AudioLikeness
@@ -126,7 +126,7 @@ export function createLookalike(like: Likeness): Simulator {
   }
 }
 
-/** How a chat completion forces a call: one of any tool, or of a certain one; undefined if it does not. */
+/** How a chat completion forces a call: of any tool, or of a certain one; undefined if it does not. */
 export function forcedChoice({ tool_choice: choice }: JsonObject): 'required' | 'specified' | undefined {
   if (choice === 'required') return 'required'
   return isGiven(asObject(choice)?.function) ? 'specified' : undefined

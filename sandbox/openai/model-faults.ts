@@ -1,4 +1,4 @@
-// What single models of OpenAI refuse of a body whose fields are known, in the words of the real service as others recorded them
+// What single OpenAI models refuse in a body whose fields are known, in the words of the real service as others recorded them
 // (test/vendors/openai). It must never be used before the body itself was checked.
 
 import { asArray, asNumber, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
@@ -14,7 +14,7 @@ export function findModelFault(model: string, body: JsonObject): Fault | undefin
   if (!efforts) return findPlainFault(model, body)
   const effort = effortIn(model, body.reasoning_effort)
   if (!efforts.includes(effort)) {
-    // A word that no model knows is refused first, then one that this model does not support.
+    // A value that no model knows is refused first, then one that this model does not support.
     if (!KNOWN_EFFORTS.includes(effort)) return invalidValue('reasoning_effort', effort, KNOWN_EFFORTS)
     const message = `Unsupported value: 'reasoning_effort' does not support '${effort}' with this model. Supported values are: ${quotedList(efforts)}.`
     return badRequest(message, 'reasoning_effort', 'unsupported_value')

@@ -52,7 +52,7 @@ const shutdownDates = new Map([
   ...['tts-1', 'tts-1-hd', 'gpt-4o-mini-tts'].map((name) => [name, '2027-01-06'] as const),
 ])
 
-/** The model as the vendor's list has it. */
+/** The model in the form of the vendor's list. */
 export function listedModel(name: string) {
   return {
     id: name,
@@ -79,7 +79,7 @@ export function datedName(model: string): string {
 
 type Endpoint = 'chat' | 'responses'
 
-/** Efforts by the names of models, of chat completions and of responses: the first row that fits. No row: it does not reason. */
+/** Efforts by model name, for chat completions and for responses: the first matching row. No row: it does not reason. */
 const effortRows: readonly [names: RegExp, chat: readonly string[], responses?: readonly string[]][] = [
   [/^o[134]/, ['low', 'medium', 'high']],
   // The price list of litellm 1.110.2: reasoning_effort_levels.
@@ -106,7 +106,7 @@ const effortRows: readonly [names: RegExp, chat: readonly string[], responses?: 
 /** Models that do not reason unless a request enables it. */
 const QUIET = /^gpt-5\.[1-4](?!\d|-pro|-codex|-chat)/
 
-/** Supported efforts, the least first; undefined for a model that does not reason. */
+/** Supported efforts in ascending order; undefined for a model that does not reason. */
 export function effortsOf(model: string, endpoint: Endpoint): readonly string[] | undefined {
   const [, chat, responses = chat] = effortRows.find(([names]) => names.test(model)) ?? []
   return endpoint === 'chat' ? chat : responses

@@ -1,5 +1,5 @@
-// The events of a streamed response in OpenAI's recorded order, with the oddities that directives ask for. It must
-// never decide what is answered: the items are made before.
+// The events of a streamed response in OpenAI's recorded order, with the oddities that directives request. It must never decide
+// what is answered: the items are made before.
 
 import { interleaved } from '../interleaved'
 import { asObject, type JsonObject } from '../json'
@@ -7,7 +7,7 @@ import { hexId, jsonFrame } from '../replies'
 import type { EventFrame } from '../simulator'
 import type { AskedResponse } from './responses'
 
-/** An item of the output, and the pieces in which its text comes. */
+/** An item of the output, and the pieces of its text. */
 export interface BuiltItem {
   kind: 'reasoning' | 'message' | 'function' | 'custom' | 'search'
   pieces: readonly string[]
@@ -136,7 +136,7 @@ function* summarySteps(pieces: readonly string[], at: JsonObject): Generator<Ste
   yield { type: 'response.reasoning_summary_part.done', ...part, part: { type: 'summary_text', text } }
 }
 
-/** An item as it is added, before anything of it has come. What is sealed comes at its end. */
+/** An item as it is added, before its content. Sealed content comes at its end. */
 function added(
   kind: BuiltItem['kind'],
   { status: _, encrypted_content: _sealed, ...whole }: JsonObject,

@@ -180,7 +180,7 @@ function findItemFault(items: readonly unknown[]): Fault | undefined {
   return undefined
 }
 
-/** Reasoning that is not kept, or that was sealed for another account or item. */
+/** Reasoning that is not stored, or that was sealed for another account or item. */
 function findSealFault(items: readonly JsonObject[], account: string): Fault | undefined {
   for (const item of items) {
     const id = asString(item.id) ?? ''
@@ -191,7 +191,7 @@ function findSealFault(items: readonly JsonObject[], account: string): Fault | u
       return { status: 404, message, param: 'input', code: null }
     }
     if (item.type !== 'reasoning' || sealed === undefined) continue
-    // Clients that leave ids out send what was sealed alone.
+    // Clients that omit ids send only the sealed content.
     const isOwn = sealed === sealedFor(account, id) || (id === '' && sealed.startsWith(SEALED))
     if (isOwn) continue
     const shown = sealed.length > 12 ? `${sealed.slice(0, 4)}...${sealed.slice(-4)}` : sealed

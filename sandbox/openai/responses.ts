@@ -1,5 +1,5 @@
-// Simulates OpenAI's responses: items for what a model thinks, says and calls, whole and as events in the recorded
-// order. It must never keep anything: an answer is known only to its receiver.
+// Simulates OpenAI's responses: items for thoughts, texts and calls of a model, whole and as events in the recorded order. It must
+// never store anything: only its receiver knows an answer.
 
 import { answerTo, type Choice, countOutput, type Question, type Tool, type ToolChoice } from '../answers'
 import { asNumber, asObject, asObjects, asString, type JsonObject } from '../json'
@@ -25,7 +25,7 @@ export function answerResponse(request: VendorRequest, body: JsonObject): Reply 
   return { status: 200, headers: headers(), body: { kind: 'events', stream: { frames, failure } } }
 }
 
-/** The number of tokens of a request, as the vendor's own endpoint for it says. */
+/** The number of tokens of a request, according to the vendor's own endpoint for it. */
 export function countResponse(request: VendorRequest, body: JsonObject): Reply {
   const refused = refusal(body, request.directives.account ?? USUAL_ACCOUNT)
   if (refused) return refused
@@ -79,7 +79,7 @@ export class AskedResponse {
     )
   }
 
-  /** The response with its output so far. Figures come with the end. */
+  /** The response with its output so far. Usage comes at the end. */
   response(status: string, output: unknown[], error: JsonObject | null = null): JsonObject {
     const { body, model, request } = this
     const { tier, searches } = request.directives
@@ -195,7 +195,7 @@ export class AskedResponse {
   }
 }
 
-/** The searches of an answer, as far as the request allows them: `ResponseFunctionWebSearch` of the SDK openai 6. */
+/** The searches of an answer, limited by the request: `ResponseFunctionWebSearch` of the SDK openai 6. */
 function searchItems(body: JsonObject, searches: number): BuiltItem[] {
   const offers = toolsIn(body).some(({ type }) => asString(type)?.startsWith('web_search'))
   const count = offers ? Math.min(searches, asNumber(body.max_tool_calls) ?? searches) : 0
@@ -222,7 +222,7 @@ function callItem({ type, own, namespace }: KnownTool, made: string[]): BuiltIte
   return { kind: 'function', pieces: made, whole }
 }
 
-/** All tools of a request, those of namespaces and of items too. */
+/** All tools of a request, including those of namespaces and items. */
 function knownTools(body: JsonObject): KnownTool[] {
   return toolsIn(body).flatMap((tool) =>
     tool.type === 'namespace'

@@ -1,5 +1,5 @@
-// What vendors look for in the turns of the assistant that come back to them. It must never repair a conversation, nor know
-// what the gateway fills in.
+// What vendors check in the turns of the assistant that are sent back to them. It must never repair a conversation, or know what
+// the gateway fills in.
 
 import { asArray, asObject, asObjects, asString, type JsonObject } from '../json'
 
@@ -38,7 +38,7 @@ function thinkingIn({ content }: JsonObject): string | undefined {
   return asString(asObjects(content).find(({ type }) => type === 'thinking')?.thinking)
 }
 
-/** Whether a model that thinks by default was asked not to. */
+/** Whether thinking was turned off for a model that thinks by default. */
 export function thinkingIsOff({ thinking, reasoning_effort: effort }: JsonObject): boolean {
   return asObject(thinking)?.type === 'disabled' || effort === 'none'
 }

@@ -1,6 +1,6 @@
 // Simulates OpenAI: chat completions, embeddings, images, speech, transcriptions and the model list, as strict about parameters as
 // the true service.
-// Must never be lenient, except to models named `local-…`, which stand for any other server of this shape.
+// It must never be lenient, except to models named `local-…`, which stand for any other server of this kind.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from '../json'
 import { bearerToken, jsonReply, maskedKey, retryAfterHeader } from '../replies'
@@ -37,7 +37,7 @@ const embeddingModels = new Map<string, EmbeddingModel>([
 const lenientEmbedding: EmbeddingModel = { dimensions: 768, normalised: true }
 const embeddingFields = ['model', 'input', 'encoding_format', 'dimensions', 'user']
 const inputsMax = 2048
-/** The endpoints that take a JSON object and nothing else. */
+/** The endpoints that accept only a JSON object. */
 const jsonServices = new Map<string, (request: VendorRequest, body: JsonObject) => Reply>([
   ['/v1/chat/completions', chat],
   ['/v1/completions', answerCompletion],

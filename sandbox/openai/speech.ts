@@ -1,5 +1,5 @@
 // Simulates OpenAI's speech: a tone as long as the text, as a file that grows or in events, billed by the character or by
-// tokens. It must never say how the sound is: that is the same in every simulator.
+// tokens. It must never define the sound itself: that is the same in every simulator.
 
 import { asObject, asString, isGiven, type JsonObject } from '../json'
 import { countTokens } from '../pieces'

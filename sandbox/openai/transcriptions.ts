@@ -1,5 +1,5 @@
 // Simulates OpenAI's transcription and translation: JSON, texts, subtitles and events, billed by the second or by tokens.
-// Must never hear anything: what it says is made up, and its lengths are those of the file's own header or of its size.
+// It must never recognise speech: its text is invented, and its lengths are those of the file's own header or of its size.
 
 import { asString, type JsonObject } from '../json'
 import { countTokens, cutIntoPieces } from '../pieces'
@@ -42,7 +42,7 @@ const lenientModel: TranscriptionModel = {
 
 const extensions = ['flac', 'm4a', 'mp3', 'mp4', 'mpeg', 'mpga', 'oga', 'ogg', 'wav', 'webm']
 const fileBytesMax = 25 * 1024 * 1024
-/** No codec of a file without a plain header takes more: a length is never overstated. */
+/** No codec of a file without a plain header needs more: a length is never overstated. */
 const bytesPerSecond = 40_000
 const audioTokensPerSecond = 10
 const wordsPerCue = 8
@@ -80,7 +80,7 @@ export interface Heard {
   format: string
 }
 
-/** Hears the file of a form; the sentence of a fault if it has none, or a field or a format that is not known. */
+/** Transcribes the file of a form; returns the error message if there is none, or an unknown field or format. */
 export async function hear(
   request: VendorRequest,
   known: { fields: readonly string[]; formats: readonly string[] },

@@ -1,5 +1,5 @@
 // Simulates Runway: three endpoints that check their bodies at once, tasks with their cost, and videos that take the credits of
-// the vendor's list. It must never take an unknown field: the real service does not.
+// the vendor's list. It must never accept an unknown field: the real service does not.
 
 import { asArray, asObject, asString, isGiven, type JsonObject } from '../json'
 import { bearerToken, jsonReply, retryAfterHeader } from '../replies'
@@ -10,13 +10,13 @@ type Place = 'text_to_video' | 'image_to_video' | 'video_to_video'
 
 interface Model {
   places: readonly Place[]
-  /** Seconds that it makes; none for one that edits. */
+  /** Supported lengths in seconds; empty for a model that edits. */
   seconds?: readonly number[]
-  /** Frames, or resolutions, with their credits for a second of output and of input. */
+  /** Frames, or resolutions, with their credits per second of output and of input. */
   frames: Readonly<Record<string, readonly [output: number, input?: number]>>
   framesAre: 'ratio' | 'resolution' | 'none'
   fields: readonly string[]
-  /** Credits of a task at least. */
+  /** Minimum of credits per task. */
   least?: number
   silent?: number
 }
@@ -92,7 +92,7 @@ const models: Readonly<Record<string, Model>> = {
 const PREFIX = 'rw-'
 const TASKS = '/v1/tasks/'
 const CHOSEN_SECONDS = 9
-/** Seconds of every video that is sent. */
+/** Length of every video in a request, in seconds. */
 const INPUT_SECONDS = 4
 const CREDITS_PER_PICTURE = 2
 

@@ -101,7 +101,7 @@ interface RemoteGateway {
   wait(milliseconds: number): Promise<unknown>
 }
 
-/** Longest time until an answer begins, in milliseconds. */
+/** Maximum time until an answer begins, in milliseconds. */
 const PATIENCE_MS = 30_000
 /** Maximum time until an operation that reads a lot, such as a backup, answers, in milliseconds. */
 const LONG_PATIENCE_MS = 30 * 60_000

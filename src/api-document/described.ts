@@ -1,5 +1,5 @@
-// Parts of the descriptions of paths: their parameters, bodies and good answers, also of operations, which are made from
-// the schemas that requests are checked with.
+// Builds parts of the descriptions of paths and operations: parameters, bodies and successful answers, from the schemas with
+// which requests are checked.
 
 import type { TSchema } from '@sinclair/typebox'
 import type { ApiOperation } from '../api-operation/operation'

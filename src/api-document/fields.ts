@@ -89,7 +89,7 @@ function apiOf(name: string, families: ReadonlyMap<string, Family>): string {
   return (!spoken?.bridge && spoken && APIS[spoken.operation]) || `\`${name}\``
 }
 
-/** Finds how a family treats a field, in the words of the page. */
+/** Finds how a family treats a field, in the terms of the page. */
 function treatmentsOf({ bridge = [], ignoresUnknown }: Family): (field: string) => string {
   const byField = new Map(bridge.map((row) => [row.field, row]))
   return (field) => {

@@ -46,7 +46,7 @@ const KEEP_UP = 1.5
 const JUMP_MS = 10_000
 /** Maximum age of a record that means that other nodes run, in milliseconds of the reference. */
 const FRESH_MS = 60_000
-/** Longest useful query of the database's clock, in milliseconds: slower ones are too inexact. */
+/** Maximum useful duration of a query of the database's clock, in milliseconds: slower ones are too inexact. */
 const LONGEST_LOOK_MS = 1_000
 
 /** Creates the clock: milliseconds since 1970, whole, never less than before. */

@@ -1,5 +1,5 @@
-// The part of the configuration that says where the admin API is served. It must never be open to other machines without
-// being asked for.
+// The part of the configuration that says where the admin API is served. It must never be open to other machines unless
+// that is configured.
 
 import { Type } from '@sinclair/typebox'
 import { closed, optionalSetting } from '../lib/setting'

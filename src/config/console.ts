@@ -1,5 +1,5 @@
 // The part of the configuration that says who signs in to the console, and for how long. It must never be open to other
-// machines without being asked for.
+// machines unless that is configured.
 
 import { Type } from '@sinclair/typebox'
 import { parseDurationMs } from '../lib/durations'

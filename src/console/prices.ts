@@ -1,4 +1,4 @@
-// Price lists in plain words, and what something usual costs by them. An example is rounded and says so; a price never is.
+// Price lists in simple terms, and the price of a typical use. An example is rounded and says so; a price never is.
 
 import type { DescribedPrices } from '../config/models/prices'
 import type { PricedModel } from './key-api'
@@ -13,7 +13,7 @@ export interface PriceLine {
   usd: string
 }
 
-/** The lines of a price list, those of longer prompts and service tiers included. */
+/** The lines of a price list, including those of longer prompts and service tiers. */
 export function priceLines(prices: DescribedPrices, when = ''): PriceLine[] {
   return Object.entries(prices).flatMap(([name, value]): PriceLine[] => {
     if (name === 'service_tiers' && typeof value !== 'string')
@@ -32,12 +32,12 @@ export function priceLines(prices: DescribedPrices, when = ''): PriceLine[] {
 }
 
 const CONVERSATIONS: readonly string[] = ['chat', 'messages', 'responses', 'contents', 'completions']
-/** Tokens of a thousand words of English, about. */
+/** Approximate number of tokens in a thousand English words. */
 const TOKENS_OF_WORDS = 1_333
 const TOKENS_OF_PAGES = 66_700
 const CHARACTERS_OF_PAGE = 3_000
 
-/** A sentence on the cost of something usual; undefined if nothing usual can be said. */
+/** A sentence about the price of a typical use; undefined if there is none. */
 export function exampleOf({ operations, prices }: PricedModel): string | undefined {
   if (!prices) return undefined
   const { examples } = words

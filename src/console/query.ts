@@ -1,6 +1,6 @@
-// Answers of the server by the question that was asked. A question that is asked again gets its last answer at once, as after Back,
-// and the new one when it comes; a question that is being asked is not asked twice. A change through this page makes the
-// answers that are seen be asked again, and the others be forgotten. Nothing may outlive the session that asked.
+// Answers of the server, cached by request. A repeated request gets its last answer at once, for example after Back, and the new
+// one when it arrives; a running request is not sent twice. A change made by this page repeats the requests of visible answers, and
+// discards the others. Nothing may outlive its session.
 
 import { effect, type Signal, signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
@@ -25,9 +25,9 @@ export interface Load<Data> extends State {
   reload(): void
 }
 
-/** Answers that are kept at most while nobody sees them. */
+/** Maximum of cached answers that nobody sees. */
 const MOST_KEPT = 30
-/** Questions by their keys, the one that was asked last at the end. */
+/** Requests by key, the most recent one at the end. */
 const questions = new Map<string, Question>()
 
 effect(() => {
@@ -42,8 +42,8 @@ effect(() => {
 })
 
 /**
- * The answer to a question; its key says all that it depends on. While it is asked again, or another one is asked in its place, the
- * answer before stays, so that nothing jumps. `news` grows when the answer has changed.
+ * The answer to a request, whose key contains everything that it depends on. While it is repeated or replaced, the previous answer
+ * stays visible, so that nothing jumps. `news` increases when the answer has changed.
  */
 export function useQuery<Data>(
   key: readonly unknown[],
@@ -69,7 +69,7 @@ function questionOf(name: string): Question {
   return question
 }
 
-/** Asks a question for as long as its answer is seen. */
+/** Keeps a request up to date for as long as its answer is visible. */
 function watch(name: string, question: Question): () => void {
   questions.delete(name)
   questions.set(name, question)

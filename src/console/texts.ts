@@ -1,4 +1,4 @@
-// All words of the console, for whoever translates them or looks one up: here those of the frame and the parts, and in texts/
+// All words of the console, for translators and for looking one up: here those of the frame and the parts, and in texts/
 // those of each page. A page takes its own section, and no word is anywhere else. The terms are those of the command line
 // and the docs. A sentence with a figure in it is a function.
 

@@ -67,7 +67,7 @@ export function spanText(from: number, lengthMs: number): string {
   return `${day.format(at)} ${timeOfDay.format(at)}–${timeOfDay.format(new Date(from + lengthMs))}`
 }
 
-/** The name of the zone in force: `Europe/Berlin`, or `UTC`. */
+/** The name of the current zone: `Europe/Berlin`, or `UTC`. */
 export function zoneName(): string {
   return zone.value === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone
 }
@@ -86,13 +86,13 @@ export function inZone(at: Date): Date {
   return zone.value === 'utc' ? new Date(at.getTime() + at.getTimezoneOffset() * 60_000) : at
 }
 
-/** A time as a field of the browser has it: to the minute, in the zone in force. */
+/** A time in the form of a browser field: to the minute, in the current zone. */
 export function fieldText(at: Date): string {
   const offsetMs = zone.value === 'utc' ? 0 : at.getTimezoneOffset() * 60_000
   return new Date(at.getTime() - offsetMs).toISOString().slice(0, 16)
 }
 
-/** The time that a field of the browser has, in the zone in force. */
+/** The time in a browser field, in the current zone. */
 export function timeOfField(text: string): Date {
   return new Date(zone.value === 'utc' ? `${text}Z` : text)
 }

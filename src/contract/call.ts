@@ -9,7 +9,7 @@ export interface Call {
   method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   path: string
   /**
-   * The API to call. Many vendors offer an OpenAI-compatible one besides their native one, under another prefix and with different
+   * The API to call. Many vendors offer an OpenAI-compatible one in addition to their native one, under another prefix and with different
    * authentication.
    */
   protocol: 'openai' | 'native'

@@ -16,7 +16,7 @@ import type { DueEvent, WebhookWorld } from '../webhooks/sender'
 import { sendMail } from './mail'
 import { type EventText, textOfEvent } from './text'
 
-/** Sends by the configuration that is in force at the moment of each attempt. */
+/** Sends according to the configuration at the time of each attempt. */
 export function sendEventsBy(world: { readonly config: Pick<Config, 'events'> }): WebhookWorld['sendEvent'] {
   return (event, ways, signal) =>
     sendEvent(eventSettingsOf(world.config.events ?? { to: {} }), event, ways, signal)

@@ -71,7 +71,7 @@ export class BodyReader {
   readonly #unread = new WeakMap<Request, Reader>()
   #lastTurn: Promise<void> = Promise.resolve()
 
-  /** Creates a reader. `limits` are those in force when a body begins, in bytes. */
+  /** Creates a reader. `limits` are the current ones when a body begins, in bytes. */
   constructor(ticker: Ticker, limits: () => Record<Entrance, number>, pace: Pace = PACE) {
     this.#limits = limits
     this.#pace = pace

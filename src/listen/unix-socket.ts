@@ -42,7 +42,7 @@ export function place(path: string, maker: string, mode: number): PlacedSocket {
 
 /**
  * Removes a socket from its place, unless another one has taken it. It is moved away before it is removed: another that
- * comes between a look and the removal would be lost, and its process would be reached by nobody.
+ * appears between a check and the removal would be lost, and its process would be reached by nobody.
  */
 export function remove(socket: PlacedSocket): void {
   if (!isPlaced(socket)) return

@@ -6,7 +6,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 /** Maximum deviation of the time of a signed message, in milliseconds, as in Stripe's own libraries. */
 const SIGNATURE_TOLERANCE_MS = 300_000
 
-/** Longest header: it has several signatures while a secret is replaced. */
+/** Maximum length of a header: it has several signatures while a secret is replaced. */
 const MAX_HEADER_LENGTH = 2_048
 
 /** Why a message is not trusted; undefined for one that was just signed with the secret. */

@@ -1,5 +1,5 @@
 // Finds rows in the pages of SQLite and of PostgreSQL. A search reads a slice of pages and lets other work run before the
-// next one, and a list ends where it has looked at enough: it must never hold the process up, however many rows there are.
+// next one, and a list ends when it has read enough: it must never hold the process up, however many rows there are.
 // Pages may be joined at any moment of a search: it reads the page that has a row now, and each row once.
 
 import type { Db, Row, Statement, Value } from '../db/db'
@@ -45,7 +45,7 @@ const LOOKS = [
 /** Lets other work run. */
 export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** Rows that match, newest first. Ends early, with a `next`, where it has looked at many that do not match. */
+/** Rows that match, newest first. Ends early, with a `next`, if it has read many that do not match. */
 export async function listPages(
   db: Db,
   filter: RequestFilter,
@@ -79,7 +79,7 @@ export async function listPages(
 
 /** Reads pages of a scan. */
 export interface PageVisitor {
-  /** Whether it needs the rows besides the columns. */
+  /** Whether it needs the rows in addition to the columns. */
   needsRows: boolean
   add(columns: PageColumns, rows?: readonly (readonly Value[])[]): void
 }
@@ -205,7 +205,7 @@ async function* headsOf(db: Db, filter: RequestFilter, end: number): AsyncGenera
   yield* slices(db, range, conditions.join(' and ') || '1 = 1', parameters)
 }
 
-/** The condition that a column has a text within its own. */
+/** The condition that a column contains a text. */
 function has({ kind }: Db, column: string, text: string): string {
   return `${kind === 'postgres' ? 'strpos' : 'instr'}(${column}, ${text}) > 0`
 }

@@ -1,5 +1,5 @@
 // The end of a task: with its charge and its webhook, in one transaction. A task must never end twice, and never
-// without its charge, whoever tries to end it at the same time.
+// without its charge, no matter who tries to end it at the same time.
 
 import {
   type Charge,

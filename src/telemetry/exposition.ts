@@ -50,7 +50,7 @@ async function shownOf(metric: Metric, log: Log): Promise<Shown | undefined> {
       help,
       type,
       async get() {
-        // The library has set the name to that of the form which it writes.
+        // The library has already adapted the name to its output format.
         const values = samples.map(({ suffix = '', labels, value }) => ({
           metricName: shown.name + suffix,
           labels,

@@ -8,7 +8,7 @@ import type { VendorList } from './entries'
 import type { Opinion } from './sources'
 
 /**
- * Prices that a person has looked at: `openai/gpt-5.5` to what was found, with the page that decided and its day. What was found is
+ * Prices that a person has reviewed: `openai/gpt-5.5` to what was found, with the page that decided and its day. What was found is
  * the amounts of both sources, or that of the first one where its price is a rounded one.
  */
 export type Accepted = Readonly<

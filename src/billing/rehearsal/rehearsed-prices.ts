@@ -34,9 +34,9 @@ interface Sold {
   prices: PriceList
   /** The costs at each upstream of the model; undefined if unknown. */
   costs: readonly (readonly [upstream: string, list: PriceList | undefined])[]
-  /** Price lists in force for the model: without a plan, and with each plan. */
+  /** Current price lists of the model: without a plan, and with each plan. */
   before: readonly PriceList[]
-  /** The costs in force at each upstream. */
+  /** The current costs at each upstream. */
   costsBefore: ReadonlyMap<string, PriceList | undefined>
 }
 

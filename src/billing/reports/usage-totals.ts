@@ -1,5 +1,5 @@
 // Totals of ended charges by hour and by day. The scheduler keeps them next to the charges, from which they can be
-// rebuilt at any time. A mark stores up to which position charges are included, so that each is counted exactly once.
+// rebuilt at any time. A mark stores the last included position, so that each charge is counted exactly once.
 
 import { strict as assert } from 'node:assert'
 import { tableOfCharges } from '../../db/charge-partitions'

@@ -5,7 +5,7 @@ import { unitOfKey } from '../../contract/units'
 import { parseDecimal } from '../../lib/money'
 import { isObject } from '../../lib/objects'
 
-/** Models of a list, as far as their prices are compared. */
+/** The members of a list of models that are compared. */
 interface PricedModels {
   models: Readonly<Record<string, { price?: object }>>
 }
@@ -38,7 +38,7 @@ interface Amount {
   parts: bigint
 }
 
-/** Every amount of a price list by its place: `above_200k.per_1m_input_tokens`. Factors of tiers are not amounts. */
+/** Every amount of a price list by its path: `above_200k.per_1m_input_tokens`. Factors of tiers are not amounts. */
 function amountsOf(price: object, place = '', isAmount = false): Map<string, Amount> {
   return new Map(
     Object.entries(price).flatMap(([key, value]): [string, Amount][] => {

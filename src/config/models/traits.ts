@@ -7,7 +7,7 @@ import { closed } from '../../lib/setting'
 
 export const TraitsEntry = Type.Partial(Traits, closed)
 
-/** The fault of a trait that does not exist, by its place in an entry of `models`; undefined for any other place. */
+/** The fault of a trait that does not exist, by its path in an entry of `models`; undefined for any other place. */
 export function traitFault(path: string): string | undefined {
   const name = path.match(/^\/traits\/([^/]+)$/)?.[1]
   if (name === undefined || Object.hasOwn(Traits.properties, name)) return undefined

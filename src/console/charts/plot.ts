@@ -240,7 +240,7 @@ function utcOf(seconds: number): Date {
   return new Date(at.getTime() + at.getTimezoneOffset() * 60_000)
 }
 
-/** Colours of the theme in force, and patterns in them. */
+/** Colours of the current theme, and patterns in them. */
 interface Inks {
   text: string
   line: string

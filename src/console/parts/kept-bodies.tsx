@@ -15,7 +15,7 @@ const words = texts.requests
 /** Maximum of displayed characters of a body: a longer text makes a page slow. */
 const SHOWN = 20_000
 
-/** A request, whose bodies are asked for. */
+/** The request whose bodies are shown. */
 interface OfRequest {
   request: string
   operation: string

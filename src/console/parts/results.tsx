@@ -35,7 +35,7 @@ export function Results({ charge, isEnded }: { charge: string; isEnded: boolean 
   )
 }
 
-/** Stored results for the holder of a key. `more` is what to say of each besides. */
+/** Stored results for the holder of a key. `more` is additional text for each. */
 export function OwnResults({
   artifacts,
   more,

@@ -1,12 +1,12 @@
-// Conversations in this browser alone, for each key apart: in IndexedDB, the newest of them, each to a size. Nothing of it ever
-// leaves the browser, except as a file that its reader asks for.
+// Conversations in this browser only, separately for each key: in IndexedDB, the newest of them, each up to a size. Nothing of it
+// ever leaves the browser, except as a file that its reader requests.
 
 import type { Conversation, ModelReply } from './conversation'
 
 const NAME = 'gateway-playground'
 const TABLE = 'conversations'
 const MOST_CONVERSATIONS = 50
-/** Most characters of a conversation that are kept; what is too large is kept without its files. */
+/** Maximum of stored characters of a conversation; a larger one is stored without its files. */
 const MOST_CHARACTERS = 24_000_000
 
 interface Kept extends Conversation {
@@ -21,7 +21,7 @@ export async function keptConversations(owner: string): Promise<Conversation[]> 
     .sort((one, other) => other.changedAt - one.changedAt)
 }
 
-/** Keeps a conversation, and drops the oldest of those beyond the limit. A browser that keeps nothing is not an error. */
+/** Stores a conversation, and drops the oldest of those beyond the limit. It is not an error if a browser stores nothing. */
 export async function keep(owner: string, conversation: Conversation): Promise<void> {
   await inTable('readwrite', (table) => table.put({ ...bounded(conversation), owner }))
   for (const { id } of (await keptConversations(owner)).slice(MOST_CONVERSATIONS)) await drop(id)

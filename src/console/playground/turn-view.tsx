@@ -1,5 +1,5 @@
-// A turn of a conversation: the question, and the replies side by side. Calls of tools have a field for each result, which
-// somebody enters by hand: nothing that a model calls is ever run.
+// A turn of a conversation: the question, and the replies side by side. Calls of tools have a field for each result, which a person
+// fills in: nothing that a model calls is ever run.
 
 import { Copy } from '../parts/form'
 import { keyTexts } from '../texts'
@@ -68,7 +68,7 @@ export function TurnView({ playground, turn, number, isLast }: TurnViewProps) {
   )
 }
 
-/** A field for each call of the last turn, and the request that sends what is entered. */
+/** A field for each call of the last turn, and the request that sends the entered results. */
 function ToolResults({ playground }: { playground: PlaygroundState }) {
   const calls = openCalls(playground.conversation.value)
   const entered = playground.results.value

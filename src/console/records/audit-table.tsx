@@ -1,4 +1,4 @@
-// The trail of changes by operators: who did what to what, as it was before and is after.
+// The audit trail of operators: who did what, with the values before and after.
 
 import { hrefOf } from '../address'
 import type { RowOf } from '../api'
@@ -43,7 +43,7 @@ function Target({ target }: { target: string }) {
   )
 }
 
-/** Names and values, each on a line. */
+/** Names and values, one per line. */
 function Values({ values }: { values: unknown }) {
   if (values === null || typeof values !== 'object') return null
   const shown = Object.entries(values).filter(([, value]) => value !== null)

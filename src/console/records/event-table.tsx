@@ -1,4 +1,4 @@
-// Events that were sent to operators, newest first, each with the fate of its delivery and a button that sends it again.
+// Events that were sent to operators, newest first, each with the state of its delivery and a button that sends it again.
 
 import { address, hrefOf } from '../address'
 import { call, hasRole, type RowOf } from '../api'

@@ -19,7 +19,8 @@ export async function measureNodes(
   mockPort: number,
   amounts: Amounts,
 ): Promise<NodesFigures> {
-  if (process.platform !== 'linux') throw new Error('the processor time of a database is read on Linux only')
+  if (process.platform !== 'linux')
+    throw new Error('the processor time of a database can be read on Linux only')
   const server = await startPostgres(directory)
   const setUp = (name: string, database?: string) =>
     setUpGateway(command, join(directory, name), mockPort, { database })

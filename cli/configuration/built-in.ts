@@ -6,7 +6,7 @@ import { readBuiltInText } from './built-in-text' with { type: 'macro' }
 
 /** The file as it is in the repository. */
 export function builtInText(): string {
-  // A text import would give the module itself, which the bundle holds already.
+  // A text import would give the module itself, which the bundle already contains.
   return readBuiltInText()
 }
 

@@ -105,7 +105,7 @@ export async function judgeConfig(
   }
 }
 
-/** Loads a configuration without faults, or fails with all its faults. */
+/** Loads a valid configuration, or fails with all its faults. */
 export async function loadConfig(flags: SettingsFlags, options: LoadOptions = {}): Promise<LoadedConfig> {
   const { value, file, faults } = await judgeConfig(flags, options)
   if (faults.length > 0) throw withFaults(file, faults)

@@ -288,7 +288,7 @@ interface Fallbacks {
   filtered: ReadonlySet<string>
 }
 
-/** The fallbacks for the names of models, from lists such as `[{ a: ['b', 'c'] }]` of sections of the configuration. */
+/** The fallbacks for the names of models, from lists such as `[{ a: ['b', 'c'] }]` in sections of the configuration. */
 function fallbacksOf(sections: readonly Record<string, unknown>[], names: readonly string[]): Fallbacks {
   const listsOf = (field: string) => {
     const entries = sections.flatMap(({ [field]: list }) => (Array.isArray(list) ? list : []))

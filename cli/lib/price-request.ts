@@ -2,7 +2,7 @@
 // calls the functions that bill real requests.
 
 import { existsSync, readFileSync } from 'node:fs'
-import { askedTier, quoteNano, quoteOf, tariffOf } from '../../src/billing/ledger/metering'
+import { quoteNano, quoteOf, requestedTier, tariffOf } from '../../src/billing/ledger/metering'
 import type { Model, ParsedRequest, Upload } from '../../src/contract/family'
 import { type OperationName, operationOf } from '../../src/contract/operations'
 import {
@@ -140,7 +140,7 @@ function quote(model: Model, content: Record<string, unknown>, text?: string): P
   const parsed = checkedAsk(model, content, text)
   const quantities = quoteOf(parsed, model)
   const tariff = tariffOf(parsed, model)
-  const tier = askedTier(parsed)
+  const tier = requestedTier(parsed)
   const table = heldTable(tariff, quantities, tier)
   return {
     operation: model.family.operation,

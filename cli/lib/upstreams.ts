@@ -1,4 +1,4 @@
-// One upstream of the configuration, opened to be asked by a command. It must never be asked except for the command that its operator
+// One upstream of the configuration, opened for a command. It must never be called except for the command that its operator
 // has typed.
 
 import { startSandbox } from '../../sandbox'

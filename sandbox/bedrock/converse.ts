@@ -77,7 +77,7 @@ function faultIn(body: JsonObject): string | undefined {
   return undefined
 }
 
-/** The request in the form that answers are made from. */
+/** The request in the form from which answers are made. */
 function messageFor(body: JsonObject, isStreamed: boolean): JsonObject {
   const { maxTokens, stopSequences, temperature, topP } = asObject(body.inferenceConfig) ?? {}
   const { tools, toolChoice } = asObject(body.toolConfig) ?? {}

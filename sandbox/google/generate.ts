@@ -42,7 +42,7 @@ interface Asked {
   tier: JsonObject
 }
 
-/** Answers a request to a model that is known to answer. */
+/** Answers a request to a supported model. */
 export function generate(request: VendorRequest, model: string, action: string): Reply {
   const sent = asObject(request.json)
   if (!sent) return googleError(request, 400, 'Invalid JSON payload received. Unexpected token.')

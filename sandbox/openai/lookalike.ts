@@ -8,7 +8,7 @@ import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { reportUsage } from '../usage'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from './chat'
 import { countInputs, embeddingItems, embeddingList, readInputs } from './embeddings'
-import { type Heard, hear } from './transcriptions'
+import { type Transcript, transcribe } from './transcriptions'
 
 export interface Words {
   status: number
@@ -66,7 +66,11 @@ interface AudioLikeness {
   models: RegExp
   fields: readonly string[]
   formats: readonly string[]
-  answer(heard: Heard, model: string, usage: (figures: JsonObject) => JsonObject | undefined): JsonObject
+  answer(
+    transcript: Transcript,
+    model: string,
+    usage: (figures: JsonObject) => JsonObject | undefined,
+  ): JsonObject
 }
 
 /** Usage with the cached tokens in their usual place. */
@@ -141,14 +145,18 @@ async function audioOf(like: Likeness, audio: AudioLikeness, request: VendorRequ
   const model = asString(request.form?.find(([name]) => name === 'model')?.[1]) ?? ''
   const refusal = (words: Words) => jsonReply(words.status, like.error(words))
   if (!audio.models.test(model)) return refusal(like.missingModel(model))
-  const heard = await hear(request, audio)
-  if (typeof heard === 'string') return refusal({ status: 400, message: heard })
-  if (heard.format === 'text') {
-    const body = { kind: 'text', text: `${heard.text}\n`, contentType: 'text/plain; charset=utf-8' } as const
+  const transcript = await transcribe(request, audio)
+  if (typeof transcript === 'string') return refusal({ status: 400, message: transcript })
+  if (transcript.format === 'text') {
+    const body = {
+      kind: 'text',
+      text: `${transcript.text}\n`,
+      contentType: 'text/plain; charset=utf-8',
+    } as const
     return { status: 200, headers: {}, body }
   }
   const usage = (figures: JsonObject) => reportUsage(figures, request.directives.usage)
-  return jsonReply(200, audio.answer(heard, model, usage))
+  return jsonReply(200, audio.answer(transcript, model, usage))
 }
 
 function vectorsOf(like: Likeness, vectors: VectorLikeness, request: VendorRequest): Reply {

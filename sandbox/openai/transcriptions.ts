@@ -74,17 +74,17 @@ export async function answerTranscription(request: VendorRequest): Promise<Reply
 }
 
 /** The words of an uploaded file, of a vendor with OpenAI's form of transcription. */
-export interface Heard {
+export interface Transcript {
   text: string
   seconds: number
   format: string
 }
 
 /** Transcribes the file of a form; returns the error message if there is none, or an unknown field or format. */
-export async function hear(
+export async function transcribe(
   request: VendorRequest,
   known: { fields: readonly string[]; formats: readonly string[] },
-): Promise<Heard | string> {
+): Promise<Transcript | string> {
   const { form = [] } = request
   const unknown = form.find(([name]) => !['model', 'file', ...known.fields].includes(name))
   if (unknown) return `unknown field: ${unknown[0]}`

@@ -1,4 +1,4 @@
-// Simulates xAI: chat completions with thinking counted apart from the completion, and images. It must never accept a
+// Simulates xAI: chat completions with thinking counted separately from the completion, and images. It must never accept a
 // key that is not its own, nor know the forms of errors: those are in their own file.
 
 import { asObject, asObjects, asString, isGiven, type JsonObject } from '../json'

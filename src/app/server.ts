@@ -66,7 +66,7 @@ interface ServerOptions {
   config: Config
   dataDir: string
   placeOf: PlaceOf
-  /** Reads the configuration for a reload. Default: it stays as it is. */
+  /** Reads the configuration for a reload. Default: it does not change. */
   readConfig?: ReadConfig
   mark?: Readonly<Record<string, string>>
   /** Fills an empty gateway with requests of the last days. Must be absent where vendors are real. */

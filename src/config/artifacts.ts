@@ -44,7 +44,7 @@ export function artifactFaults(entry: unknown, database: unknown): string[] {
   return [...faults, ...bucketFaults('artifacts.s3', s3)]
 }
 
-/** The limits of an entry without faults. */
+/** The limits of a valid entry. */
 export function artifactLimitsOf({ keep, maxBytes = '' }: ArtifactsEntry): {
   keepMs: number
   maxBytes: number

@@ -158,7 +158,7 @@ export interface EventSettings {
   repeatMs: number
 }
 
-/** Reads an entry without faults. */
+/** Reads a valid entry. */
 export function eventSettingsOf(entry: EventsEntry): EventSettings {
   const nanoOf = (usd: string) => parseUsd(usd) as number
   return {

@@ -92,7 +92,7 @@ export interface BodyLimits {
   maxBytes: number
 }
 
-/** The limits of an entry without faults; undefined if no bodies are stored. */
+/** The limits of a valid entry; undefined if no bodies are stored. */
 export function keptBodiesOf({ bodies }: LogEntry = {}): BodyLimits | undefined {
   if (!bodies) return undefined
   const { keys, models, redact = [], ...texts } = bodies

@@ -54,7 +54,7 @@ export function responseFaults(entry: unknown): string[] {
   return faults
 }
 
-/** The limits of an entry without faults. */
+/** The limits of a valid entry. */
 export function responseLimitsOf({
   keep = DEFAULT_KEEP,
   maxBytes = '',

@@ -30,7 +30,7 @@ type SecretsEntry = Static<typeof SecretsEntry>
 const KEY_FORM = 'not a key: 32 random bytes in base64 or hex, as `openssl rand -base64 32` makes them'
 const UNSET = 'missing; is its environment variable set?'
 
-/** The keys of an entry without faults. Reads the file that the setting names. */
+/** The keys of a valid entry. Reads the file that the setting names. */
 export function masterKeysOf(entry: SecretsEntry | undefined): {
   current: Uint8Array | undefined
   older: Uint8Array[]

@@ -43,7 +43,7 @@ export interface SignedIn {
 }
 
 const MOST_BODY_BYTES = 4_096
-/** The path of the gateway behind a proxy: it goes into a cookie. */
+/** The path of the gateway behind a proxy: it is stored in a cookie. */
 const BASE = /^(\/[\w.~-]{1,64}){0,8}$/
 
 export class SignIn {

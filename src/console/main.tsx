@@ -55,7 +55,7 @@ function Console() {
 document.documentElement.lang = language
 const place = document.getElementById('console')
 if (!place) throw new Error('the page has no place for the console')
-// The page is loaded while it asks who is signed in, and what the document itself shows stays until that is known.
+// The page is loaded while it asks who is signed in, and the document itself stays visible until that is known.
 const kind = kindBefore()
 if (kind)
   pageOf(kind, address.value.page)

@@ -266,7 +266,7 @@ export function billedTable(
   { tables }: Tariff,
   quantities: Quantities,
   reportedTier: string | undefined,
-  askedTier: string | undefined,
+  requestedTier: string | undefined,
   longestPrompt?: number,
 ): BilledTable {
   const [first] = tables
@@ -275,9 +275,9 @@ export function billedTable(
   const usual = tableFor(tables, null, inputTokens) ?? first
   const reported = reportedTier === undefined ? undefined : tableFor(tables, reportedTier, inputTokens)
   if (reported) return reported
-  if (askedTier === undefined || (reportedTier !== undefined && isBaseTier(reportedTier))) return usual
+  if (requestedTier === undefined || (reportedTier !== undefined && isBaseTier(reportedTier))) return usual
   // Not reported, or without a price: some vendors report a tier under another name than in the request.
-  const asked = tableFor(tables, askedTier, inputTokens)
+  const asked = tableFor(tables, requestedTier, inputTokens)
   return asked && tableNano(quantities, asked) > tableNano(quantities, usual) ? asked : usual
 }
 
@@ -286,12 +286,12 @@ export function billByTariff(
   tariff: Tariff,
   quantities: Quantities,
   reportedTier: string | undefined,
-  askedTier: string | undefined,
+  requestedTier: string | undefined,
   longestPrompt?: number,
 ): Bill {
-  const table = billedTable(tariff, quantities, reportedTier, askedTier, longestPrompt)
+  const table = billedTable(tariff, quantities, reportedTier, requestedTier, longestPrompt)
   if (!tariff.cost) return { table, cost: undefined, json: table.json }
-  const cost = billedTable(tariff.cost, quantities, reportedTier, askedTier, longestPrompt)
+  const cost = billedTable(tariff.cost, quantities, reportedTier, requestedTier, longestPrompt)
   // Most models have one table of each, whose texts are already built.
   const isWhole = tariff.tables.length === 1 && tariff.cost.tables.length === 1
   return { table, cost, json: isWhole ? tariff.json : jsonOf(table.json, cost.json) }
@@ -332,8 +332,8 @@ export function tableNano(quantities: Quantities, { prices, minimumPico, share }
 }
 
 /** The maximum that quantities can cost, in nano-dollars. */
-export function heldNano(tariff: Tariff, quantities: Quantities, askedTier: string | undefined): number {
-  const { heldPrices, minimumPico, share } = heldTable(tariff, quantities, askedTier)
+export function heldNano(tariff: Tariff, quantities: Quantities, requestedTier: string | undefined): number {
+  const { heldPrices, minimumPico, share } = heldTable(tariff, quantities, requestedTier)
   return priceNano(quantities, heldPrices, minimumPico, share)
 }
 
@@ -341,18 +341,19 @@ export function heldNano(tariff: Tariff, quantities: Quantities, askedTier: stri
 export function heldTable(
   { tables }: Tariff,
   quantities: Quantities,
-  askedTier: string | undefined,
+  requestedTier: string | undefined,
 ): BilledTable {
   const [first] = tables
   if (tables.length === 1) return first
   const inputTokens = inputTokensOf(quantities)
   // A request that names no tier, or leaves it to the vendor, may get any.
-  const isOpen = askedTier === undefined || askedTier === 'auto'
+  const isOpen = requestedTier === undefined || requestedTier === 'auto'
   const nanoBy = ({ heldPrices, minimumPico, share }: BilledTable) =>
     priceNano(quantities, heldPrices, minimumPico, share)
   return tables
     .filter(
-      ({ tier, above }) => (isOpen || tier === null || tier === askedTier) && isReached(above, inputTokens),
+      ({ tier, above }) =>
+        (isOpen || tier === null || tier === requestedTier) && isReached(above, inputTokens),
     )
     .reduce((dearest, table) => (nanoBy(table) > nanoBy(dearest) ? table : dearest), first)
 }

@@ -35,7 +35,7 @@ const LONGEST_MS = 86_400_000
 const WRONG_CLOCK_MS = 3_600_000
 /** Pages whose rows are searched for an id, at most, where its time does not say which: some tenths of a second. */
 const SOME_PAGES = 5_000
-/** Where an id is looked for by its time: how far clocks are apart, how long the request lasted, and pages at most. */
+/** Limits of the search for an id by its time: the difference of clocks, the duration of the request, and the number of pages. */
 const LOOKS = [
   [CLOCKS_MS, USUAL_MS, MOST_PAGES],
   [CLOCKS_MS, LONGEST_MS, MOST_PAGES],

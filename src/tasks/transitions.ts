@@ -59,7 +59,7 @@ type Actor =
 export type Effect =
   /** The maximum price is held. */
   | 'held'
-  /** The charge stays as it is. */
+  /** The charge does not change. */
   | 'kept'
   /** The charge ends with the price of the video. */
   | 'settled'

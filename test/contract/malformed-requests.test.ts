@@ -56,7 +56,7 @@ const rows: [name: string, bytes: string, expected: Expected][] = [
   ['TRACE of nothing', to('TRACE /nothing'), logged(404, 'unknown_route')],
   ['a method of another protocol', to('PROPFIND /v1/models'), error(405, 'method_not_allowed')],
   ['a method that nobody knows', to('BREW /health'), 'closed'],
-  ['a method in small letters', to('get /health'), 'closed'],
+  ['a method in lower case', to('get /health'), 'closed'],
   ['a method that is a property of every object', to('constructor /health'), 'closed'],
 
   ['no Host', 'GET /health HTTP/1.1\r\n\r\n', bare(400)],

@@ -255,7 +255,7 @@ describe('answers', () => {
     }
   })
 
-  test('in silence a ping is sent, in the words of this format', async () => {
+  test('a ping is sent during silence, in the form of this dialect', async () => {
     const body = {
       model: 'test-messages',
       max_tokens: 9,
@@ -644,7 +644,7 @@ describe('a key in x-api-key', () => {
   const call = ({ url }: TestGateway, headers: Record<string, string>, path = PATH, body: object = valid) =>
     fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
 
-  test('is read on the paths of messages, as built-in providers of clients send it', async () => {
+  test('is accepted on the paths of messages, as built-in providers of clients send it', async () => {
     const headers = { 'x-api-key': gateway.secret }
     for (const path of [PATH, `/v1${PATH}`, `${PATH}/count_tokens`])
       expect({ path, status: (await call(gateway, headers, path)).status }).toEqual({ path, status: 200 })

@@ -1,5 +1,5 @@
 // xAI's official SDK speaks gRPC, which the gateway does not; the fields and words of its messages are those of the REST API except a
-// list of names. What the gateway sends and the simulated vendor answers is held against these messages, and each word that they know
+// list of names. What the gateway sends and the simulated vendor answers is compared with these messages, and each word that they know
 // must get through the gateway.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'

@@ -150,7 +150,7 @@ for (const [id, path] of kinds) {
       expect(finishReason).toBe('length')
     })
 
-    test('with nothing kept the items go along whole', async () => {
+    test('with nothing stored the items are sent whole', async () => {
       const asked: string[] = []
       const { text } = await generateText({
         model: provider()(id),

@@ -255,7 +255,7 @@ function outcomeOf(each: Case, { status, ignored, sent, charge, charges, json }:
   if (status !== 200) return `status ${status}: ${JSON.stringify(json).slice(0, 200)}`
   const listed = JSON.stringify(json.tools ?? [])
   if (!isSent) {
-    if (ignored.length === 0) return 'left out in silence'
+    if (ignored.length === 0) return 'left out silently'
     return listed.includes(each.tool) ? 'left out, and listed in the answer' : 'ignored'
   }
   if (ignored.length > 0) return 'sent, and said to be ignored'

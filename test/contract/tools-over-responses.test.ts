@@ -238,7 +238,7 @@ describe('chat completions', () => {
     expect(gateway.sandbox.calls[calls]?.body).toBe(body.replace('"luna"', '"gpt-6-luna"'))
   })
 
-  test('effort, format, choice of a tool, calls side by side and pictures go along', async () => {
+  test('effort, format, choice of a tool, calls side by side and pictures are sent along', async () => {
     const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
     const format = { type: 'json_schema', json_schema: { name: 'place', schema, strict: false } }
     const { status, sent } = await ask(CHAT, {
@@ -616,7 +616,7 @@ describe('messages', () => {
     ])
   })
 
-  test('format, choice of a tool, one call at a time and pictures go along', async () => {
+  test('format, choice of a tool, one call at a time and pictures are sent along', async () => {
     const source = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' }
     const picture = { type: 'image', source }
     const { status, text, sent } = await ask(MESSAGES, {

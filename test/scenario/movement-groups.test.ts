@@ -351,7 +351,7 @@ class Requests {
     return { name: 'extend', order: [2], run: (db) => extendHold(db, charge, extension, conditions) }
   }
 
-  /** A statement that goes along, and for an end one that may miss. */
+  /** A statement that is sent along, and for an end one that may miss. */
   private more(guarded: boolean): { name: string; also: Statement[] } {
     if (this.random.chance(0.8)) return { name: '', also: [] }
     const id = ++this.count
@@ -362,7 +362,7 @@ class Requests {
   }
 }
 
-/** Like statements that go along: the budget of a spender is counted by such, which the ledger makes itself. */
+/** Like statements that are sent along: the budget of a spender is counted by such, which the ledger makes itself. */
 function ofSpender(): { name: string; also: Statement[] } {
   return { name: ' of a spender', also: [] }
 }

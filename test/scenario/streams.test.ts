@@ -941,7 +941,7 @@ describe('time in a stream', () => {
     expect(relaying.outcomes).toMatchObject([{ endedBy: 'upstream', text: 'A' }])
   })
 
-  test('a stream that is read on after its caller left ends at the longest duration too', async () => {
+  test('a stream that is still read after its caller left ends at the longest duration too', async () => {
     const stream = startByHand({ drain: true, upstream: { maxDurationMs: 60_000 } })
     const first = stream.text()
     stream.say(chunk('A'))

@@ -287,7 +287,7 @@ const FOREIGN_PHRASE = new RegExp(
     'stands? (?:in|at|beside|there)|stood (?:in|there)',
     '(?:goes|go) (?:with|without) (?:--|the flag)|for what is none|for who has none|gives? no answer',
     'beside|(?:stands?|stood) (?:behind|above|below)|(?<!there )(?:is|are|was|were) no (?!longer|slower)\\w',
-    'who looks|\\w+ anew(?! =)|of no need',
+    'in silence|goes? along|in small letters|held against|who looks|\\w+ anew(?! =)|of no need',
   ].join('|')})\\b`,
   'i',
 )

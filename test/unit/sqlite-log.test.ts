@@ -1,4 +1,4 @@
-// The log next to a SQLite database: what SQLite would lose in silence is reported, and what a power failure leaves is not.
+// The log next to a SQLite database: what SQLite would lose silently is reported, and what a power failure leaves is not.
 
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'

@@ -339,7 +339,7 @@ export function quoteOf(parsed: ParsedRequest, model: Model): Quantities {
 
 /** The maximum that a request can cost, in nano-dollars. */
 export function quoteNano(parsed: ParsedRequest, model: Model): number {
-  return heldNano(tariffOf(parsed, model), quoteOf(parsed, model), askedTier(parsed))
+  return heldNano(tariffOf(parsed, model), quoteOf(parsed, model), requestedTier(parsed))
 }
 
 /** The tables that a request is billed by, from the service tier and the prompt length that the vendor reports. */
@@ -349,7 +349,7 @@ export function billOf(
   quantities: Quantities,
   { serviceTier, longestPrompt }: Pick<Outcome, 'serviceTier' | 'longestPrompt'>,
 ): Bill {
-  return billByTariff(tariffOf(parsed, model), quantities, serviceTier, askedTier(parsed), longestPrompt)
+  return billByTariff(tariffOf(parsed, model), quantities, serviceTier, requestedTier(parsed), longestPrompt)
 }
 
 /** The facts that choose the price table for several calls: the longest prompt, and the most expensive tier. */
@@ -375,7 +375,7 @@ function tableOfParts(
 }
 
 /** The service tier that a request asks for; undefined leaves it to the vendor. A faster mode is a separate tier. */
-export function askedTier({ body }: ParsedRequest): string | undefined {
+export function requestedTier({ body }: ParsedRequest): string | undefined {
   const { serviceTier, service_tier: tier = serviceTier, speed } = body as Readonly<Record<string, unknown>>
   if (typeof speed === 'string' && !isBaseTier(speed)) return speed
   return typeof tier === 'string' ? tier : undefined

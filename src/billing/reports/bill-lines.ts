@@ -35,7 +35,7 @@ interface EndedCharge {
 const PICO_PER_NANO = 1_000n
 const DECIMALS = 12
 
-/** A line for each quantity. Units without a price are free. */
+/** One line per quantity. Units without a price are free. */
 export function quantityLines(quantities: Quantities, prices: Prices): QuantityLine[] {
   return (Object.entries(quantities) as [Unit, number][]).map(([unit, count]) => {
     const pico = prices[unit] ?? 0

@@ -52,7 +52,7 @@ export function describeCosts(
   )
 }
 
-/** A model as far as its cost is concerned. */
+/** The members of a model that concern its cost. */
 interface Costed {
   free?: true
   price?: PriceConfig

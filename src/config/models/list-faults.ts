@@ -29,7 +29,7 @@ const Form = Type.Object(
   { additionalProperties: false },
 )
 
-/** The list of a text without faults, or its faults. */
+/** The list in a valid text, or its faults. */
 export function readVendorList(text: string): { list: VendorList } | { faults: string[] } {
   let value: unknown
   try {

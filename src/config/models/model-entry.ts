@@ -27,13 +27,13 @@ export const ModelEntry = Type.Object(
       'What `GET /v1/models` says of its owner. Default: the kind of its upstream.',
       Type.String({ minLength: 1 }),
     ),
-    // Checked apart, for better messages.
+    // Checked separately, for better messages.
     price: optionalSetting(
       'Its price list (below). Every model has one, or is `free`.',
       Type.Unsafe<PriceConfig>(Type.Object({})),
     ),
     free: optionalSetting('It costs nothing.', Type.Literal(true)),
-    // Checked apart, as the price is.
+    // Checked separately, like the price.
     cost: optionalSetting(
       'What the vendor asks, in the form of a price list; with several upstreams one for each: `{ upstreams: { east: { … }, west: { … } } }`. Default: not known.',
       Type.Unsafe<CostConfig>(Type.Object({})),

@@ -129,12 +129,12 @@ function factorFaults(place: string, factor: string | undefined): string[] {
   return [`${place}: "${factor}" is not a factor such as "0.9", with at most ${FACTOR_DECIMALS} decimals`]
 }
 
-/** The plans of a configuration without faults, by their names. */
+/** The plans of a valid configuration, by name. */
 export function plansOf(plans: Readonly<Record<string, PlanEntry>> = {}): ReadonlyMap<string, Plan> {
   return new Map(Object.entries(plans).map(([name, entry]) => [name, planOf(name, entry)]))
 }
 
-/** The budgets that plans of a configuration without faults give to each of their accounts, by the names of the plans. */
+/** The budgets that the plans of a valid configuration give to each of their accounts, by the name of the plan. */
 export function budgetsOf(plans: Readonly<Record<string, PlanEntry>> = {}): ReadonlyMap<string, Budget> {
   return new Map(
     Object.entries(plans).flatMap(([name, entry]) => {

@@ -71,7 +71,7 @@ function shareOf(price: string): number | undefined {
   return typeof parts === 'bigint' && parts <= WHOLE ? Number(parts) : undefined
 }
 
-/** The caching of an entry without faults. */
+/** The cache settings of a valid entry. */
 export function cachingOf({ ttl, price = DEFAULT_PRICE }: CacheEntry): ResponseCaching {
   return { ttlMs: parseDurationMs(ttl) as number, share: shareOf(price) as number }
 }

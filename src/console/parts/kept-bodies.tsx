@@ -24,15 +24,15 @@ interface OfRequest {
 }
 
 export function KeptBodies(of: OfRequest) {
-  const [isAsked, setAsked] = useState(false)
+  const [isOpen, setOpen] = useState(false)
   return (
     <section>
       <h3>{words.bodies}</h3>
-      {isAsked ? (
+      {isOpen ? (
         <Bodies {...of} />
       ) : (
         <p class="actions">
-          <button type="button" onClick={() => setAsked(true)}>
+          <button type="button" onClick={() => setOpen(true)}>
             {words.showBodies}
           </button>
           <span class="quiet">{words.bodiesMean}</span>

@@ -13,7 +13,7 @@ import type {
 } from './conversation'
 import { DIALECT_NAMES, EMPTY_DRAFT, emptyReply } from './conversation'
 
-/** A conversation as it was before the last turn, which is to be sent again. */
+/** A conversation as it was before the last turn, which will be sent again. */
 export interface Reopened {
   conversation: Conversation
   draft: Draft

@@ -149,7 +149,7 @@ function Long(props: OneProps & { rows: number; isCode?: boolean }) {
 }
 
 interface SmallProps extends OneProps {
-  /** Values that are known; there may be others. */
+  /** Known values; there may be others. */
   known?: readonly string[] | undefined
   isNumber?: boolean
   step?: string

@@ -45,7 +45,7 @@ export const statementColumns = [
   { title: words.issued, cell: ({ issued_at }: StatementRow) => <Time at={issued_at} /> },
 ] as const
 
-/** All that came in and went out, apart from what was used: with it the columns of a row add up. Null for a row that cannot be read. */
+/** All deposits and withdrawals except usage: with them the columns of a row add up. Null for a row that cannot be read. */
 function movedIn({ opening_usd, used_usd, closing_usd }: StatementRow): string | null {
   if (opening_usd === null || used_usd === null || closing_usd === null) return null
   return sumUsd([closing_usd, negative(opening_usd), used_usd])

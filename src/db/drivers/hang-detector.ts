@@ -22,18 +22,18 @@ export class SilenceWatch {
 
   /** Watches while the work runs. Resolves and rejects as the work does. */
   async during<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.asked++ === 0) this.heard()
+    if (this.asked++ === 0) this.answered()
     this.timer ??= this.check()
     try {
       return await work()
     } finally {
       this.asked--
-      this.heard()
+      this.answered()
     }
   }
 
   /** Records an answer in the middle of some work. */
-  heard(): void {
+  answered(): void {
     this.quiet = 0
   }
 
@@ -53,7 +53,7 @@ export class SilenceWatch {
 export function watchSilence(limitMs: number, onSilent: () => void): SilenceWatch {
   const watch = new SilenceWatch(limitMs / LOOKS, (quietLooks) => {
     if (quietLooks < LOOKS) return
-    watch.heard()
+    watch.answered()
     onSilent()
   })
   return watch

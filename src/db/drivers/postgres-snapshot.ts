@@ -30,7 +30,7 @@ export async function withSnapshot<Result>(
       pool.begin('isolation level repeatable read read only', async (transaction) => {
         const query = async ({ sql, parameters = [] }: Statement) => {
           const rows = (await transaction.unsafe(sql, [...parameters])) as Parameters<typeof toRow>[0][]
-          watch.heard()
+          watch.answered()
           return rows.map(toRow)
         }
         return await work({

@@ -220,7 +220,7 @@ function endsBy(choices: readonly Choice[], reason: string): boolean {
   return false
 }
 
-/** Whether the vendor counts thinking, apart from the rest or within it. */
+/** Whether the vendor counts thinking, separately from the rest or as part of it. */
 function thinks(usage: unknown): boolean {
   if (!isObject(usage)) return false
   const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}

@@ -1,4 +1,4 @@
-// The fields of generateContent that vendors bill apart, or that name what they keep. Each name is read in two spellings, in any
+// The fields of generateContent that vendors bill separately, or that refer to stored data. Each name is read in two spellings, in any
 // mixture. Data only. https://ai.google.dev/gemini-api/docs/pricing
 
 import type { FieldRule } from '../../contract/family'

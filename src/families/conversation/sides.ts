@@ -9,7 +9,7 @@ import type { AssistantTurn, Conversation, InstructionTurn, TextPart, Turn, User
 export interface SideWriter<Block> {
   /** Results of calls, which come first in a turn. */
   results(turn: UserTurn): Block[]
-  said(turn: UserTurn): Block[]
+  user(turn: UserTurn): Block[]
   /** A later instruction; `text` marks it as such. */
   instruction(text: string, part: TextPart): Block[]
   assistant(turn: AssistantTurn): Block[]
@@ -34,24 +34,24 @@ export function sidesOf<Block>(
   writer: SideWriter<Block>,
 ): Side<Block>[] {
   const leading = new Set<Turn>(leadingOf(conversation))
-  const sides: { isAssistant: boolean; results: Block[]; said: Block[] }[] = []
+  const sides: { isAssistant: boolean; results: Block[]; blocks: Block[] }[] = []
   for (const turn of conversation.turns) {
     if (leading.has(turn)) continue
     const isAssistant = turn.side === 'assistant'
     const results = turn.side === 'user' ? writer.results(turn) : []
-    const said = saidIn(turn, writer)
+    const blocks = blocksOf(turn, writer)
     const last = sides.at(-1)
     if (last?.isAssistant === isAssistant) {
       for (const block of results) last.results.push(block)
-      for (const block of said) last.said.push(block)
-    } else if (results.length + said.length > 0) sides.push({ isAssistant, results, said })
+      for (const block of blocks) last.blocks.push(block)
+    } else if (results.length + blocks.length > 0) sides.push({ isAssistant, results, blocks })
   }
   if (sides.length === 0) throw nothingToAnswer(model)
-  return sides.map(({ isAssistant, results, said }) => ({ isAssistant, blocks: [...results, ...said] }))
+  return sides.map(({ isAssistant, results, blocks }) => ({ isAssistant, blocks: [...results, ...blocks] }))
 }
 
-function saidIn<Block>(turn: Turn, writer: SideWriter<Block>): Block[] {
-  if (turn.side === 'user') return writer.said(turn)
+function blocksOf<Block>(turn: Turn, writer: SideWriter<Block>): Block[] {
+  if (turn.side === 'user') return writer.user(turn)
   if (turn.side === 'assistant') return writer.assistant(turn)
   return turn.parts.flatMap((part) => writer.instruction(`<system>\n${part.text}\n</system>`, part))
 }

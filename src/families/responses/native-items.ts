@@ -302,7 +302,7 @@ export class NativeItem {
     return { item_id: this.id, output_index: this.place }
   }
 
-  /** The item as far as it has arrived. */
+  /** The item, as much of it as has arrived. */
   private cut(): Fields {
     const { item, parts, input, id } = this
     const status = 'incomplete'

@@ -125,7 +125,7 @@ export const falVideo: TaskFamily<Body> = {
   ],
 
   check(body, model) {
-    const asked = askedSeconds(body)
+    const asked = requestedSeconds(body)
     if (EDITS.test(model.upstreamModel)) {
       if (asked !== undefined && asked !== VENDOR_CHOOSES) {
         throw invalidRequest(
@@ -283,14 +283,14 @@ function requestCall(method: 'GET' | 'PUT', upstreamId: string, { app }: PollCon
  */
 const INPUT_SECONDS = 15
 
-function askedSeconds({ duration }: Body): number | undefined {
+function requestedSeconds({ duration }: Body): number | undefined {
   if (duration === undefined || duration === null) return undefined
   return duration === 'auto' ? VENDOR_CHOOSES : Number.parseInt(String(duration), 10)
 }
 
 /** The requested length. An edited video keeps its own length, which only the vendor knows. */
 function durationOf(body: Body, { upstreamModel }: Model): number | undefined {
-  return EDITS.test(upstreamModel) ? VENDOR_CHOOSES : askedSeconds(body)
+  return EDITS.test(upstreamModel) ? VENDOR_CHOOSES : requestedSeconds(body)
 }
 
 /**

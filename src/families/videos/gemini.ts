@@ -1,6 +1,6 @@
 // Videos of Gemini Omni through Google's Interactions API: from a text, first and last frame, pictures, a video to edit, or an earlier
 // video. The body is that of `POST /interactions`, by the types of @google/genai 3.3; the interaction runs in the background and is
-// polled. Tokens are billed. Length and resolution are always sent, so that never more is made than is held.
+// polled. Tokens are billed. Length and resolution are always sent, so that no more is made than is held.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { nativeCall } from '../../contract/call'
@@ -131,9 +131,9 @@ export const geminiVideo: TaskFamily<Body> = {
   fields: ['input[].data', 'input[].mime_type', 'input[].name', 'labels', 'safety_settings'],
 
   check(body, model) {
-    checkDuration(askedSeconds(body), model, 'response_format.duration')
+    checkDuration(requestedSeconds(body), model, 'response_format.duration')
     checkReferences(countOf('image', body), 'input', model)
-    if (isEdit(body) && askedSeconds(body) !== undefined) {
+    if (isEdit(body) && requestedSeconds(body) !== undefined) {
       throw invalidRequest(
         'response_format.duration',
         `Unsupported 'response_format.duration': an edited video is as long as its source. Leave it out.`,
@@ -168,7 +168,7 @@ export const geminiVideo: TaskFamily<Body> = {
       type: 'video',
       delivery: 'uri',
       resolution: resolutionOf(body),
-      ...(!isEdit(body) && { duration: `${secondsOf(askedSeconds(body), model)}s` }),
+      ...(!isEdit(body) && { duration: `${secondsOf(requestedSeconds(body), model)}s` }),
     }
     return nativeCall('/interactions', {
       edit: {
@@ -190,7 +190,7 @@ export const geminiVideo: TaskFamily<Body> = {
     submittedStatus: 202,
     id: (reply) => textOf((reply as Interaction).id),
     pollContext: (body, model) => ({
-      ...(!isEdit(body) && { seconds: secondsOf(askedSeconds(body), model) }),
+      ...(!isEdit(body) && { seconds: secondsOf(requestedSeconds(body), model) }),
       ...(isBySecond(model) && { isBySecond: true }),
     }),
     earlier: ({ previous_interaction_id: id }) => (id ? [{ field: 'previous_interaction_id', id }] : []),
@@ -284,7 +284,7 @@ function isEdit(body: Body): boolean {
   return videosIn(body) > 0 && body.generation_config?.video_config?.task !== 'reference_to_video'
 }
 
-function askedSeconds({ response_format: format }: Body): number | undefined {
+function requestedSeconds({ response_format: format }: Body): number | undefined {
   return format?.duration ? Number.parseInt(format.duration, 10) : undefined
 }
 
@@ -295,7 +295,7 @@ function isBySecond({ priceList }: Model): boolean {
 
 /** The maximum of seconds that are made. */
 function mostSeconds(body: Body, model: Model): number {
-  return isEdit(body) ? (model.durations?.max ?? INPUT_SECONDS) : secondsOf(askedSeconds(body), model)
+  return isEdit(body) ? (model.durations?.max ?? INPUT_SECONDS) : secondsOf(requestedSeconds(body), model)
 }
 
 function resolutionOf({ response_format: format }: Body): string {

@@ -1,7 +1,7 @@
 // The order in which a route with a preference tries its models for a request: finds the figure of each, and records the order in
 // the row of the request. A price here must be the caller's, from the quote that determines the hold.
 
-import { askedTier, quoteOf, tariffOf } from '../../billing/ledger/metering'
+import { quoteOf, requestedTier, tariffOf } from '../../billing/ledger/metering'
 import type { Preference } from '../../config/models/route-entry'
 import type { Model, ParsedRequest } from '../../contract/family'
 import { heldTable, priceNano } from '../../contract/prices'
@@ -127,7 +127,7 @@ function warmNano(parsed: ParsedRequest, model: Model, cachedShare: number): num
   const { prices, heldPrices, minimumPico, share } = heldTable(
     tariffOf(parsed, model),
     quote,
-    askedTier(parsed),
+    requestedTier(parsed),
   )
   for (const unit of CACHEABLE) {
     const cached = Math.floor((quote[unit] ?? 0) * cachedShare)

@@ -3,7 +3,7 @@
 
 import { type Charge, type Extension, extendHold, refreshHold } from '../../billing/ledger/ledger'
 import { conditionsToExtend, type KeyLimits } from '../../billing/ledger/limits'
-import { askedTier, billOf, type Outcome, quoteOf, tariffOf } from '../../billing/ledger/metering'
+import { billOf, type Outcome, quoteOf, requestedTier, tariffOf } from '../../billing/ledger/metering'
 import type { Model, OutputTokens, ParsedRequest } from '../../contract/family'
 import { heldNano, heldTable, tableNano } from '../../contract/prices'
 import {
@@ -295,7 +295,7 @@ export class StreamHold {
     const quantities = { ...quoteOf(withOutput(parsed, Math.min(each, most)), model) }
     const unit = quantities.output_audio_token === undefined ? 'output_token' : 'output_audio_token'
     quantities[unit] = (quantities[unit] ?? 0) + Math.max(0, each - most) * candidates
-    return heldNano(tariffOf(parsed, model), quantities, askedTier(parsed))
+    return heldNano(tariffOf(parsed, model), quantities, requestedTier(parsed))
   }
 
   /** Whether more can be delivered with the current hold when the account has no more. */
@@ -335,7 +335,7 @@ export class StreamHold {
     const delivered = { ...used, output_token: meter.countTokens() + 1 }
     const table =
       outcome.serviceTier === undefined
-        ? heldTable(tariffOf(parsed, model), delivered, askedTier(parsed))
+        ? heldTable(tariffOf(parsed, model), delivered, requestedTier(parsed))
         : billOf(parsed, model, delivered, outcome).table
     const { output_token: outputPico = 0, output_audio_token: soundPico = 0 } = table.heldPrices
     const leftNano = charge.heldNano - tableNano(used, { ...table, prices: table.heldPrices })

@@ -1,5 +1,5 @@
 // The database of the simulation as one process has it: away at times, slow at times, and the end of the process at one of
-// its accesses, before it took effect or after. What a process writes of tasks and webhooks is held against the fences that
+// its accesses, before it took effect or after. What a process writes of tasks and webhooks is compared with the fences that
 // it has seen: nothing may be written by one whose lease another has taken over.
 
 import {

@@ -32,11 +32,11 @@ function addMessage(turns: Turn[], message: Message, at: string, calls: Map<stri
       // The name of the speaker, if there are several users.
       const speaker =
         name && parts.length > 0 ? [{ type: 'text', text: `${name}:`, at: `${at}.name` } as const] : []
-      addSaid(turns, [], [...speaker, ...parts])
+      addUserParts(turns, [], [...speaker, ...parts])
       return
     }
     case 'tool':
-      addSaid(turns, [resultOf(message, at, calls)], [])
+      addUserParts(turns, [resultOf(message, at, calls)], [])
       return
     case 'assistant':
       addSteps(turns, stepsOf(message, at, calls))
@@ -49,7 +49,7 @@ function addMessage(turns: Turn[], message: Message, at: string, calls: Map<stri
   )
 }
 
-function addSaid(turns: Turn[], results: readonly ToolResult[], parts: readonly Part[]): void {
+function addUserParts(turns: Turn[], results: readonly ToolResult[], parts: readonly Part[]): void {
   const last = turns.at(-1)
   if (last?.side === 'user') {
     const all = { results: [...last.results, ...results], parts: [...last.parts, ...parts] }

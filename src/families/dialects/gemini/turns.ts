@@ -48,7 +48,7 @@ class ContentReader {
     const placed = parts.map((part, index) => ({ part: part as Fields, at: `${at}.parts[${index}]` }))
     if (role === 'model') this.addSteps(stepsOf(placed, (part, place) => this.callOf(part, place)))
     else if (role === 'user' || role === 'function' || role === 'tool') {
-      for (const { part, at: place } of placed) this.addSaid(part, place)
+      for (const { part, at: place } of placed) this.addUserParts(part, place)
     } else {
       throw invalidRequest(`${at}.role`, `Invalid value for '${at}.role': use 'user' or 'model'.`)
     }
@@ -62,7 +62,7 @@ class ContentReader {
     else this.turns.push({ side: 'assistant', steps })
   }
 
-  private addSaid(part: Fields, at: string): void {
+  private addUserParts(part: Fields, at: string): void {
     const response = memberOf(part, 'functionResponse')
     const said =
       response === undefined

@@ -26,7 +26,7 @@ export function turnsOf({ system, messages }: MessagesBody): Turn[] {
     const blocks = placed(content, `messages[${index}].content`)
     if (role === 'system') addInstructions(turns, blocks, `messages[${index}]`)
     else if (role === 'assistant') addSteps(turns, blocks, calls)
-    else addSaid(turns, blocks, calls)
+    else addUserParts(turns, blocks, calls)
   }
   return turns
 }
@@ -86,7 +86,7 @@ function stepsOf({ block, at }: Placed, calls: Map<string, ToolCall>): Assistant
   throw unsupported(at, `a block of type '${block.type}' of the assistant`)
 }
 
-function addSaid(turns: Turn[], blocks: readonly Placed[], calls: Map<string, ToolCall>): void {
+function addUserParts(turns: Turn[], blocks: readonly Placed[], calls: Map<string, ToolCall>): void {
   const results: ToolResult[] = []
   const parts: Part[] = []
   for (const each of blocks) {

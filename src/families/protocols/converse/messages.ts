@@ -36,7 +36,7 @@ export function converseMessages(conversation: Conversation, model: Model, hasTo
         ...(hasTools ? resultBlock(result, names) : resultAsText(result, names)),
         ...cachePoint(lastMarkIn(result), model),
       ]),
-    said: ({ parts }) => parts.flatMap(blocksOf),
+    user: ({ parts }) => parts.flatMap(blocksOf),
     instruction: (text, part) => [{ text }, ...cachePoint(part.cache, model)],
     assistant: ({ steps }) => steps.flatMap((step) => stepBlocks(step, model, hasTools)),
   })

@@ -35,7 +35,7 @@ export function writtenContents(conversation: Conversation, model: Model, option
   const { turns } = conversation
   const sides = sidesOf<Part>(conversation, model, {
     results: (turn) => inOrder(turn, turns).map((result) => resultPart(result, model)),
-    said: (turn) => [
+    user: (turn) => [
       ...inOrder(turn, turns).flatMap((result) => filesBehind(result, model)),
       ...turn.parts.flatMap((part): Part[] => {
         if (part.type !== 'text') return [filePart(part)]

@@ -36,7 +36,7 @@ export function messagesOf(conversation: Conversation, model: Model, options: Wr
   const isCarried = conversation.settings.reasoning.isCarried === true
   const sides = sidesOf<Block>(conversation, model, {
     results: ({ results }) => results.map(resultBlock),
-    said: ({ parts }) => parts.map(partBlock),
+    user: ({ parts }) => parts.map(partBlock),
     instruction: (text) => [{ type: 'text', text }],
     assistant({ steps }) {
       // Thinking without a following text or call is useless.

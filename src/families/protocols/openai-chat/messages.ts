@@ -39,7 +39,7 @@ export function chatMessagesOf({ turns }: Conversation, vendor: ChatVendor): Sea
   const messages = new Messages(vendor)
   messages.begin(leading.filter((turn) => turn.side === 'system'))
   for (const turn of turns.slice(leading.length)) {
-    if (turn.side === 'user') messages.addSaid(turn)
+    if (turn.side === 'user') messages.addUserTurn(turn)
     else if (turn.side === 'assistant') messages.addSpoken(turn)
     else messages.addInstructions(turn)
   }
@@ -67,7 +67,7 @@ class Messages {
     } else this.parts.push({ type: 'text', text: `<system>\n${textOfInstructions([turn])}\n</system>` })
   }
 
-  addSaid({ results, parts }: UserTurn): void {
+  addUserTurn({ results, parts }: UserTurn): void {
     const messages = results.map((result) => plain(toolMessage(result)))
     this.list.splice(this.afterCalls, 0, ...messages)
     this.afterCalls += messages.length

@@ -5,7 +5,7 @@ import { Type } from '@sinclair/typebox'
 import { OneOf } from '../../../api-operation/operation'
 import { mapOf, text } from '../../../api-operation/schemas'
 import { refusing } from '../../../api-operation/values'
-import { askedTier, quoteOf, tariffOf } from '../../../billing/ledger/metering'
+import { quoteOf, requestedTier, tariffOf } from '../../../billing/ledger/metering'
 import { dollarsOfOne } from '../../../config/models/prices'
 import type { Model } from '../../../contract/family'
 import type { Form } from '../../../contract/form'
@@ -100,7 +100,7 @@ const quote = callerOperation(
     })
     const { model, parsed } = checked
     const quantities = quoteOf(parsed, model)
-    const { listed } = heldTable(tariffOf(parsed, model), quantities, askedTier(parsed))
+    const { listed } = heldTable(tariffOf(parsed, model), quantities, requestedTier(parsed))
     return {
       object: 'quote',
       operation: operation.name,

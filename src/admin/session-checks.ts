@@ -4,7 +4,7 @@
 
 import { revokeSession } from '../accounts/sessions'
 import { apply, type Db, type Row, type Statement, tryApply } from '../db/db'
-import { UnreadableText } from '../db/encryption/codec'
+import { readableText, UnreadableText } from '../db/encryption/codec'
 import type { EncodedTable } from '../db/encryption/reencryption'
 import type { System } from '../lib/system'
 import { type Issuer, SignInRefused } from '../sign-in/issuer'
@@ -80,12 +80,7 @@ export async function issuerOfSession(
 }
 
 function readIdToken({ codec }: Db, session: string, stored: string | null): string | undefined {
-  try {
-    return stored === null ? undefined : codec.decode(stored, placeOf(session, 'id_token'))
-  } catch (error) {
-    if (error instanceof UnreadableText) return undefined
-    throw error
-  }
+  return stored === null ? undefined : readableText(codec, stored, placeOf(session, 'id_token'))
 }
 
 /** Asks the providers about all sessions that are due. */

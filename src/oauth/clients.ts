@@ -2,6 +2,7 @@
 // nobody has allowed is deleted. A program has no secret: it proves by PKCE that a code is its own.
 
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
+import { listOfColumn } from '../db/json-column'
 import { isObject } from '../lib/objects'
 import { printableValue } from '../lib/printable'
 import { isLoopback } from '../lib/url-host'
@@ -14,7 +15,7 @@ function clientOfRow(row: Row) {
     id: row.id as string,
     /** The name that it chooses: anybody may call a program anything. */
     name: row.name as string,
-    redirectUris: JSON.parse(row.redirect_uris as string) as string[],
+    redirectUris: listOfColumn(row.redirect_uris) ?? [],
     createdAt: row.created_at as number,
   }
 }

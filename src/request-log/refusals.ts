@@ -2,6 +2,7 @@
 // noticed on its first day. A crash loses a minute at most. Nothing else of a caller may be kept.
 
 import type { Db, Statement } from '../db/db'
+import { readableText } from '../db/encryption/codec'
 import type { EncodedTable } from '../db/encryption/reencryption'
 import type { RequestLogRow, VendorRefusal } from './row'
 
@@ -113,7 +114,7 @@ export async function listRefusals(db: Db): Promise<CountedRefusal[]> {
     model: row.model as string,
     field: row.field as string,
     status: row.status as number,
-    message: db.codec.decode(row.message as string, placeOf(row.id as string, 'message')),
+    message: readableText(db.codec, row.message as string, placeOf(row.id as string, 'message')) ?? '',
     count: row.refusals as number,
     firstAt: row.first_at as number,
     lastAt: row.last_at as number,

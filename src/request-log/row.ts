@@ -4,7 +4,7 @@
 import type { Preference } from '../config/models/route-entry'
 import { inputTokensOf, outputTokensOf, type Quantities } from '../contract/units'
 import type { Row, Value } from '../db/db'
-import { type RowCodec, UnreadableText } from '../db/encryption/codec'
+import { type RowCodec, readableText } from '../db/encryption/codec'
 import { jsonOfColumn } from '../db/json-column'
 import type { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
@@ -435,12 +435,7 @@ export function loggedRequestOf(values: readonly Value[], codec: RowCodec): Logg
 
 /** A message before it was stored; null if its key is no longer configured. */
 export function decodedMessage(stored: string, id: string, codec: RowCodec): string | null {
-  try {
-    return codec.decode(stored, placeOfMessage(id))
-  } catch (error) {
-    if (error instanceof UnreadableText) return null
-    throw error
-  }
+  return readableText(codec, stored, placeOfMessage(id)) ?? null
 }
 
 /** Messages may quote what a caller or a model wrote, so they are encrypted if the operator has set a key. */

@@ -318,6 +318,26 @@ describe.each(databaseKinds)('damaged rows of other lists on %s', (database) => 
     expect(await draftStatements(db, '2026-03', {}, 'alice')).toMatchObject([{ earlier_usd: '0.00' }])
   })
 
+  test("a vendor's refusal that cannot be read hides no other, and is still counted", async () => {
+    const { ask, write } = opened
+    for (const [number, message] of ['one', SEALED, 'three'].entries())
+      await write(
+        `insert into vendor_refusals (id, upstream, model, field, status, message, refusals, first_at, last_at)
+          values ('refusal_${number}', 'openai', 'pgt-5', '${number}', 400, $1, 7, ${number}, ${number})`,
+        message,
+      )
+    const { status, body } = await ask('/admin/v1/upstreams/refusals')
+    const shown = body.data?.map(({ message, count }: Json) => [message, count])
+    expect({ status, shown }).toEqual({
+      status: 200,
+      shown: [
+        ['three', 7],
+        ['', 7],
+        ['one', 7],
+      ],
+    })
+  })
+
   test('a condition that cannot be read hides no other', async () => {
     const { db, ask, write } = opened
     const now = Date.now()

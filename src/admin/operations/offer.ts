@@ -138,7 +138,10 @@ const refusalView = viewOf<CountedRefusal>()({
   ],
   status: [Type.Integer(), ({ status }) => status],
   message: [
-    Type.String({ description: 'The words of the vendor of the last time, without keys.' }),
+    Type.String({
+      description:
+        'The words of the vendor of the last time, without keys. Empty if they cannot be decrypted.',
+    }),
     ({ message }) => message,
   ],
   count: [Type.Integer(), ({ count }) => count],

@@ -61,6 +61,19 @@ function clearForm(text: string): string {
   return text.startsWith(SEALED_PREFIX) || text.startsWith(CLEAR_PREFIX) ? CLEAR_PREFIX + text : text
 }
 
+/**
+ * The text of a stored form; undefined if it is unreadable. For lists, and wherever a row can be shown without it: one must not hide
+ * the others.
+ */
+export function readableText({ decode }: RowCodec, stored: string, place: string): string | undefined {
+  try {
+    return decode(stored, place)
+  } catch (error) {
+    if (error instanceof UnreadableText) return undefined
+    throw error
+  }
+}
+
 function decode(sealer: Sealer | undefined, stored: string, place: string): string {
   if (stored.startsWith(CLEAR_PREFIX)) return stored.slice(CLEAR_PREFIX.length)
   const id = sealedBy(stored)

@@ -43,7 +43,7 @@ class Watcher {
     this.controller = controller
   }
 
-  /** Called when the page leaves. */
+  /** Called when the page disconnects. */
   cancel(): void {
     this.leave(this)
   }

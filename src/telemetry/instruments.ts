@@ -137,7 +137,7 @@ export function gauge(
   return { name, help, type: 'gauge', read }
 }
 
-/** A metric of one figure without labels. */
+/** A metric with a single figure and no labels. */
 export function figure(name: string, help: string, read: () => number): Metric {
   return gauge(name, help, () => [{ labels: {}, value: read() }])
 }

@@ -10,6 +10,8 @@ import { texts } from '../texts'
 const MOST_OFFERED = 8
 
 export interface Offer {
+  /** What is typed; null while nothing is offered. */
+  typed: string | null
   /** For the field in which a name is typed. */
   input: Omit<InputHTMLAttributes<HTMLInputElement>, 'type'>
   /** The list of names, to be placed behind the label of the field. */
@@ -19,19 +21,18 @@ export interface Offer {
 /** Offers accounts with the typed text in their name or display name, while the field has the focus. */
 export function useAccountNames(): Offer {
   const id = useId()
-  // What is typed; null while nothing is offered.
   const [typed, setTyped] = useState<string | null>(null)
   const [field, setField] = useState<HTMLInputElement>()
   const [marked, setMarked] = useState(-1)
   const { data } = useQuery(['accounts like', typed], async (signal) => {
     if (typed === null) return []
-    const query = { text: typed || undefined, limit: MOST_OFFERED }
+    const query = { text: typed.trim() || undefined, limit: MOST_OFFERED }
     return (await call('listCustomers', { query, signal })).data
   })
   const offered = typed === null ? [] : (data ?? [])
   const begin = ({ currentTarget }: { currentTarget: HTMLInputElement }) => {
     setField(currentTarget)
-    setTyped(currentTarget.value.trim())
+    setTyped(currentTarget.value)
     setMarked(-1)
   }
   const choose = (name: string) => {
@@ -49,6 +50,7 @@ export function useAccountNames(): Offer {
     event.preventDefault()
   }
   return {
+    typed,
     input: {
       role: 'combobox',
       'aria-autocomplete': 'list',

@@ -51,18 +51,18 @@ function AccountFilter(filter: Filter) {
   const offer = useAccountNames()
   return (
     <div class="offering">
-      <FilterField {...filter} input={offer.input} />
+      <FilterField {...filter} offer={offer} />
       {offer.names}
     </div>
   )
 }
 
 interface FilterFieldProps extends Filter {
-  /** Further attributes of a field of free text. */
-  input?: Offer['input']
+  /** Names that are offered where text is typed. */
+  offer?: Offer
 }
 
-function FilterField({ name, title, options, example, input }: FilterFieldProps) {
+function FilterField({ name, title, options, example, offer }: FilterFieldProps) {
   const { query } = address.value
   return (
     <label>
@@ -83,13 +83,13 @@ function FilterField({ name, title, options, example, input }: FilterFieldProps)
         <input
           {...({
             type: 'search',
-            value: query[name] ?? '',
+            value: offer?.typed ?? query[name] ?? '',
             placeholder: example ?? texts.all,
             size: 10,
             spellcheck: false,
             autocomplete: 'off',
             onChange: (event) => setQuery({ [name]: event.currentTarget.value.trim() }),
-            ...input,
+            ...offer?.input,
           } as InputHTMLAttributes<HTMLInputElement>)}
         />
       )}

@@ -10,7 +10,7 @@ import { texts } from '../texts'
 const MOST_OFFERED = 8
 
 export interface Offer {
-  /** What is typed; null while nothing is offered. */
+  /** The typed text; null while nothing is offered. */
   typed: string | null
   /** For the field in which a name is typed. */
   input: Omit<InputHTMLAttributes<HTMLInputElement>, 'type'>
@@ -29,7 +29,9 @@ export function useAccountNames(): Offer {
     const query = { text: typed.trim() || undefined, limit: MOST_OFFERED }
     return (await call('listCustomers', { query, signal })).data
   })
-  const offered = typed === null ? [] : (data ?? [])
+  // A name that is whole needs no offer, which would only cover what is below the field.
+  const isWhole = data?.some(({ account }) => account === typed?.trim())
+  const offered = typed === null || isWhole ? [] : (data ?? [])
   const begin = ({ currentTarget }: { currentTarget: HTMLInputElement }) => {
     setField(currentTarget)
     setTyped(currentTarget.value)

@@ -3,7 +3,7 @@
 import { entryView, type LedgerEntry } from '../billing/ledger/account-ledger'
 import type { requestJson } from '../request-log/request-json'
 
-export const LEDGER_TITLES = Object.keys(entryView.schema.properties)
+export const LEDGER_TITLES = entryView.titles
 
 export function ledgerLine(entry: LedgerEntry): (string | null)[] {
   return Object.values(entryView.show(entry))

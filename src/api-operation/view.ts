@@ -2,6 +2,7 @@
 // does not name.
 
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { open } from './operation'
 
 type Fields<Row, Schemas extends TProperties> = {
   [Name in keyof Schemas]: readonly [schema: Schemas[Name], read: (row: Row) => Static<Schemas[Name]>]
@@ -14,6 +15,10 @@ export function viewOf<Row>() {
     const schemas = Object.fromEntries(entries.map(([name, [schema]]) => [name, schema]))
     return {
       schema: Type.Object(schemas) as TObject<Schemas>,
+      /** The schema for replies to which later versions may add fields. */
+      reply: Type.Object(schemas, open) as TObject<Schemas>,
+      /** The names of the fields, as titles of a table. */
+      titles: Object.keys(fields),
       show: (row: Row) =>
         Object.fromEntries(entries.map(([name, [, read]]) => [name, read(row)])) as Static<TObject<Schemas>>,
     }

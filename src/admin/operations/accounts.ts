@@ -45,8 +45,8 @@ import {
 } from '../operation'
 
 const operation = operationsIn('Accounts')
-export const AccountReply = Type.Object(accountView.schema.properties, open)
-const EntryReply = Type.Object(entryView.schema.properties, open)
+export const AccountReply = accountView.reply
+const EntryReply = entryView.reply
 const TransferReply = Type.Object({ id: Type.String(), amount_usd: dollars, account: Type.String() }, open)
 const Amount = Type.String({ description: 'Dollars, such as `5` or `0.25`.', minLength: 1, maxLength: 40 })
 const Note = Type.String({ maxLength: MAX_NOTE_LENGTH, description: 'Kept in the ledger.' })

@@ -35,8 +35,8 @@ import {
 import { positiveAmountOf } from './accounts'
 
 const operation = operationsIn('Codes')
-const CodeReply = Type.Object(codeView.schema.properties, open)
-const TITLES = Object.keys(codeView.schema.properties)
+const CodeReply = codeView.reply
+const TITLES = codeView.titles
 
 const list = operation({
   id: 'listCodes',

@@ -49,7 +49,7 @@ const drillView = viewOf<{ drill: Drill; now: number }>()({
   begun_at: [text, ({ drill }) => isoTime(drill.begunAt)],
   ends_at: [text, ({ drill }) => isoTime(drill.endsAt)],
 })
-const DrillReply = Type.Object(drillView.schema.properties, open)
+const DrillReply = drillView.reply
 const sums = {
   requests: Type.Integer(),
   charged_usd: Type.String(),

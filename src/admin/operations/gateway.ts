@@ -31,7 +31,7 @@ import {
 } from '../operation'
 
 const operation = operationsIn('Gateway')
-const AdminReply = Type.Object(adminView.schema.properties, open)
+const AdminReply = adminView.reply
 const ChangesReply = Type.Object(
   { ok: Type.Boolean(), faults: Type.Array(Type.String()), changes: Type.Array(Type.Object({}, open)) },
   open,
@@ -242,7 +242,7 @@ const trail = operation({
     since: periodQuery.since,
     ...pageQuery,
   }),
-  reply: PageOf(Type.Object(auditView.schema.properties, open)),
+  reply: PageOf(auditView.reply),
   async run({ world }, query) {
     const limit = limitOf(query)
     const { actor, action, target, after: before } = query

@@ -72,7 +72,7 @@ export const keySettings = {
 }
 const Settings = Type.Object(keySettings, closedBody)
 
-const KeyReply = Type.Object(keyView.schema.properties, open)
+const KeyReply = keyView.reply
 export const NewKeyReply = Type.Object(
   { key: Type.String({ description: 'The secret, shown only this once.' }), id: Type.String() },
   open,

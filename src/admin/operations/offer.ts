@@ -156,7 +156,7 @@ const refusals = operation({
   summary: 'Refusals of vendors',
   description: 'By model and field, newest first: rules that the gateway does not know yet.',
   query: Type.Object(pageQuery),
-  reply: PageOf(Type.Object(refusalView.schema.properties, open)),
+  reply: PageOf(refusalView.reply),
   async run({ world: { db, requestLog } }, query) {
     await requestLog.storeFigures()
     const rows = await listRefusals(db)

@@ -10,14 +10,14 @@ import {
   type Session,
   sessionView,
 } from '../../accounts/sessions'
-import { OneOf, open } from '../../api-operation/operation'
+import { OneOf } from '../../api-operation/operation'
 import type { Db } from '../../db/db'
 import { notFound } from '../../lib/errors'
 import { adminOfSubject, listAdmins } from '../admins'
 import { changing, limitOf, operationsIn, optionalText, PageOf, pageOf, pageQuery } from '../operation'
 
 const operation = operationsIn('Sessions')
-const SessionReply = Type.Object(sessionView.schema.properties, open)
+const SessionReply = sessionView.reply
 
 /** The names of the owners of sessions. */
 async function ownerNames(

@@ -190,7 +190,7 @@ const webhooks = operation({
     account: optionalText('Only those of this account.'),
     ...pageQuery,
   }),
-  reply: PageOf(Type.Object(webhookView.schema.properties, open)),
+  reply: PageOf(webhookView.reply),
   async run({ world }, query) {
     const limit = limitOf(query)
     const { state, account, after } = query
@@ -220,7 +220,7 @@ const artifacts = operation({
     charge: optionalText('Only those of this charge, which has the id of its request.'),
     ...pageQuery,
   }),
-  reply: PageOf(Type.Object(artifactView.schema.properties, open)),
+  reply: PageOf(artifactView.reply),
   async run({ world }, query) {
     const limit = limitOf(query)
     const rows = await listArtifacts(world.db, {

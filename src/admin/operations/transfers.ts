@@ -2,7 +2,7 @@
 // write.
 
 import { Type } from '@sinclair/typebox'
-import { OneOf, open } from '../../api-operation/operation'
+import { OneOf } from '../../api-operation/operation'
 import {
   listTransfers,
   TRANSFER_KINDS,
@@ -27,8 +27,8 @@ import {
 } from '../operation'
 
 const operation = operationsIn('Transfers')
-const Transfer = Type.Object(transferView.schema.properties, open)
-const TITLES = Object.keys(transferView.schema.properties)
+const Transfer = transferView.reply
+const TITLES = transferView.titles
 
 const list = operation({
   id: 'listTransfers',

@@ -112,7 +112,7 @@ function openTo(path: string, bits: number, fault: string, command: string) {
   return (mode & bits) === 0 ? [] : [{ path, fault, command }]
 }
 
-/** When the certificate expires; undefined if there is none. */
+/** When the configured certificate expires; undefined without a certificate. */
 export function examineCertificate(config: Config | undefined, nowMs: number): Finding | undefined {
   const certFile = config?.server?.tls?.certFile
   if (certFile === undefined) return undefined
@@ -132,7 +132,7 @@ export function examineCertificate(config: Config | undefined, nowMs: number): F
   }
 }
 
-/** Ends of charges that are on disk and not in the database yet; undefined if there are none. */
+/** Ends of charges that are on disk but not yet in the database; undefined if the database has all of them. */
 export function examinePendingEnds(dataDir: string): Finding | undefined {
   let records: OrphanedRecord[]
   try {

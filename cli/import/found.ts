@@ -123,7 +123,7 @@ export function idsOfModels(
   return names.flatMap((name) => ids.get(name) ?? [])
 }
 
-/** A note with the e-mail address of an account and other known facts; null if there are none. */
+/** A note with the e-mail address of an account and other known facts; null if nothing is known. */
 export function noteOf(email: string, ...others: readonly string[]): string | null {
   const parts = [...(email === '' ? [] : [`e-mail ${email}`]), ...others.filter((text) => text !== '')]
   return parts.length === 0 ? null : parts.join('; ').slice(0, MAX_NOTE_LENGTH)

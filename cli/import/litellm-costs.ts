@@ -200,7 +200,7 @@ function assembled(tables: ReadonlyMap<string, Amounts>, searches: Amounts): Pri
   return tiers.length > 0 ? { ...first, service_tiers: Object.fromEntries(tiers) } : first
 }
 
-/** The common factor between all prices of two lists, such as `0.5`; undefined if there is none. */
+/** The common factor between all prices of two lists, such as `0.5`; undefined if the factors differ. */
 function factorBetween(one: object, other: object): string | undefined {
   const factors = new Set(
     Object.entries(one).map(([key, value]) => {

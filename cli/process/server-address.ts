@@ -18,7 +18,7 @@ export function listeningAddress(
   return callable(`http${tls ? 's' : ''}://${inBrackets(name)}:${portVariable || port || DEFAULT_PORT}`)
 }
 
-/** The address of the server that runs on the data directory; if there is none, the configured one. */
+/** The address of the server that runs on the data directory, or else the configured address. */
 export async function serverAddress(flags: SettingsFlags): Promise<string> {
   const running = await askServer(dataDirOf(flags), 'GET /status')
   if (running) return callable(running.url)

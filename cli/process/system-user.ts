@@ -14,7 +14,7 @@ export function homeFolder(): string {
 }
 
 /**
- * The name of the user, or the number if there is none. On Linux this is not Bun's, which reads a variable: that may be missing,
+ * The name of the user, or the number of a user without a name. On Linux this is not Bun's, which reads a variable: that may be missing,
  * and a user can set it to anything.
  */
 export function userName(): string {

@@ -80,7 +80,7 @@ export interface Transcript {
   format: string
 }
 
-/** Transcribes the file of a form; returns the error message if there is none, or an unknown field or format. */
+/** Transcribes the file of a form; returns the error message for a missing file, or an unknown field or format. */
 export async function transcribe(
   request: VendorRequest,
   known: { fields: readonly string[]; formats: readonly string[] },

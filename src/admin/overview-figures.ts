@@ -21,7 +21,7 @@ export interface Period {
 export interface Speed {
   requests: number
   failed: number
-  /** Milliseconds to the first byte of successful answers, and to the last; null if there are none. */
+  /** Milliseconds to the first byte of successful answers, and to the last; null without successful answers. */
   firstByteP50Ms: number | null
   firstByteP99Ms: number | null
   durationP50Ms: number | null

@@ -77,7 +77,7 @@ export const missing = (code: ErrorCode, message: string) => ({
   type: 'invalid_request_error',
 })
 
-/** The parameter for the model in a path of Google's API, and the answer if there is none. */
+/** The parameter for the model in a path of Google's API, and the reply for an unknown model. */
 export const contentsModel = id(
   'Id of a model, which may contain slashes. The method follows the last colon.',
 )

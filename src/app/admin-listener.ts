@@ -44,7 +44,7 @@ export function adminAtPort(world: World, api: AdminApi): AdminAtPort {
   }
 }
 
-/** Opens the configured listener; undefined if there is none. Throws if its address cannot be used. */
+/** Opens the configured listener; undefined if none is configured. Throws if its address cannot be used. */
 export function listenForAdmins(
   world: World,
   api: AdminApi,

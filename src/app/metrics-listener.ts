@@ -33,7 +33,7 @@ interface MetricsListenOptions {
   predecessor?: Predecessor | undefined
 }
 
-/** Opens the configured listener; undefined if there is none. Throws if its address cannot be used. */
+/** Opens the configured listener; undefined if none is configured. Throws if its address cannot be used. */
 export function listenForMetrics(
   world: World,
   { sockets, predecessor }: MetricsListenOptions,

@@ -233,7 +233,7 @@ function codecOf({ secrets }: Config) {
   return createCodec(masterKeysOf(secrets), randomBytes)
 }
 
-/** How the database of a configuration is encrypted, without changing it; undefined if there is none. */
+/** How the database of a configuration is encrypted, without changing it; undefined if the database does not exist. */
 export async function encryptionOf(config: Config, dataDir: string): Promise<Encryption | undefined> {
   if (!config.database && !existsSync(databaseFile(dataDir))) return undefined
   const db = connect(config, dataDir, { readonly: true })
@@ -252,7 +252,7 @@ interface DatabaseState extends FoundSchema {
   engine: string | undefined
 }
 
-/** The state of the database of a configuration, without changing it; undefined if there is none. */
+/** The state of the database of a configuration, without changing it; undefined if the database does not exist. */
 export function inspectDatabase(config: Config, dataDir: string): Promise<DatabaseState | undefined> {
   return readDatabase(config, dataDir, async (db) => {
     const found = await findSchema(db)
@@ -269,7 +269,7 @@ async function engineOf(db: Db): Promise<string> {
   return String(row?.version)
 }
 
-/** Reads a database that may be in use, and never changes it. Undefined if there is none. Throws if it cannot be opened. */
+/** Reads a database that may be in use, and never changes it. Undefined if the database does not exist. Throws if it cannot be opened. */
 export async function readDatabase<Result>(
   config: Config,
   dataDir: string,

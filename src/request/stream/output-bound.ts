@@ -88,7 +88,7 @@ export class OutputBound {
   }
 }
 
-/** Index of the quote that ends a string which begins before an index; the length if there is none. */
+/** Index of the quote that ends a string which begins before an index; the length if the string is cut off. */
 function endOfString(text: string, from: number): number {
   for (let at = text.indexOf(QUOTE, from); at !== -1; at = text.indexOf(QUOTE, at + 1)) {
     let escapes = at

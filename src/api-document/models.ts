@@ -40,7 +40,7 @@ const effects: readonly (readonly [setting: string, trait: string, effect: strin
   ['a forced call of a tool', '`forcedToolChoice`: `never`', 'refused with 400'],
   [
     'a forced call of a certain tool of a chat completion',
-    '`forcedToolChoice`: `unnamed`',
+    '`forcedToolChoice`: `any_tool`',
     'sent as `required` where there is no other tool, else refused with 400',
   ],
   ['a last message of the assistant', '`prefill`: `never`', 'refused with 400'],

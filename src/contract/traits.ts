@@ -8,7 +8,7 @@ const TAKEN = ['always', 'unless_thinking', 'never'] as const
 const Taken = Type.Union(TAKEN.map((word) => Type.Literal(word)))
 /** When a model accepts something: in every request, only without thinking, or never. */
 export type Taken = (typeof TAKEN)[number]
-const Forced = Type.Union([...Taken.anyOf, Type.Literal('unnamed')])
+const Forced = Type.Union([...Taken.anyOf, Type.Literal('any_tool')])
 
 const Thinking = Type.Union((['never', 'optional', 'always'] as const).map((word) => Type.Literal(word)))
 
@@ -73,7 +73,7 @@ export const Traits = Type.Object(
       Type.Union([Type.Boolean(), Type.Literal('unless_minimal')]),
     ),
     forcedToolChoice: requiredSetting(
-      'When a request may force a call of a tool. `unnamed`: always, but not of a certain tool.',
+      'When a request may force a call of a tool. `any_tool`: always, but not a call of a certain tool.',
       Forced,
     ),
     toolsBesideEffort: requiredSetting(

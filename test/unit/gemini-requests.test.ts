@@ -219,8 +219,8 @@ describe('tools', () => {
       expect(refusal(body, { traits: { forcedToolChoice } }).param).toBe('tool_choice')
     }
     const named = { ...body, tool_choice: { type: 'function', function: { name: 'look' } } }
-    expect(refusal(named, { traits: { forcedToolChoice: 'unnamed' } }).param).toBe('tool_choice')
-    expect(sent(body, { traits: { forcedToolChoice: 'unnamed' } }).toolConfig).toBeDefined()
+    expect(refusal(named, { traits: { forcedToolChoice: 'any_tool' } }).param).toBe('tool_choice')
+    expect(sent(body, { traits: { forcedToolChoice: 'any_tool' } }).toolConfig).toBeDefined()
   })
 
   test('of earlier turns may have their arguments parsed, and nothing else than an object', () => {

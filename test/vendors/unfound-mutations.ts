@@ -6,7 +6,7 @@ export const unfound: Readonly<Record<string, readonly RegExp[]>> = {
   'Less is sent, or it is refused here: the vendor accepts less.': [
     /fforts without (?!none)/,
     /^(?:gpt-5\.1|grok-4\.3|gemini-2\.5-flash\*): efforts without none/,
-    / (?:unless_thinking|unnamed) to never$/,
+    / (?:unless_thinking|any_tool) to never$/,
     /: forcedToolChoice always to /,
     / unless_minimal to false$/,
   ],
@@ -47,7 +47,7 @@ export const unfound: Readonly<Record<string, readonly RegExp[]>> = {
     /^(?:deepseek|kimi).*: thinkingForms with (?:adaptive|budget)/,
   ],
   'It always thinks, so that this is never.': [
-    /^(?:claude-(?:(?:opus|sonnet)-5-5|fable-5)|kimi-k(?:3|2\.7-code)\*|glm-5\.3\*|o1): \w+ (?:never|unnamed) to unless_thinking/,
+    /^(?:claude-(?:(?:opus|sonnet)-5-5|fable-5)|kimi-k(?:3|2\.7-code)\*|glm-5\.3\*|o1): \w+ (?:never|any_tool) to unless_thinking/,
   ],
   'It accepts sampling while it does not think.': [/^gpt-5\.[125]: sampling never to unless_thinking/],
   'The protocol that it is swept over has no such field.': [

@@ -47,7 +47,7 @@ export function chatEdit(request: object, model: Model): OpenEdit {
   if (!traits.schemas && asObject((request as Fields).response_format).type === 'json_schema') {
     throw refusedSchema(model)
   }
-  if (traits.forcedToolChoice === 'unnamed') nameNone(edit, request, model)
+  if (traits.forcedToolChoice === 'any_tool') nameNone(edit, request, model)
   else if (traits.forcedToolChoice !== 'always' && isForced(choice)) {
     const isOff = traits.forcedToolChoice === 'unless_thinking' && turnOff(edit, request, traits)
     if (!isOff) throw refusedToolChoice(model)

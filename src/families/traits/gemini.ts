@@ -82,7 +82,7 @@ function fitChoice(
     isForced &&
     (forced === 'never' ||
       (forced === 'unless_thinking' && thinks(config, model.traits)) ||
-      (forced === 'unnamed' && names !== undefined))
+      (forced === 'any_tool' && names !== undefined))
   ) {
     throw refusedToolChoice(model)
   }

@@ -49,7 +49,7 @@ export const modelsOfOthers: readonly KnownModel[] = [
       efforts: ['low', 'high', 'max'],
       sampling: 'never',
       penalties: false,
-      forcedToolChoice: 'unnamed',
+      forcedToolChoice: 'any_tool',
     },
     contextTokens: 1_048_576,
     ...kimiPage,

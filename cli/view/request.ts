@@ -102,7 +102,7 @@ function rowEntries(row: RequestReply): Entry[] {
     ],
     ...failureEntries(row),
     ['caller', caller.filter(Boolean).join(', ')],
-    ['asked', [row.operation, askedName(row), row.stream && 'as a stream'].filter(Boolean).join(', ')],
+    ['asked', [row.operation, requestedName(row), row.stream && 'as a stream'].filter(Boolean).join(', ')],
   ]
   if (row.upstream !== null) {
     const answer = row.upstream_request_id === null ? '' : `, its id ${row.upstream_request_id}`
@@ -126,7 +126,7 @@ function failureEntries(row: RequestReply): Entry[] {
 }
 
 /** The requested model and, if it differs, the model that answered or was tried last. */
-function askedName({ asked_model: asked, model }: RequestReply): string | null {
+function requestedName({ asked_model: asked, model }: RequestReply): string | null {
   if (asked === null || model === null) return asked ?? model
   return `${asked}, served by ${model}`
 }

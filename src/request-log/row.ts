@@ -30,7 +30,7 @@ export interface RequestLogRow {
   spenderId: string | null
   model: string | null
   /** The requested name, which may be an alias, a route or unknown; null until it is read. */
-  askedModel: string | null
+  requestedModel: string | null
   upstream: string | null
   stream: boolean
   status: number
@@ -181,7 +181,7 @@ export function newLogRow(
     keyId: null,
     spenderId: null,
     model: null,
-    askedModel: null,
+    requestedModel: null,
     upstream: null,
     stream: false,
     status: 0,
@@ -402,7 +402,7 @@ export function valuesOf(logRow: RequestLogRow, codec: RowCodec): Value[] {
     logRow.restingKeys?.join() ?? null,
     logRow.errorMessage && codec.encode(logRow.errorMessage, placeOfMessage(logRow.id)),
     logRow.errorParam,
-    askedNameOf(logRow),
+    requestedNameOf(logRow),
     logRow.failedBy,
     logRow.vendorStatus,
     logRow.cache,
@@ -415,9 +415,9 @@ export function valuesOf(logRow: RequestLogRow, codec: RowCodec): Value[] {
 }
 
 /** The requested name, without characters that no name has; null if it is the id of the model that answered. */
-export function askedNameOf({ askedModel, model }: RequestLogRow): string | null {
-  if (askedModel === null || askedModel === model) return null
-  return askedModel.slice(0, LONGEST_NAME).replaceAll(/[\p{Cc}\p{Cs}]/gu, '')
+export function requestedNameOf({ requestedModel, model }: RequestLogRow): string | null {
+  if (requestedModel === null || requestedModel === model) return null
+  return requestedModel.slice(0, LONGEST_NAME).replaceAll(/[\p{Cc}\p{Cs}]/gu, '')
 }
 
 /**

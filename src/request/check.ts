@@ -94,7 +94,7 @@ export function readRequest(
   const json = ArrayBuffer.isView(content) ? scanBody(content) : undefined
   const form = json ? undefined : (content as Form)
   const named = json ? fieldOf(json, 'model') : form?.fields.get('model')
-  if (logRow && typeof named === 'string') logRow.askedModel = named
+  if (logRow && typeof named === 'string') logRow.requestedModel = named
   // Done before the body, which may be large, is parsed.
   const candidates = resolveModels(catalogue, key, operation, named, system)
   try {

@@ -210,7 +210,7 @@ async function handle(
     counted = key
     // 2. Read the body. 413, and 400 for an unusable model named by a large body.
     content = await incoming.body((model) => {
-      logRow.askedModel = model
+      logRow.requestedModel = model
       resolveModels(world.catalogue, key, incoming.operation, model, world)
     })
     record?.asked(content, key)

@@ -58,7 +58,7 @@ function makeRows(count: number): RequestLogRow[] {
       account: pick(['alice', 'bob', null], random),
       keyId: pick(['key_1', 'key_2', 'key_3', null], random),
       model: pick(['fast', 'o\'hara\\ "x"', null], random),
-      askedModel: pick(['fast', 'smart', null], random),
+      requestedModel: pick(['fast', 'smart', null], random),
       upstream: pick(['east', 'west'], random),
       failedBy: pick([...PARTIES, null], random),
       ...pick(ENDS, random),

@@ -26,7 +26,7 @@ function entry(id: string, at = START): RequestLogRow {
     keyId: 'key_1',
     spenderId: 'spn_1',
     model: 'house "quoted" 世界',
-    askedModel: 'smart',
+    requestedModel: 'smart',
     upstream: null,
     stream: true,
     status: 200,

@@ -79,7 +79,7 @@ export interface ReadRequest {
   /** The field that named those items. Default `previous_response_id`. */
   recalledBy?: 'conversation'
   /** Checks of the request per model, because a route asks several times. Absent for a single model. */
-  asked?: Map<Model, Asked | GatewayError> | undefined
+  checks?: Map<Model, ModelCheck | GatewayError> | undefined
 }
 
 /** Parses a request and finds its models. Throws a GatewayError in the dialect of the first of them. */
@@ -99,8 +99,8 @@ export function readRequest(
   const candidates = resolveModels(catalogue, key, operation, named, system)
   try {
     const given = form ? parseForm(form) : parseJson(json as JsonBody, (content as Uint8Array).byteLength)
-    const asked = candidates.length > 1 ? new Map() : undefined
-    return { operation, key, given, form, candidates, route: routeOf(catalogue, named), asked }
+    const checks = candidates.length > 1 ? new Map() : undefined
+    return { operation, key, given, form, candidates, route: routeOf(catalogue, named), checks }
   } catch (error) {
     throw inDialect(error, candidates[0].family.dialect)
   }
@@ -117,12 +117,12 @@ export function checkRequest(read: ReadRequest, from: RequestSource, now: number
   try {
     for (let place = 0; place < candidates.length; place++) {
       const model = candidates[place] as Model
-      const asked = askedOf(model, read, from, now)
-      if (asked instanceof GatewayError) {
-        refusal ??= asked
+      const check = checkOf(model, read, from, now)
+      if (check instanceof GatewayError) {
+        refusal ??= check
         continue
       }
-      const { source, fingerprint, parsed } = asked
+      const { source, fingerprint, parsed } = check
       const others = othersOf(candidates, place, { parsed, read, from, now })
       const { family } = model
       return { operation, key, model, family, others, route, parsed, source, fingerprint, session }
@@ -170,16 +170,16 @@ export interface RequestSource {
   remixOf?: EarlierVideo
 }
 
-interface Asked extends Pick<CheckedRequest, 'parsed' | 'source' | 'fingerprint'> {}
+interface ModelCheck extends Pick<CheckedRequest, 'parsed' | 'source' | 'fingerprint'> {}
 
 /** The check of a request for a model, made once for the model and its equals. */
-function askedOf(model: Model, read: ReadRequest, from: RequestSource, now: number): Asked | GatewayError {
+function checkOf(model: Model, read: ReadRequest, from: RequestSource, now: number): ModelCheck | GatewayError {
   // Each model of a reworded request has its own body.
-  if (!read.asked || from.reword) return tryModel(model, read, from, now)
-  for (const [other, asked] of read.asked) if (other === model || areEqual(other, model)) return asked
-  const asked = tryModel(model, read, from, now)
-  read.asked.set(model, asked)
-  return asked
+  if (!read.checks || from.reword) return tryModel(model, read, from, now)
+  for (const [other, check] of read.checks) if (other === model || areEqual(other, model)) return check
+  const check = tryModel(model, read, from, now)
+  read.checks.set(model, check)
+  return check
 }
 
 /** The request for one model, or the reason why the model cannot serve it. */
@@ -188,10 +188,10 @@ function tryModel(
   { given, form, answer }: ReadRequest,
   from: RequestSource,
   now: number,
-): Asked | GatewayError {
+): ModelCheck | GatewayError {
   try {
-    const asked = from.reword ? reworded(given, from.reword(given.body, model)) : given
-    const { body, byteLength, source, fingerprint } = withOperatorFields(asked, model)
+    const worded = from.reword ? reworded(given, from.reword(given.body, model)) : given
+    const { body, byteLength, source, fingerprint } = withOperatorFields(worded, model)
     const own = bodyFor(model, form ? formFor(model, form) : body)
     const parsed: ParsedRequest = { body: own, byteLength, at: now, headers: from.headers }
     if (answer) parsed.answer = answer
@@ -225,7 +225,7 @@ function takesToo(
 ): boolean {
   if (!setTheSame(other.upstream.operatorFields, operatorFields)) return false
   // Without fields of an operator or rewording, its body is the caller's, as for the first model.
-  if (!operatorFields && !from.reword) return !(askedOf(other, read, from, now) instanceof GatewayError)
+  if (!operatorFields && !from.reword) return !(checkOf(other, read, from, now) instanceof GatewayError)
   return fits(other, parsed, read.form !== undefined)
 }
 

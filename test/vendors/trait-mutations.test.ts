@@ -154,7 +154,7 @@ function isForbidden(
   if (!head) return false
   try {
     const request = checkRequest(
-      { ...read, candidates: [head, ...others], asked: undefined },
+      { ...read, candidates: [head, ...others], checks: undefined },
       { headers: asked.headers },
       0,
     )

@@ -95,7 +95,7 @@ export class AdminApi {
     const query = readQuery(operation.query, queryOf(request), true)
     const body = operation.body ? await this.readBody(request) : {}
     route.checkBody(body)
-    const asked: OperationContext = {
+    const context: OperationContext = {
       world: this.world,
       control: this.control(),
       admin,
@@ -105,7 +105,7 @@ export class AdminApi {
       idempotencyKey: operation.isIdempotent ? idempotencyKeyOf(request) : null,
       onChange,
     }
-    return operation.run(asked, query as never, body as never)
+    return operation.run(context, query as never, body as never)
   }
 
   private async login(request: Request, from: Sender): Promise<Admin> {

@@ -61,16 +61,16 @@ interface Prepared {
   idempotencyKey: string | null
 }
 
-/** A client of operations in this process. `asked` says who calls, on what. */
+/** A client of operations in this process. `context` says who calls, and on what. */
 export function createLocalClient(
-  asked: Omit<OperationContext, 'params' | 'idempotencyKey' | 'onChange'>,
+  context: Omit<OperationContext, 'params' | 'idempotencyKey' | 'onChange'>,
 ): AdminClient {
   const run = async ({ operation, params, query, body, idempotencyKey }: Prepared) => {
     try {
       createValidator(operation.query ?? Type.Object({}))(query)
       createValidator(operation.body ?? Type.Object({}))(body)
       return await operation.run(
-        { ...asked, params, idempotencyKey, onChange() {} },
+        { ...context, params, idempotencyKey, onChange() {} },
         query as never,
         body as never,
       )
@@ -121,11 +121,11 @@ const PASSING = new Set([0, 502, 503, 504])
 
 /** A client of a gateway somewhere else. */
 export function createRemoteClient(gateway: RemoteGateway): AdminClient {
-  const send = async (asked: Prepared): Promise<Response> => {
-    const isHarmless = asked.operation.method === 'GET' || asked.idempotencyKey !== null
+  const send = async (call: Prepared): Promise<Response> => {
+    const isHarmless = call.operation.method === 'GET' || call.idempotencyKey !== null
     for (let attempt = 0; ; attempt++) {
       try {
-        return await sendOnce(gateway, asked)
+        return await sendOnce(gateway, call)
       } catch (error) {
         const waitMs = REPEATS_MS[attempt]
         if (!isHarmless || waitMs === undefined || !isPassing(error)) throw error
@@ -135,13 +135,13 @@ export function createRemoteClient(gateway: RemoteGateway): AdminClient {
   }
   return {
     async call(id, call) {
-      const asked = prepared(id, call)
-      const body: unknown = await (await send(asked)).json().catch((error) => {
+      const toSend = prepared(id, call)
+      const body: unknown = await (await send(toSend)).json().catch((error) => {
         if (error instanceof SyntaxError) return undefined
         throw noAnswer(gateway, 'broke off in the middle of its answer')
       })
       try {
-        createValidator(asked.operation.reply)(body)
+        createValidator(toSend.operation.reply)(body)
       } catch {
         throw noAnswer(
           gateway,
@@ -169,15 +169,15 @@ function notReached(reason: string): string {
     : `cannot be reached (${reason}): look at its address, and whether it runs`
 }
 
-async function sendOnce(gateway: RemoteGateway, asked: Prepared): Promise<Response> {
-  const { operation, body, idempotencyKey } = asked
+async function sendOnce(gateway: RemoteGateway, call: Prepared): Promise<Response> {
+  const { operation, body, idempotencyKey } = call
   const patience = new AbortController()
   const { signal } = patience
   const timer = setTimeout(() => patience.abort(), LONG.has(operation.id) ? LONG_PATIENCE_MS : PATIENCE_MS)
   timer.unref()
   let response: Response
   try {
-    response = await gateway.send(addressOf(gateway.url, asked), {
+    response = await gateway.send(addressOf(gateway.url, call), {
       method: operation.method,
       headers: {
         authorization: `Bearer ${gateway.token}`,
@@ -196,10 +196,10 @@ async function sendOnce(gateway: RemoteGateway, asked: Prepared): Promise<Respon
     throw noAnswer(gateway, `${why}.${advice}`.replace(/\.$/, ''))
   }
   // A file may take longer than this, once it has begun.
-  if (asked.query.format === 'csv') clearTimeout(timer)
+  if (call.query.format === 'csv') clearTimeout(timer)
   if (response.headers.get(CHANGED_HEADER) !== null) gateway.onChange()
   if (response.ok) return response
-  throw await errorOf(gateway, asked, response)
+  throw await errorOf(gateway, call, response)
 }
 
 function addressOf(base: string, { operation, params, query }: Prepared): string {
@@ -251,8 +251,8 @@ function prepared<Id extends OperationId>(id: Id, call: OperationCall<Id> = {}):
   return { operation, params, query: present(query), body: present(body), idempotencyKey }
 }
 
-function withCsv(asked: Prepared): Prepared {
-  return { ...asked, query: { ...asked.query, format: 'csv' } }
+function withCsv(call: Prepared): Prepared {
+  return { ...call, query: { ...call.query, format: 'csv' } }
 }
 
 /** The fields that have a value. */

@@ -2,7 +2,7 @@
 // document and the client of the command line are made from the list of them (operations/index.ts).
 //
 // To add one: write its rules where they belong (src/accounts, src/billing, src/tasks …), as a function that throws a GatewayError;
-// describe it with `operationsIn` in a file of operations/, where `run` reads, uses `changing(asked, …)` as the database of a
+// describe it with `operationsIn` in a file of operations/, where `run` reads, uses `changing(context, …)` as the database of a
 // change, so that the audit trail has it, calls the rule, and answers JSON; add it to the journey of
 // test/contract/admin-api.test.ts. A command calls it with `gateway.call('theOperation', …)` of cli/lib/gateway.ts, on the database
 // of this machine or over HTTP, and prints the answer.
@@ -100,7 +100,7 @@ export interface AdminOperation extends ApiOperation {
   /** Whether it answers with the bytes of a file, whole or in part, instead of JSON. */
   isFile?: boolean
   /** Answers JSON, or a whole response if it is invalid. */
-  run(asked: OperationContext, query: Record<string, never>, body: Record<string, never>): Promise<object>
+  run(context: OperationContext, query: Record<string, never>, body: Record<string, never>): Promise<object>
 }
 
 /** The function that describes the operations of one part of the document: `operationsIn('Keys')`. */

@@ -83,7 +83,7 @@ const show = operation({
   role: 'viewer',
   summary: 'One account',
   reply: AccountReply,
-  run: async (asked) => accountView.show(await accountOf(asked)),
+  run: async (context) => accountView.show(await accountOf(context)),
 })
 
 /** Fields of an account that operators set. */
@@ -105,24 +105,24 @@ const update = operation({
   description: 'What it is called, a note, its plan and its budget.',
   body: Type.Object(accountDetails, closedBody),
   reply: AccountReply,
-  async run(asked, _query, body) {
-    const before = await accountOf(asked)
+  async run(context, _query, body) {
+    const before = await accountOf(context)
     const { display_name: displayName = before.displayName, note = before.note, plan = before.plan } = body
     const budget = accountBudget(before.budget, body.budget_usd, body.budget_period)
-    checkPlan(plan, asked.world.config)
+    checkPlan(plan, context.world.config)
     const after = { ...before, displayName, note, plan, budget }
     const shown = (account: Account) => {
       const { display_name, note, plan, budget_usd, budget_period } = accountView.show(account)
       return { display_name, note, plan, budget_usd, budget_period }
     }
-    const db = changing(asked, {
+    const db = changing(context, {
       action: 'account.update',
       target: targetOf(before),
       before: shown(before),
       after: shown(after),
     })
     await describeAccount(db, after)
-    return accountView.show(await accountOf(asked))
+    return accountView.show(await accountOf(context))
   },
 })
 
@@ -141,18 +141,18 @@ function transition<const Name extends 'freeze' | 'unfreeze' | 'close'>(
     summary: `${name.charAt(0).toUpperCase()}${name.slice(1)} an account`,
     description,
     reply: AccountReply,
-    async run(asked) {
-      const before = await accountOf(asked)
+    async run(context) {
+      const before = await accountOf(context)
       if (accountStatusOf(before) === status) return accountView.show(before)
       assertOpen(before)
-      const db = changing(asked, {
+      const db = changing(context, {
         action: `account.${name}`,
         target: targetOf(before),
         before: { status: accountStatusOf(before), balance_usd: formatUsd(before.balanceNano) },
         after: { status },
       })
-      await change(db, before.account, asked.world.now())
-      return accountView.show(await accountOf(asked))
+      await change(db, before.account, context.world.now())
+      return accountView.show(await accountOf(context))
     },
   })
 }
@@ -199,11 +199,11 @@ const ledger = operation({
     ),
   }),
   reply: PageOf(EntryReply),
-  async run(asked, query) {
+  async run(context, query) {
     const { last, after, format } = query
     if (last !== undefined && after !== undefined) throw unknownCursor()
-    const { account } = await accountOf(asked)
-    const { db } = await asked.world.reportSource()
+    const { account } = await accountOf(context)
+    const { db } = await context.world.reportSource()
     const period = periodOfQuery(query, 0)
     const file = `${account}.csv`
     if (format === 'csv' && last === undefined)
@@ -237,11 +237,11 @@ const credit = operation({
   isIdempotent: true,
   body: Type.Object({ amount_usd: Amount, note: Type.Optional(Nullable(Note)) }, closedBody),
   reply: TransferReply,
-  async run(asked, _query, body) {
+  async run(context, _query, body) {
     const amountNano = positiveAmountOf(body.amount_usd)
-    const account = await accountOf(asked)
+    const account = await accountOf(context)
     assertOpen(account)
-    return transfer(asked, account, { kind: 'credit', amountNano, note: body.note ?? null })
+    return transfer(context, account, { kind: 'credit', amountNano, note: body.note ?? null })
   },
 })
 
@@ -260,24 +260,24 @@ const adjustment = operation({
     closedBody,
   ),
   reply: TransferReply,
-  async run(asked, _query, { amount_usd: amount, note }) {
+  async run(context, _query, { amount_usd: amount, note }) {
     const amountNano = amountOf(amount)
     if (amountNano === 0)
       throw invalidRequest('amount_usd', "Invalid 'amount_usd': expected another amount than 0.")
-    return transfer(asked, await accountOf(asked), { kind: 'adjust', amountNano, note })
+    return transfer(context, await accountOf(context), { kind: 'adjust', amountNano, note })
   },
 })
 
 /** Moves money, with its entry in the audit trail, and answers the balance. */
 export async function transfer(
-  asked: OperationContext,
+  context: OperationContext,
   account: Account,
   { kind, amountNano, note }: Pick<Transfer, 'kind' | 'amountNano' | 'note'>,
 ) {
-  const { world, idempotencyKey } = asked
+  const { world, idempotencyKey } = context
   const id = idempotencyKey === null ? world.newId('tr') : transferId(idempotencyKey)
   const amount = formatUsd(amountNano)
-  const db = changing(asked, {
+  const db = changing(context, {
     action: `account.${kind}`,
     target: targetOf(account),
     before: { balance_usd: formatUsd(account.balanceNano) },

@@ -93,8 +93,8 @@ const create = operation({
     { data: Type.Array(Type.Object({ code: Type.String(), id: Type.String() }, open)) },
     open,
   ),
-  async run(asked, _query, { amount_usd: amount, count = 1, expires_at: expires, note = null }) {
-    const { world } = asked
+  async run(context, _query, { amount_usd: amount, count = 1, expires_at: expires, note = null }) {
+    const { world } = context
     const amountNano = positiveAmountOf(amount)
     const createdAt = world.now()
     const expiresAt = timeOfQuery('expires_at', expires ?? undefined) ?? null
@@ -102,7 +102,7 @@ const create = operation({
       const id = world.newId('code')
       return { id, code: makeCode(world.randomBytes), amountNano, note, createdAt, expiresAt }
     })
-    const db = changing(asked, {
+    const db = changing(context, {
       action: 'codes.create',
       target: `codes:${made[0]?.id}`,
       after: { count, amount_usd: formatUsd(amountNano), expires_at: isoTime(expiresAt), note },
@@ -124,11 +124,11 @@ const revoke = operation({
   summary: 'Refuse a code',
   description: 'Permanently, by its id or the code itself. What was redeemed stays on its account.',
   reply: CodeReply,
-  async run(asked) {
-    const { world, params } = asked
+  async run(context) {
+    const { world, params } = context
     const now = world.now()
     const code = await requireCode(world.db, params.code ?? '')
-    const db = changing(asked, {
+    const db = changing(context, {
       action: 'code.revoke',
       target: `code:${code.id}`,
       before: { amount_usd: formatUsd(code.amountNano), hint: code.hint },

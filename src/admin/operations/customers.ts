@@ -192,13 +192,13 @@ const create = operation({
     'An account with its plan, its first key and its first money. The secret is in this answer only.',
   body: NewCustomer,
   reply: NewKeyReply,
-  async run(asked, _query, body) {
+  async run(context, _query, body) {
     const { account, balance_usd: deposit, key: { name = account, ...settings } = {} } = body
     const details = detailsOf(body)
-    checkPlan(details.plan, asked.world.config)
-    return makeKey(asked, { name, account, deposit, settings }, (drafted, limits) => {
+    checkPlan(details.plan, context.world.config)
+    return makeKey(context, { name, account, deposit, settings }, (drafted, limits) => {
       const { displayName, note, plan, budget } = details
-      const recorded = changing(asked, {
+      const recorded = changing(context, {
         action: 'account.create',
         target: `account:${account}`,
         after: {

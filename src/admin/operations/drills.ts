@@ -105,22 +105,22 @@ const begin = operation({
   description: 'Makes an upstream fail for named keys for a time. Other keys notice nothing.',
   body: Begin,
   reply: DrillReply,
-  async run(asked, _query, body) {
-    const { world } = asked
+  async run(context, _query, body) {
+    const { world } = context
     if (!Object.hasOwn(world.config.upstreams, body.upstream)) throw notFound('upstream', body.upstream)
     const begunAt = world.now()
     const drill: Drill = {
       id: world.newId('drill'),
       upstream: body.upstream,
       fault: faultOf(body),
-      keyIds: await keyIdsOf(asked, body.keys),
+      keyIds: await keyIdsOf(context, body.keys),
       shareMillionths: Math.round((body.share_percent ?? 100) * (MILLION / 100)),
       begunAt,
       endsAt: begunAt + durationOf('for', body.for, LONGEST_MS),
     }
     const shown = drillView.show({ drill, now: begunAt })
     const change = { action: 'drill.begin', target: `upstream:${drill.upstream}`, before: null, after: shown }
-    await beginDrill(changing(asked, change), drill)
+    await beginDrill(changing(context, change), drill)
     return shown
   },
 })
@@ -248,14 +248,14 @@ const stop = operation({
   role: 'operator',
   summary: 'End a drill now',
   reply: DrillReply,
-  async run(asked) {
-    const { world, params } = asked
+  async run(context) {
+    const { world, params } = context
     const { db, now } = world
     const drill = await requireDrill(db, params.drill ?? '')
     const target = `upstream:${drill.upstream}`
     if (drill.endsAt > now())
       await endDrill(
-        changing(asked, { action: 'drill.stop', target, before: { id: drill.id } }),
+        changing(context, { action: 'drill.stop', target, before: { id: drill.id } }),
         drill.id,
         now(),
       )

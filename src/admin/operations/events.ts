@@ -91,13 +91,13 @@ const test = operation({
   description: 'Sends it a test event; `listEvents` shows how it fared.',
   body: Type.Object({ recipient: Text('The name of the recipient in `events.to`.') }, closedBody),
   reply: Type.Object({ id: Type.String(), recipient: Type.String() }, open),
-  async run(asked, _query, { recipient }) {
-    const { world } = asked
+  async run(context, _query, { recipient }) {
+    const { world } = context
     const to = world.config.events?.to ?? {}
     if (!Object.hasOwn(to, recipient)) throw notFound('recipient', recipient)
     const id = world.newId('evt')
     const now = world.now()
-    const db = changing(asked, { action: 'event.test', target: `recipient:${recipient}` })
+    const db = changing(context, { action: 'event.test', target: `recipient:${recipient}` })
     await db.batch([insertEvent(db, { id, recipient, body: JSON.stringify(testEvent(id, now)) }, now)])
     return { id, recipient }
   },
@@ -110,9 +110,9 @@ const redeliver = operation({
   summary: 'Send an event again',
   description: 'With the same id, from the start of its schedule.',
   reply: Type.Object({ id: Type.String() }, open),
-  async run(asked) {
-    const id = asked.params.event ?? ''
-    const db = changing(asked, { action: 'event.redeliver', target: `event:${id.slice(0, 64)}` })
+  async run(context) {
+    const id = context.params.event ?? ''
+    const db = changing(context, { action: 'event.redeliver', target: `event:${id.slice(0, 64)}` })
     if (await redeliverEvent(db, id)) return { id }
     throw notFound('event', id)
   },

@@ -81,11 +81,11 @@ const reloadConfiguration = operation({
   summary: 'Reload the configuration',
   description: 'One with faults changes nothing.',
   reply: ChangesReply,
-  async run(asked) {
-    const result = changesJson(await asked.control.reload(`admin ${asked.admin.name}`))
+  async run(context) {
+    const result = changesJson(await context.control.reload(`admin ${context.admin.name}`))
     // A refused one has changed nothing, and is in the log.
     if (result.ok)
-      await recordOnly(asked, {
+      await recordOnly(context, {
         action: 'configuration.reload',
         target: 'configuration',
         after: { changes: result.changes },
@@ -130,20 +130,20 @@ const makeBackup = operation({
   summary: 'Make a backup',
   description: 'Answers when it is checked and in place.',
   reply: Type.Object({ name: Type.String(), bytes: Type.Integer() }, open),
-  async run(asked) {
-    const { databaseBytes, ...report } = await asked.control.makeBackup().catch((error) => {
+  async run(context) {
+    const { databaseBytes, ...report } = await context.control.makeBackup().catch((error) => {
       throw new GatewayError(503, {
         code: 'backup_failed',
         message: 'The backup could not be made: the log of the gateway says why. Try again.',
         cause: error,
       })
     })
-    await recordOnly(asked, {
+    await recordOnly(context, {
       action: 'backup.make',
       target: `backup:${report.name}`,
       after: { bytes: report.bytes },
     })
-    const place = openPlace(placeOf(asked.world.config, asked.world.dataDir)).title
+    const place = openPlace(placeOf(context.world.config, context.world.dataDir)).title
     return { ...report, database_bytes: databaseBytes, place }
   },
 })
@@ -188,15 +188,15 @@ const createOne = operation({
     closedBody,
   ),
   reply: Type.Object({ token: Type.String(), id: Type.String(), name: Type.String() }, open),
-  async run(asked, _query, { name, role, expires_at: expires, addresses: texts = null }) {
-    const { world } = asked
+  async run(context, _query, { name, role, expires_at: expires, addresses: texts = null }) {
+    const { world } = context
     const expiresAt =
       expires === undefined
         ? world.now() + TOKEN_MS
         : (timeOfQuery('expires_at', expires ?? undefined) ?? null)
     const addresses = networksOf(texts)
     const drafted = draftAdmin(world, { name, role, expiresAt, addresses })
-    const db = changing(asked, {
+    const db = changing(context, {
       action: 'admin.create',
       target: `admin:${name}`,
       after: { role, expires_at: isoTime(expiresAt), addresses },
@@ -213,10 +213,10 @@ const revoke = operation({
   role: 'owner',
   summary: 'Refuse the token of an operator from now on',
   reply: AdminReply,
-  async run(asked) {
-    const { world, params } = asked
+  async run(context) {
+    const { world, params } = context
     const admin = await requireAdmin(world.db, params.admin ?? '')
-    const db = changing(asked, {
+    const db = changing(context, {
       action: 'admin.revoke',
       target: `admin:${admin.name}`,
       before: { role: admin.role },

@@ -122,7 +122,7 @@ const show = operation({
   summary: 'One key',
   description: 'By its name or id, with the money of its account.',
   reply: KeyReply,
-  run: async (asked) => withMoney(asked, await keyOf(asked)),
+  run: async (context) => withMoney(context, await keyOf(context)),
 })
 
 const create = operation({
@@ -141,12 +141,12 @@ const create = operation({
     closedBody,
   ),
   reply: NewKeyReply,
-  async run(asked, _query, { name, account = name, balance_usd: deposit, ...body }) {
-    const { db } = asked.world
+  async run(context, _query, { name, account = name, balance_usd: deposit, ...body }) {
+    const { db } = context.world
     const payer = await balanceOf(db, account)
     if (payer && deposit !== undefined) assertRoom(payer, amountOf(deposit, 'balance_usd'))
-    return makeKey(asked, { name, account, deposit, settings: body }, (drafted, settings) => {
-      const recorded = changing(asked, {
+    return makeKey(context, { name, account, deposit, settings: body }, (drafted, settings) => {
+      const recorded = changing(context, {
         action: 'key.create',
         target: targetOf(drafted),
         after: { id: drafted.id, account, ...settingsJson(settings) },
@@ -166,22 +166,22 @@ interface KeyToMake {
 
 /** Makes a key, which `store` keeps, and adds the first money to its account. Its secrets are in the answer only. */
 export async function makeKey(
-  asked: OperationContext,
+  context: OperationContext,
   { name, account, deposit = '0', settings: given }: KeyToMake,
   store: (drafted: NewKey, settings: KeySettings) => Promise<void>,
 ) {
-  const { world } = asked
+  const { world } = context
   const depositNano = amountOf(deposit, 'balance_usd')
   if (depositNano < 0) throw invalidRequest('balance_usd', "Invalid 'balance_usd': expected 0 or more.")
   const drafted = await draftKey(world.db, world, name, account)
-  await store(drafted, settingsOf(asked, unlimited, given))
+  await store(drafted, settingsOf(context, unlimited, given))
   if (depositNano > 0) {
     const of = await requireAccount(world.db, account)
-    await transfer(asked, of, { kind: 'credit', amountNano: depositNano, note: `with key ${name}` })
+    await transfer(context, of, { kind: 'credit', amountNano: depositNano, note: `with key ${name}` })
   }
   const { secret, webhookSecret } = drafted
   const made = await requireKey(world.db, drafted.id)
-  return { key: secret, webhook_secret: webhookSecret, ...(await withMoney(asked, made)) }
+  return { key: secret, webhook_secret: webhookSecret, ...(await withMoney(context, made)) }
 }
 
 const update = operation({
@@ -192,17 +192,17 @@ const update = operation({
   description: 'What is not named stays; null removes a limit.',
   body: Settings,
   reply: KeyReply,
-  async run(asked, _query, body) {
-    const key = await usableKeyOf(asked)
-    const after = settingsOf(asked, key, body)
-    const db = changing(asked, {
+  async run(context, _query, body) {
+    const key = await usableKeyOf(context)
+    const after = settingsOf(context, key, body)
+    const db = changing(context, {
       action: 'key.update',
       target: targetOf(key),
       before: settingsJson(key),
       after: settingsJson(after),
     })
     await updateKey(db, key.id, after)
-    return withMoney(asked, await keyOf(asked))
+    return withMoney(context, await keyOf(context))
   },
 })
 
@@ -218,13 +218,13 @@ function transition<const Name extends 'pause' | 'resume' | 'revoke'>(
     role: 'operator',
     summary,
     reply: KeyReply,
-    async run(asked) {
-      const key = name === 'revoke' ? await keyOf(asked) : await usableKeyOf(asked)
-      const now = asked.world.now()
+    async run(context) {
+      const key = name === 'revoke' ? await keyOf(context) : await usableKeyOf(context)
+      const now = context.world.now()
       const { status } = keyView.show({ key, now })
-      const db = changing(asked, { action: `key.${name}`, target: targetOf(key), before: { status } })
+      const db = changing(context, { action: `key.${name}`, target: targetOf(key), before: { status } })
       await change(db, key, now)
-      return keyView.show({ key: await keyOf(asked), now })
+      return keyView.show({ key: await keyOf(context), now })
     },
   })
 }
@@ -242,11 +242,11 @@ const roll = operation({
   summary: 'Replace the secret of a key',
   description: 'The new one is in this answer only; the old one is refused.',
   reply: NewKeyReply,
-  async run(asked) {
-    const key = await usableKeyOf(asked)
-    const db = changing(asked, { action: 'key.roll', target: targetOf(key), before: { hint: key.hint } })
-    const secret = await giveNewSecret(db, key, asked.world)
-    return { key: secret, ...(await withMoney(asked, await keyOf(asked))) }
+  async run(context) {
+    const key = await usableKeyOf(context)
+    const db = changing(context, { action: 'key.roll', target: targetOf(key), before: { hint: key.hint } })
+    const secret = await giveNewSecret(db, key, context.world)
+    return { key: secret, ...(await withMoney(context, await keyOf(context))) }
   },
 })
 
@@ -257,10 +257,10 @@ const rollWebhook = operation({
   summary: 'Replace the secret of webhooks',
   description: 'For a day the old one signs too.',
   reply: Type.Object({ id: Type.String(), webhook_secret: Type.String(), old_until: Type.String() }, open),
-  async run(asked) {
-    const key = await usableKeyOf(asked)
-    const db = changing(asked, { action: 'key.roll_webhook', target: targetOf(key) })
-    const { secret, oldUntil } = await giveNewWebhookSecret(db, key, asked.world)
+  async run(context) {
+    const key = await usableKeyOf(context)
+    const db = changing(context, { action: 'key.roll_webhook', target: targetOf(key) })
+    const { secret, oldUntil } = await giveNewWebhookSecret(db, key, context.world)
     return { id: key.id, name: key.name, webhook_secret: secret, old_until: isoTime(oldUntil) }
   },
 })

@@ -250,8 +250,8 @@ const fill = operation({
   summary: 'Fill an empty sandbox',
   description: 'Requests of 30 days, which are simulated and charged by its books.',
   reply: Type.Object({ accounts: Type.Integer(), requests: Type.Integer(), since: Type.String() }, open),
-  async run(asked) {
-    const { world, control } = asked
+  async run(context) {
+    const { world, control } = context
     if (!control.makeHistory)
       throw conflict(
         'not_a_sandbox',
@@ -264,7 +264,7 @@ const fill = operation({
       )
     const { accounts, requests, since } = await control.makeHistory()
     const made = { accounts, requests, since: isoTime(since) }
-    await recordOnly(asked, { action: 'sandbox.fill', target: 'sandbox', after: made })
+    await recordOnly(context, { action: 'sandbox.fill', target: 'sandbox', after: made })
     return made
   },
 })

@@ -111,9 +111,9 @@ async function plansFor({ world: { db, config } }: OperationContext) {
   ]
 }
 
-async function planFor(asked: OperationContext) {
-  const { plan: name } = asked.params
-  const found = (await plansFor(asked)).find(({ plan }) => plan === name)
+async function planFor(context: OperationContext) {
+  const { plan: name } = context.params
+  const found = (await plansFor(context)).find(({ plan }) => plan === name)
   if (!found) throw notFound('plan', name)
   return found
 }
@@ -125,7 +125,7 @@ const list = operation({
   summary: 'Plans',
   description: 'Those of the configuration, and those that only accounts still have.',
   reply: Type.Object({ data: Type.Array(PlanReply) }, open),
-  run: async (asked) => ({ data: await plansFor(asked) }),
+  run: async (context) => ({ data: await plansFor(context) }),
 })
 
 const show = operation({
@@ -134,7 +134,7 @@ const show = operation({
   role: 'viewer',
   summary: 'One plan',
   reply: PlanReply,
-  run: (asked) => planFor(asked),
+  run: (context) => planFor(context),
 })
 
 const listMembers = operation({
@@ -145,9 +145,9 @@ const listMembers = operation({
   description: 'By their names, with what they have used of their budget and allowance.',
   query: Type.Object(pageQuery),
   reply: PageOf(MemberReply),
-  async run(asked, query) {
-    const { db, config, now } = asked.world
-    const { plan: name } = await planFor(asked)
+  async run(context, query) {
+    const { db, config, now } = context.world
+    const { plan: name } = await planFor(context)
     const budget = plansOf(config.plans).get(name)?.budget ?? null
     const limit = limitOf(query)
     const page = { after: query.after ?? '', limit: limit + 1 }

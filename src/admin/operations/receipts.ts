@@ -25,10 +25,10 @@ const rotate = operation({
   summary: 'Replace the key of receipts',
   description: 'Receipts are signed with a new one from now on. The public key before it stays in the list.',
   reply: Keys,
-  async run(asked) {
-    const { world } = asked
+  async run(context) {
+    const { world } = context
     const [before] = await listReceiptKeys(world)
-    const recorded = changing(asked, {
+    const recorded = changing(context, {
       action: 'receipts.rotate',
       target: 'receipts',
       before: { kid: before?.kid },

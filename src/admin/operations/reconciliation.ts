@@ -215,17 +215,17 @@ const reconcileOwn = operation({
   ),
   async run({ world }, query) {
     const { config, now } = world
-    const asked = periodOfQuery(query, now() - DEFAULT_OWN_MS)
+    const wanted = periodOfQuery(query, now() - DEFAULT_OWN_MS)
     const vendorNames =
       query.upstream === undefined ? undefined : modelsOfUpstream(config, query.upstream).vendorNames
     const { db } = await world.reportSource()
     const { endedBefore } = await closedPart(db)
-    const { until = now() + 1 } = asked
+    const { until = now() + 1 } = wanted
     if (until <= endedBefore) {
       const closed = `The charges before ${isoTime(endedBefore)} are closed and can no longer be compared.`
       throw conflict('month_closed', closed)
     }
-    const since = Math.max(asked.since, endedBefore)
+    const since = Math.max(wanted.since, endedBefore)
     const tolerance = Number(query.tolerance_percent ?? DEFAULT_TOLERANCE_PERCENT) / 100
     const found = await compareOwn(db, {
       since,
@@ -237,7 +237,7 @@ const reconcileOwn = operation({
         return entry !== undefined && !isRoute(entry) && isListPrice(entry)
       },
     })
-    return { since: isoTime(since), until: isoTime(asked.until ?? null), ...ownJson(found) }
+    return { since: isoTime(since), until: isoTime(wanted.until ?? null), ...ownJson(found) }
   },
 })
 

@@ -114,12 +114,12 @@ const rehearseCharges = operation({
     },
     open,
   ),
-  async run(asked, _query, body) {
-    const { world } = asked
+  async run(context, _query, body) {
+    const { world } = context
     const now = world.now()
     const { since, until = now + 1 } = periodOfQuery(body, now - DEFAULT_DAYS * DAY_MS)
-    const find = modelFinder(asked)
-    const prices = await pricesOf(asked, body, find)
+    const find = modelFinder(context)
+    const prices = await pricesOf(context, body, find)
     const { db, requestLog: requests } = await world.reportSource()
     const model = body.model === undefined ? undefined : await find('model', body.model)
     const found = await rehearse(db, {

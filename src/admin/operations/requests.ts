@@ -91,12 +91,12 @@ async function namesOfIds(db: Db, keys: readonly string[], spenders: readonly st
 
 /** Pages of rows with the cells of each. */
 async function* cellsOf(
-  asked: OperationContext,
+  context: OperationContext,
   pages: AsyncIterable<readonly LoggedRequest[]>,
   metadataNames: readonly string[],
 ) {
   for await (const rows of pages) {
-    const nameOf = await namesOf(asked, rows)
+    const nameOf = await namesOf(context, rows)
     yield rows.map((row) => requestCells(requestJson(row, nameOf), metadataNames))
   }
 }
@@ -109,12 +109,12 @@ async function keyIdOf({ world }: OperationContext, text: string | undefined): P
 }
 
 /** The filter of a query. Throws 400 if it is invalid. */
-async function filterOf(asked: OperationContext, query: FilterQuery): Promise<RequestFilter> {
+async function filterOf(context: OperationContext, query: FilterQuery): Promise<RequestFilter> {
   const { metadata, account, upstream, since, until } = query
   const keys = choicesOfQuery(query.key, 'key')
-  const keyId = keys && (await Promise.all(keys.map((key) => keyIdOf(asked, key))))
+  const keyId = keys && (await Promise.all(keys.map((key) => keyIdOf(context, key))))
   const spenders = choicesOfQuery(query.spender, 'spender')
-  const ids = spenders && (await Promise.all(spenders.map((each) => spenderIds(asked.world.db, each))))
+  const ids = spenders && (await Promise.all(spenders.map((each) => spenderIds(context.world.db, each))))
   return defined({
     ...filterOfQuery(query),
     keyId: keyId?.filter((id) => id !== undefined),
@@ -154,15 +154,15 @@ const list = operation({
     ),
   }),
   reply: PageOf(Type.Object({ id: Type.String(), at: Type.String(), status: Type.Integer() }, open)),
-  async run(asked, query) {
+  async run(context, query) {
     const { last, after, format } = query
-    const filter = await filterOf(asked, query)
-    const { db, requestLog: requests } = await asked.world.reportSource()
+    const filter = await filterOf(context, query)
+    const { db, requestLog: requests } = await context.world.reportSource()
     if (format === 'csv') {
       if (after !== undefined) throw unknownCursor()
-      const names = asked.world.config.usage?.metadata ?? []
+      const names = context.world.config.usage?.metadata ?? []
       const pages = exportRequests({ db, requests }, filter, last)
-      return csvResponse('requests.csv', requestTitles(names), cellsOf(asked, pages, names), (cells) => cells)
+      return csvResponse('requests.csv', requestTitles(names), cellsOf(context, pages, names), (cells) => cells)
     }
     if (last !== undefined)
       throw invalidRequest('last', "'last' needs format=csv: pages take 'limit' and 'after'.")
@@ -170,7 +170,7 @@ const list = operation({
     const page = await listRequests({ db, requests }, filter, { limit, after }).catch((error) => {
       throw error instanceof UnknownCursor ? unknownCursor() : error
     })
-    const nameOf = await namesOf(asked, page.rows)
+    const nameOf = await namesOf(context, page.rows)
     const data = page.rows.map((row) => requestJson(row, nameOf))
     return { data, next: page.next, looked: page.looked }
   },
@@ -184,10 +184,10 @@ const summary = operation({
   description: 'Over time and by the values of each filter. Default: of the last day.',
   query: Type.Object({ ...filterQuery, ...periodQuery }),
   reply: summarySchema,
-  async run(asked, query) {
-    const now = asked.world.now()
-    const { db, requestLog: requests } = await asked.world.reportSource()
-    const { since = now - DAY_MS, until = now + 1, ...filter } = await filterOf(asked, query)
+  async run(context, query) {
+    const now = context.world.now()
+    const { db, requestLog: requests } = await context.world.reportSource()
+    const { since = now - DAY_MS, until = now + 1, ...filter } = await filterOf(context, query)
     const found = await summariseRequests({ db, requests }, { since, until }, filter)
     const [keys, spenders] = [found.facets.keyId, found.facets.spenderId].map((values) =>
       values.map(({ value }) => value),
@@ -206,12 +206,12 @@ const show = operation({
     { id: Type.String(), explanation: Nullable(Type.String()), charges: Type.Array(Type.Object({}, open)) },
     open,
   ),
-  async run(asked) {
-    const { id = '' } = asked.params
-    const { db, requestLog } = await asked.world.reportSource()
+  async run(context) {
+    const { id = '' } = context.params
+    const { db, requestLog } = await context.world.reportSource()
     const details = await findRequest({ db, requests: requestLog }, id)
     if (!details) throw notFound('request', id)
-    return detailsJson(id, details, await namesOf(asked, details.row ? [details.row] : []))
+    return detailsJson(id, details, await namesOf(context, details.row ? [details.row] : []))
   },
 })
 
@@ -281,10 +281,10 @@ const usage = usageOperation({
     },
     open,
   ),
-  async run(asked, query) {
-    const { now, config, requestLog } = asked.world
+  async run(context, query) {
+    const { now, config, requestLog } = context.world
     const metadataNames = config.usage?.metadata ?? []
-    const { db } = await asked.world.reportSource()
+    const { db } = await context.world.reportSource()
     const { account } = query
     const by = usageDimensionOf(query.by ?? 'key') ?? 'key'
     const and = query.and === undefined ? undefined : usageDimensionOf(query.and)
@@ -292,14 +292,14 @@ const usage = usageOperation({
     const { since, until } = times
     if ((by === 'hour' || and === 'hour') && (until ?? now()) - since > MAX_HOURLY_DAYS * DAY_MS)
       throw invalidRequest('since', `Hours are listed for ${MAX_HOURLY_DAYS} days at most.`)
-    const keyId = await keyIdOf(asked, query.key)
+    const keyId = await keyIdOf(context, query.key)
     const period: UsagePeriod = {
       ...times,
       ...(keyId !== undefined && { keyId }),
       ...(account !== undefined && { account }),
     }
     const used = await usageBy(db, by, period, and)
-    const saved = query.saved === undefined ? undefined : await savingsOf(asked, period, [by, and])
+    const saved = query.saved === undefined ? undefined : await savingsOf(context, period, [by, and])
     await requestLog.storeFigures()
     const failures = await failuresBetween(db, { ...period, until: until ?? now() + 1 }, by)
     const failuresBy = and === undefined ? failures.byName : undefined

@@ -133,14 +133,14 @@ const close = operation({
     },
     open,
   ),
-  async run(asked, _query, body) {
-    const { config, dataDir } = asked.world
-    const { kept, months } = keptBy(asked.world, body.charges)
-    const { closed, waiting } = await asked.control.closeMonths(months).catch((error) => {
+  async run(context, _query, body) {
+    const { config, dataDir } = context.world
+    const { kept, months } = keptBy(context.world, body.charges)
+    const { closed, waiting } = await context.control.closeMonths(months).catch((error) => {
       throw error instanceof NotClosed ? conflict('months_not_closed', error.message) : error
     })
     if (closed.length > 0)
-      await recordOnly(asked, {
+      await recordOnly(context, {
         action: 'retention.close',
         target: 'retention',
         after: { charges: kept, closed: closed.map(closingJson) },

@@ -64,12 +64,12 @@ const revoke = operation({
   role: 'operator',
   summary: 'End a session of the console',
   reply: SessionReply,
-  async run(asked) {
-    const { world, params } = asked
+  async run(context) {
+    const { world, params } = context
     const found = await findSession(world.db, params.session ?? '', world.now())
     if (!found) throw notFound('session', params.session)
     const name = await (await ownerNames(world.db, [found]))(found)
-    const db = changing(asked, {
+    const db = changing(context, {
       action: 'session.revoke',
       target: `${found.kind}:${name}`,
       before: { id: found.id },

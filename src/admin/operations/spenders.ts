@@ -80,13 +80,13 @@ const list = operation({
     'Newest first: tokens of keys, and users that requests name, with what each has spent of its budget.',
   query: Type.Object({ ...pageQuery, key: optionalText('Only those of this key, by its name or id.') }),
   reply: PageOf(SpenderReply),
-  async run(asked, query) {
-    const { db } = asked.world
+  async run(context, query) {
+    const { db } = context.world
     const limit = limitOf(query)
     const keyId = query.key === undefined ? undefined : (await requireKey(db, query.key)).id
     const found = await listSpenders(db, { keyId, after: query.after, limit: limit + 1 })
     return pageOf(
-      await shown(asked, found),
+      await shown(context, found),
       limit,
       (row) => row,
       ({ id }) => id,
@@ -95,8 +95,8 @@ const list = operation({
 })
 
 /** The answer for one spender. */
-async function oneShown(asked: OperationContext, spender: Spender) {
-  const [row] = await shown(asked, [spender])
+async function oneShown(context: OperationContext, spender: Spender) {
+  const [row] = await shown(context, [spender])
   if (!row) throw notFound('token', spender.id)
   return row
 }
@@ -107,7 +107,7 @@ const show = operation({
   role: 'viewer',
   summary: 'One spender by its id',
   reply: SpenderReply,
-  run: async (asked) => oneShown(asked, await spenderOf(asked)),
+  run: async (context) => oneShown(context, await spenderOf(context)),
 })
 
 const settings = {
@@ -127,8 +127,8 @@ const update = operation({
   description: 'What is not named stays; null leaves it to the rule of its key.',
   body: Type.Object(settings, closedBody),
   reply: SpenderReply,
-  async run(asked, _query, body) {
-    const before = await spenderOf(asked)
+  async run(context, _query, body) {
+    const before = await spenderOf(context)
     const budget =
       body.budget_usd === undefined ? before.budgetNano : body.budget_usd && positiveAmountOf(body.budget_usd)
     const after = {
@@ -144,16 +144,16 @@ const update = operation({
     }
     checkKeySettings(
       { models: body.models ?? null, budgetNano: null, budgetPeriod: null },
-      asked.world.config,
+      context.world.config,
     )
-    const db = changing(asked, {
+    const db = changing(context, {
       action: 'spender.update',
       target: `spender:${before.id}`,
       before: limitsJson(before),
       after: limitsJson(after),
     })
     await updateSpender(db, before.id, after)
-    return oneShown(asked, await spenderOf(asked))
+    return oneShown(context, await spenderOf(context))
   },
 })
 
@@ -173,11 +173,11 @@ const forget = operation({
   summary: 'Forget a spender',
   description: 'Its sums stay with its id; a token is revoked.',
   reply: SpenderReply,
-  async run(asked) {
-    const { id } = await spenderOf(asked)
-    const db = changing(asked, { action: 'spender.forget', target: `spender:${id}` })
-    await forgetSpender(db, id, asked.world.now())
-    return oneShown(asked, await spenderOf(asked))
+  async run(context) {
+    const { id } = await spenderOf(context)
+    const db = changing(context, { action: 'spender.forget', target: `spender:${id}` })
+    await forgetSpender(db, id, context.world.now())
+    return oneShown(context, await spenderOf(context))
   },
 })
 
@@ -187,17 +187,17 @@ const revoke = operation({
   role: 'operator',
   summary: 'Refuse a token permanently',
   reply: SpenderReply,
-  async run(asked) {
-    const before = await spenderOf(asked)
+  async run(context) {
+    const before = await spenderOf(context)
     const { name, hint } = before
     if (hint === null) throw notFound('token', before.id)
-    const db = changing(asked, {
+    const db = changing(context, {
       action: 'token.revoke',
-      target: `key:${(await oneShown(asked, before)).key}`,
+      target: `key:${(await oneShown(context, before)).key}`,
       before: { id: before.id, name, hint },
     })
-    await revokeToken(db, before.id, asked.world.now())
-    return oneShown(asked, await spenderOf(asked))
+    await revokeToken(db, before.id, context.world.now())
+    return oneShown(context, await spenderOf(context))
   },
 })
 

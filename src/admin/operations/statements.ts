@@ -71,8 +71,8 @@ const issue = operation({
     'Those of a month that is over: of one account, or of all with a balance or a movement. Existing ones stay.',
   body: Type.Object({ month: Month, account: optionalText('Only that of this account.') }, closedBody),
   reply: Type.Object({ data: Type.Array(Summary) }, open),
-  async run(asked, _query, { month, account }) {
-    const { db, config, now } = asked.world
+  async run(context, _query, { month, account }) {
+    const { db, config, now } = context.world
     const period = monthOf(month)
     if (!period) throw invalidRequest('month', "Invalid 'month': expected a month such as 2026-10.")
     if (!isOver(period, now()))
@@ -84,7 +84,7 @@ const issue = operation({
     const issued: IssuedStatement[] = []
     for (const content of await draftStatements(db, month, config, account)) {
       const { opening_usd, used_usd, closing_usd } = content
-      const recorded = changing(asked, {
+      const recorded = changing(context, {
         action: 'statement.issue',
         target: `account:${content.account}`,
         before: null,

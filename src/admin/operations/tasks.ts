@@ -95,7 +95,7 @@ const show = operation({
   summary: 'One task',
   description: "By our id or the vendor's, with the deliveries of its webhook.",
   reply: TaskReply,
-  run: async (asked) => withDelivery(asked, await taskOf(asked)),
+  run: async (context) => withDelivery(context, await taskOf(context)),
 })
 
 const cancel = operation({
@@ -106,12 +106,12 @@ const cancel = operation({
   description:
     'Asks the vendor to stop a video, or stops a request that is answered later and was not sent yet. The answer shows the current task; `cancel_answer` says why a vendor did not.',
   reply: TaskReply,
-  async run(asked) {
-    const task = await taskOf(asked)
-    const db = changing(asked, { action: 'task.cancel', target: `task:${task.id}`, before: stateJson(task) })
-    const { world } = asked
+  async run(context) {
+    const task = await taskOf(context)
+    const db = changing(context, { action: 'task.cancel', target: `task:${task.id}`, before: stateJson(task) })
+    const { world } = context
     await orderCancel(db, task, { now: world.now(), newId: world.newId })
-    return withDelivery(asked, await taskOf(asked))
+    return withDelivery(context, await taskOf(context))
   },
 })
 
@@ -132,18 +132,18 @@ const reconcile = operation({
     closedBody,
   ),
   reply: TaskReply,
-  async run(asked, _query, body) {
+  async run(context, _query, body) {
     const { finding, upstream_id: upstreamId } = body
-    const task = await taskOf(asked)
-    const { world } = asked
-    const db = changing(asked, {
+    const task = await taskOf(context)
+    const { world } = context
+    const db = changing(context, {
       action: 'task.reconcile',
       target: `task:${task.id}`,
       before: stateJson(task),
       after: { finding, ...(upstreamId !== undefined && { upstream_id: upstreamId }) },
     })
     await reconcileTask(db, task, { finding, upstreamId }, { now: world.now(), newId: world.newId })
-    return withDelivery(asked, await taskOf(asked))
+    return withDelivery(context, await taskOf(context))
   },
 })
 
@@ -154,15 +154,15 @@ const redeliverWebhook = operation({
   summary: 'Send a webhook again',
   description: 'That of an ended task, with the same id, from the start of its schedule.',
   reply: TaskReply,
-  async run(asked) {
-    const task = await taskOf(asked)
-    const db = changing(asked, {
+  async run(context) {
+    const task = await taskOf(context)
+    const db = changing(context, {
       action: 'task.redeliver',
       target: `task:${task.id}`,
       before: stateJson(task),
     })
     await orderRedelivery(db, task)
-    return withDelivery(asked, task)
+    return withDelivery(context, task)
   },
 })
 

@@ -109,7 +109,7 @@ export interface CallerOperation extends ApiOperation {
   errors?: readonly ErrorGroup[]
   /** The error for a missing object, with an id as an example. */
   missing?: GatewayError
-  run(asked: CallerContext, query: Record<string, never>, body: Record<string, never>): Promise<object>
+  run(context: CallerContext, query: Record<string, never>, body: Record<string, never>): Promise<object>
 }
 
 export const callerOperation = exactOperationsFor<CallerOperation, CallerContext>()

@@ -74,16 +74,16 @@ async function answer(parts: Begun, operation: CallerOperation, sent: Sent): Pro
 async function run(
   parts: Begun,
   operation: CallerOperation,
-  asked: Sent & Pick<CallerContext, 'requestId' | 'dialect'>,
+  received: Sent & Pick<CallerContext, 'requestId' | 'dialect'>,
 ): Promise<Response> {
   const { world, bodies, recorded, gateway, countTokens, startedAt } = parts
-  const { request, listener, requestId, dialect } = asked
-  const key = await keyOf(world, operation, asked)
+  const { request, listener, requestId, dialect } = received
+  const key = await keyOf(world, operation, received)
   const query = readQuery(operation.query, queryOf(request))
-  const fields = await readBody(parts, operation, asked, key)
+  const fields = await readBody(parts, operation, received, key)
   // The types of an operation say whether it may have no key.
   const context: CallerContext = {
-    ...{ ...asked, world, key: key as Key, recorded, gateway, countTokens, startedAt },
+    ...{ ...received, world, key: key as Key, recorded, gateway, countTokens, startedAt },
     bytes: (check) =>
       bodies.read(request, operation.entrance as Entrance, () => disableTimeout(listener, request), check),
   }

@@ -42,14 +42,14 @@ export type RecordedProgram = (
 ) => Db
 
 /** A request with what its answer needs. */
-interface Asked {
+interface OAuthContext {
   request: Request
   listener: Listener | null
   issuer: string
   requestId: string
 }
 
-type Run = (asked: Asked) => Promise<Response> | Response
+type Run = (context: OAuthContext) => Promise<Response> | Response
 
 const SHARED = {
   'access-control-allow-origin': '*',
@@ -62,15 +62,15 @@ export function oauthRoutes(world: OAuthWorld, bodies: BodyReader, recorded: Rec
   const server = new OAuthServer(world, bodies, recorded)
   const app = new Elysia({ name: 'oauth' })
   const serve = (path: string, method: 'GET' | 'POST', run: Run) =>
-    app.all(path, (context) => server.answer(context.request, context.server, method, run), { parse: 'none' })
+    app.all(path, (route) => server.answer(route.request, route.server, method, run), { parse: 'none' })
   for (const path of RESOURCE_PATHS)
     serve(`${PROTECTED_RESOURCE}${path}`, 'GET', ({ issuer }) => shown(resourceMetadata(issuer, path)))
   serve(PROTECTED_RESOURCE, 'GET', ({ issuer }) => shown(resourceMetadata(issuer, RESOURCE_PATHS[0])))
   serve(AUTHORIZATION_SERVER, 'GET', ({ issuer }) => shown(serverMetadata(issuer)))
-  serve(ENDPOINTS.authorize, 'GET', (asked) => server.authorize(asked))
-  serve(ENDPOINTS.register, 'POST', (asked) => server.register(asked))
-  serve(ENDPOINTS.token, 'POST', (asked) => server.giveTokens(asked))
-  serve(ENDPOINTS.revoke, 'POST', (asked) => server.revoke(asked))
+  serve(ENDPOINTS.authorize, 'GET', (context) => server.authorize(context))
+  serve(ENDPOINTS.register, 'POST', (context) => server.register(context))
+  serve(ENDPOINTS.token, 'POST', (context) => server.giveTokens(context))
+  serve(ENDPOINTS.revoke, 'POST', (context) => server.revoke(context))
   return app
 }
 
@@ -107,7 +107,7 @@ class OAuthServer {
     }
   }
 
-  async register({ request, listener }: Asked): Promise<Response> {
+  async register({ request, listener }: OAuthContext): Promise<Response> {
     const address = clientAddressOf(request, listener, this.world.config) ?? 'unknown'
     this.registrations.check(address)
     this.registrations.fail(address)
@@ -127,7 +127,7 @@ class OAuthServer {
   }
 
   /** Redirects a person to the page that asks whether the program may connect. */
-  async authorize({ request, issuer }: Asked): Promise<Response> {
+  async authorize({ request, issuer }: OAuthContext): Promise<Response> {
     const query = queryOf(request)
     try {
       await readAuthorization(this.world.db, query, issuer)
@@ -142,12 +142,12 @@ class OAuthServer {
     })
   }
 
-  async giveTokens(asked: Asked): Promise<Response> {
-    const form = await this.formOf(asked)
+  async giveTokens(context: OAuthContext): Promise<Response> {
+    const form = await this.formOf(context)
     const clientId = one(form, 'client_id')
     checkScope(form.get('scope'))
-    checkResource(form.getAll('resource'), asked.issuer)
-    const end = this.endingBy(clientId, asked)
+    checkResource(form.getAll('resource'), context.issuer)
+    const end = this.endingBy(clientId, context)
     const grantType = one(form, 'grant_type')
     if (grantType === 'authorization_code') {
       const code = one(form, 'code')
@@ -169,14 +169,14 @@ class OAuthServer {
     throw new OAuthError('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token.')
   }
 
-  async revoke(asked: Asked): Promise<Response> {
-    const form = await this.formOf(asked)
+  async revoke(context: OAuthContext): Promise<Response> {
+    const form = await this.formOf(context)
     const clientId = one(form, 'client_id')
-    await revokeGrant(this.world.db, { token: one(form, 'token'), clientId }, this.endingBy(clientId, asked))
+    await revokeGrant(this.world.db, { token: one(form, 'token'), clientId }, this.endingBy(clientId, context))
     return new Response(null, { status: 200, headers: NOT_KEPT })
   }
 
-  private endingBy(clientId: string, { request, requestId }: Asked): EndGrant {
+  private endingBy(clientId: string, { request, requestId }: OAuthContext): EndGrant {
     return async (id, why) => {
       const change = { action: 'token.revoke' as const, target: `token:${id}`, before: { id, why } }
       await revokeToken(
@@ -188,7 +188,7 @@ class OAuthServer {
     }
   }
 
-  private async formOf({ request, listener }: Asked): Promise<URLSearchParams> {
+  private async formOf({ request, listener }: OAuthContext): Promise<URLSearchParams> {
     const type = request.headers.get('content-type') ?? ''
     if (!/^application\/x-www-form-urlencoded\b/i.test(type))
       throw new OAuthError('invalid_request', 'Send a form: application/x-www-form-urlencoded.')

@@ -24,7 +24,7 @@ const models = openOperation(
   endpoint: 'GET /v1/audio/models',
   summary: 'Models that speak',
   description: 'Those that the key may use, or all without a key.',
-  run: async (asked) => ({ models: speakingOf(asked).map(({ id }) => ({ id, name: id })) }),
+  run: async (context) => ({ models: speakingOf(context).map(({ id }) => ({ id, name: id })) }),
 })
 
 const voices = openOperation(
@@ -35,8 +35,8 @@ const voices = openOperation(
   forTokens: true,
   endpoint: 'GET /v1/audio/voices',
   summary: 'The voices of these models',
-  async run(asked) {
-    const names = new Set(speakingOf(asked).flatMap(({ form }) => voicesOf(form)))
+  async run(context) {
+    const names = new Set(speakingOf(context).flatMap(({ form }) => voicesOf(form)))
     return { voices: [...names].map((name) => ({ id: name, name })) }
   },
 })

@@ -180,16 +180,16 @@ const listModels = callerOperation(Type.Union([ModelList, MessagesModelList, Con
   summary: 'The models that this key may use',
   query: ListQuery,
   answers: 'The list, whole, or by pages for clients of messages and of `generateContent`.',
-  async run(asked, query) {
-    const { world, key, dialect } = asked
-    const card = cardsFor(asked)
-    const isWanted = filterOf(query, asked.request.headers)
+  async run(context, query) {
+    const { world, key, dialect } = context
+    const card = cardsFor(context)
+    const isWanted = filterOf(query, context.request.headers)
     const models = modelsOf(world.catalogue, key).filter((model) => isWanted(card(model)))
     if (dialect === 'gemini')
       return contentsPage(models, query, (model) => shownInContents(model, card(model)))
     if (dialect === 'messages')
-      return pageOfModels(models, query, (model) => shownForMessages(asked, model, card(model)))
-    return { object: 'list', data: models.map((model) => shown(asked, model, card(model))) }
+      return pageOfModels(models, query, (model) => shownForMessages(context, model, card(model)))
+    return { object: 'list', data: models.map((model) => shown(context, model, card(model))) }
   },
 })
 
@@ -200,12 +200,12 @@ const getModel = callerOperation(Type.Union([Model, MessagesModel, ContentsModel
   endpoint: 'GET /v1/models/{+id}',
   ...oneModel,
   summary: 'One model',
-  async run(asked) {
-    const model = modelInAddress(asked)
-    const card = cardsFor(asked)(model)
-    if (asked.dialect === 'gemini') return shownInContents(model, card)
-    const show = asked.dialect === 'messages' ? shownForMessages : shown
-    return show(asked, model, card)
+  async run(context) {
+    const model = modelInAddress(context)
+    const card = cardsFor(context)(model)
+    if (context.dialect === 'gemini') return shownInContents(model, card)
+    const show = context.dialect === 'messages' ? shownForMessages : shown
+    return show(context, model, card)
   },
 })
 
@@ -218,9 +218,9 @@ const listContentsModels = callerOperation(ContentsModelList)({
   description: 'The models that this key may use, as clients of `generateContent` read them.',
   query: Type.Object(contentsQuery),
   answers: 'A page of the list.',
-  async run(asked, query) {
-    const card = cardsFor(asked)
-    const models = modelsOf(asked.world.catalogue, asked.key)
+  async run(context, query) {
+    const card = cardsFor(context)
+    const models = modelsOf(context.world.catalogue, context.key)
     return contentsPage(models, query, (model) => shownInContents(model, card(model)))
   },
 })
@@ -232,9 +232,9 @@ const getContentsModel = callerOperation(ContentsModel)({
   endpoint: 'GET /v1beta/models/{+id}',
   ...oneModel,
   summary: 'One model, in the form of `generateContent`',
-  async run(asked) {
-    const model = modelInAddress(asked)
-    return shownInContents(model, cardsFor(asked)(model))
+  async run(context) {
+    const model = modelInAddress(context)
+    return shownInContents(model, cardsFor(context)(model))
   },
 })
 
@@ -264,13 +264,13 @@ function cardsFor({ world: { catalogue }, key }: CallerContext) {
 /** The catalogue does not say when a model was created; the start of this process is used instead. */
 const madeAt = ({ startedAt }: CallerContext) => Math.floor(startedAt / 1000)
 
-function shown(asked: CallerContext, { id, ownedBy }: ListedModel, card?: ModelCard): Static<typeof Model> {
-  const known = { id, object: 'model', created: madeAt(asked), owned_by: ownedBy, name: id } as const
+function shown(context: CallerContext, { id, ownedBy }: ListedModel, card?: ModelCard): Static<typeof Model> {
+  const known = { id, object: 'model', created: madeAt(context), owned_by: ownedBy, name: id } as const
   return { ...known, ...(card as ModelCard) }
 }
 
 function shownForMessages(
-  asked: CallerContext,
+  context: CallerContext,
   model: ListedModel,
   card?: ModelCard,
 ): Static<typeof MessagesModel> {
@@ -278,7 +278,7 @@ function shownForMessages(
     type: 'model',
     id: model.id,
     display_name: model.id,
-    created_at: new Date(madeAt(asked) * 1000).toISOString().replace('.000Z', 'Z'),
+    created_at: new Date(madeAt(context) * 1000).toISOString().replace('.000Z', 'Z'),
     max_input_tokens: card?.context_length || null,
     max_tokens: card?.max_completion_tokens ?? null,
   }

@@ -34,7 +34,7 @@ const report = openOperation(Report)({
   answers: 'It was credited, was known before, or is none that is credited.',
   errors: ['uncredited'],
   missing: notConfigured(),
-  run: async (asked) => creditPayment(asked.world, await verifiedBody(asked)),
+  run: async (context) => creditPayment(context.world, await verifiedBody(context)),
 })
 
 function notConfigured(): GatewayError {

@@ -28,10 +28,10 @@ const NOT_STORED = { 'cache-control': 'no-store' }
 
 const ofTask = { ...ownKey, params: { id: 'The id of the task.' }, missing: notOfKey('task', 'task_1') }
 
-type Asked = Pick<CallerContext, 'world' | 'key' | 'params' | 'request' | 'listener'>
+type TaskContext = Pick<CallerContext, 'world' | 'key' | 'params' | 'request' | 'listener'>
 
 /** The task that a request names, once it has ended or the caller's wait is over. Throws 404. */
-async function waitedFor({ world, key, params: { id = '' }, request, listener }: Asked): Promise<Task> {
+async function waitedFor({ world, key, params: { id = '' }, request, listener }: TaskContext): Promise<Task> {
   const find = async () => {
     const task = await findTaskFor(world.db, key, knownId(id))
     if (task && (task.keyId === key.id || isDeferred(task))) return task
@@ -47,10 +47,10 @@ async function waitedFor({ world, key, params: { id = '' }, request, listener }:
 }
 
 /** A deferred task. Throws 404 for a video, which has its own paths. */
-async function deferredOf(asked: Asked): Promise<Task> {
-  const task = await waitedFor(asked)
+async function deferredOf(context: TaskContext): Promise<Task> {
+  const task = await waitedFor(context)
   if (isDeferred(task)) return task
-  throw notOfKey('task', asked.params.id ?? '')
+  throw notOfKey('task', context.params.id ?? '')
 }
 
 const show = callerOperation(ownTask.schema)({
@@ -63,11 +63,11 @@ const show = callerOperation(ownTask.schema)({
   params: { id: 'The id of the task, or that of the vendor.' },
   missing: notOfKey('task', 'video_1'),
   parameters: waiting,
-  async run(asked) {
-    const task = await waitedFor(asked)
+  async run(context) {
+    const task = await waitedFor(context)
     const shown = ownTask.show(task)
     if (!isDeferred(task)) return shown
-    const { result_url, content_type, bytes, result } = JSON.parse(await showWithResult(asked.world, task))
+    const { result_url, content_type, bytes, result } = JSON.parse(await showWithResult(context.world, task))
     return { ...shown, result_url, content_type, bytes, result }
   },
 })
@@ -84,9 +84,9 @@ const result = callerOperation(Type.Unsafe<Response>())({
     ...fileAnswers('application/json'),
     '202': { description: 'The task, while it runs.' },
   },
-  async run(asked) {
-    const { world, request, requestId } = asked
-    const task = await deferredOf(asked)
+  async run(context) {
+    const { world, request, requestId } = context
+    const task = await deferredOf(context)
     if (task.state === 'submitted') {
       const headers = { ...LOOK_AGAIN, ...NOT_STORED, 'content-type': 'application/json' }
       return new Response(await showWithResult(world, task), { status: 202, headers })
@@ -119,11 +119,11 @@ const cancel = callerOperation(ownTask.schema)({
   description: 'Unless its vendor has been asked: that is charged.',
   answers: 'The task, which has failed with the code `canceled`. Nothing was charged.',
   errors: ['running'],
-  async run(asked) {
-    const { world } = asked
-    const task = await deferredOf(asked)
+  async run(context) {
+    const { world } = context
+    const task = await deferredOf(context)
     await orderCancel(world.db, task, { now: world.now(), newId: world.newId })
-    return ownTask.show(await deferredOf(asked))
+    return ownTask.show(await deferredOf(context))
   },
 })
 
@@ -141,9 +141,9 @@ const remove = callerOperation(
   description: 'With its result.',
   answers: 'It is deleted.',
   errors: ['running'],
-  async run(asked) {
-    const task = await deferredOf(asked)
-    await deleteTaskOf(asked.world, task, () => asked.request.signal.aborted)
+  async run(context) {
+    const task = await deferredOf(context)
+    await deleteTaskOf(context.world, task, () => context.request.signal.aborted)
     return { id: task.id, object: 'task.deleted', deleted: true }
   },
 })
@@ -156,12 +156,12 @@ const image = callerOperation(shared('ImageTask'))({
   endpoint: 'GET /v1/images/tasks/{id}',
   summary: 'A task of images, for clients of other gateways',
   parameters: waiting,
-  async run(asked) {
-    const task = await deferredOf(asked)
-    const json = jsonOf(await resultOf(asked.world, task))
+  async run(context) {
+    const task = await deferredOf(context)
+    const json = jsonOf(await resultOf(context.world, task))
     const body = imageTaskOf(task, json === undefined ? undefined : JSON.parse(json))
     const headers = task.state === 'submitted' ? { ...LOOK_AGAIN, ...NOT_STORED } : NOT_STORED
-    return jsonAnswer(asked.world.backlog, body, { headers })
+    return jsonAnswer(context.world.backlog, body, { headers })
   },
 })
 

@@ -38,7 +38,7 @@ const messages = callerOperation(
   errors: ['vendor'],
   dialects: ['messages'],
   dialectOf: () => 'messages',
-  run: async (asked) => ({ input_tokens: await tokensOf('messages', asked) }),
+  run: async (context) => ({ input_tokens: await tokensOf('messages', context) }),
 })
 
 const responses = callerOperation(
@@ -57,9 +57,9 @@ const responses = callerOperation(
     { ...open, examples: [{ model: 'a-chat-model', input: 'Hello!' }] },
   ),
   errors: ['vendor'],
-  run: async (asked) => ({
+  run: async (context) => ({
     object: 'response.input_tokens',
-    input_tokens: await tokensOf('responses', asked),
+    input_tokens: await tokensOf('responses', context),
   }),
 })
 

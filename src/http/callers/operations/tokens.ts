@@ -66,8 +66,8 @@ const create = callerOperation(
     },
   ),
   answers: 'The token with its secret.',
-  async run({ world, key, request, requestId, recorded }, _query, asked) {
-    const { expires_in_minutes: minutes, budget_usd: budget, models = null, name = null } = asked
+  async run({ world, key, request, requestId, recorded }, _query, body) {
+    const { expires_in_minutes: minutes, budget_usd: budget, models = null, name = null } = body
     const budgetNano = parseUsd(budget)
     if (budgetNano === undefined || budgetNano <= 0)
       throw invalidRequest('budget_usd', 'Invalid \'budget_usd\': expected dollars above 0, such as "0.50".')

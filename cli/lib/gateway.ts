@@ -185,11 +185,11 @@ function gatewayOf(client: AdminClient, local: Gateway['local'], flags: GatewayF
     work.catch((error) => {
       throw error instanceof CallFailed ? failureOf(error, Object.values(params)[0] ?? '', flags) : error
     })
-  const call: AdminClient['call'] = (id, asked) => explained(client.call(id, asked), asked?.params)
-  const pages: Gateway['pages'] = async function* (id, asked) {
+  const call: AdminClient['call'] = (id, given) => explained(client.call(id, given), given?.params)
+  const pages: Gateway['pages'] = async function* (id, given) {
     for (let after: string | undefined; ; ) {
-      const query = { limit: PAGE, ...asked?.query, after }
-      const page = (await call(id, { ...asked, query } as never)) as { data: never[]; next: string | null }
+      const query = { limit: PAGE, ...given?.query, after }
+      const page = (await call(id, { ...given, query } as never)) as { data: never[]; next: string | null }
       if (page.data.length > 0) yield page.data
       if (page.next === null) return
       after = page.next
@@ -199,11 +199,11 @@ function gatewayOf(client: AdminClient, local: Gateway['local'], flags: GatewayF
     local,
     call,
     pages,
-    csv: (id, asked) => explained(client.csv(id, asked), asked?.params),
-    async rows(id, asked, most = Number.POSITIVE_INFINITY) {
+    csv: (id, given) => explained(client.csv(id, given), given?.params),
+    async rows(id, given, most = Number.POSITIVE_INFINITY) {
       const rows: RowOf<typeof id>[] = []
-      const query = { ...asked?.query, limit: Math.min(PAGE, most) }
-      for await (const page of pages(id, { ...asked, query } as never)) {
+      const query = { ...given?.query, limit: Math.min(PAGE, most) }
+      for await (const page of pages(id, { ...given, query } as never)) {
         rows.push(...page)
         if (rows.length >= most) break
       }

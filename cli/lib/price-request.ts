@@ -61,8 +61,8 @@ export function answerQuestion(
 /** The model in the given operation, or in the first that accepts all given options. */
 function formOf({ model, forms }: ListedModel, operation: string | undefined, question: Question): Model {
   if (operation === undefined) {
-    const asked = 'options' in question ? (Object.keys(question.options) as (keyof Options)[]) : []
-    return forms.find((form) => asked.every((name) => optionsOf(form).includes(name))) ?? model
+    const given = 'options' in question ? (Object.keys(question.options) as (keyof Options)[]) : []
+    return forms.find((form) => given.every((name) => optionsOf(form).includes(name))) ?? model
   }
   const form = forms.find(({ family }) => family.operation === operation)
   if (form) return form

@@ -110,8 +110,8 @@ export function withSamples(
     const [example] = Object.values(examples ?? {})
     if (own || method === 'head' || (requestBody && !example)) return operation
     const types = Object.keys(responses['200']?.content ?? responses['202']?.content ?? {})
-    const asked = parameters.filter(({ in: place, required }) => place === 'query' && required)
-    const query = asked.map(({ name }) => `${name}={${name}}`).join('&')
+    const mandatory = parameters.filter(({ in: place, required }) => place === 'query' && required)
+    const query = mandatory.map(({ name }) => `${name}={${name}}`).join('&')
     const call: PlainCall = {
       method: method.toUpperCase(),
       url: address + path + (query && `?${query}`),

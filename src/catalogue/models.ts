@@ -226,10 +226,10 @@ export function resolveModels(
   catalogue: Catalogue,
   key: Key,
   operation: Operation,
-  asked: unknown,
+  requested: unknown,
   system: Pick<System, 'now'>,
 ): [Model, ...Model[]] {
-  const listed = resolveListed(catalogue, key, operation, asked, system)
+  const listed = resolveListed(catalogue, key, operation, requested, system)
   const { plan } = key
   if (!plan) return listed
   const [first, ...others] = listed
@@ -237,21 +237,21 @@ export function resolveModels(
 }
 
 /** The route that a request names; undefined for a model. */
-export function routeOf(catalogue: Catalogue, asked: unknown): ModelRoute | undefined {
+export function routeOf(catalogue: Catalogue, requested: unknown): ModelRoute | undefined {
   const { models, routes } = catalogue
-  if (routes.size === 0 || typeof asked !== 'string' || models.has(asked)) return undefined
-  return routes.get(asked) ?? routes.get(idOfName(catalogue, asked))
+  if (routes.size === 0 || typeof requested !== 'string' || models.has(requested)) return undefined
+  return routes.get(requested) ?? routes.get(idOfName(catalogue, requested))
 }
 
 function resolveListed(
   catalogue: Catalogue,
   key: Key,
   operation: Operation,
-  asked: unknown,
+  requested: unknown,
   { now }: Pick<System, 'now'>,
 ): [Model, ...Model[]] {
-  const isOpen = operation.modelIsOptional && (asked === undefined || asked === null)
-  const named = isOpen ? firstIdFor(catalogue, key, operation) : idOf(catalogue, asked)
+  const isOpen = operation.modelIsOptional && (requested === undefined || requested === null)
+  const named = isOpen ? firstIdFor(catalogue, key, operation) : idOf(catalogue, requested)
   const route = catalogue.routes.get(named)
   const id = route ? named : servingNow(catalogue, named, operation, now)
   // Nearly every request names one model with one connection, so no lists are made for it.
@@ -263,9 +263,9 @@ function resolveListed(
   const known = mayUse(key, named) ? ids.flatMap((each) => catalogue.models.get(each) ?? []) : []
   const serves = known.some(({ family }) => family.operation === operation.name)
   // A pattern matches only models that serve the operation: `gpt-*` never matches a voice.
-  if (known.length === 0 || (!serves && isMatchedByStar(catalogue, asked))) {
+  if (known.length === 0 || (!serves && isMatchedByStar(catalogue, requested))) {
     // By the requested name: the error must not reveal the model of an alias.
-    throw invalidRequest('model', unknownModel(catalogue, key, asked as string, operation), 'model_not_found')
+    throw invalidRequest('model', unknownModel(catalogue, key, requested as string, operation), 'model_not_found')
   }
   const [first, ...others] = ids.flatMap((each) =>
     known.filter(({ id, family }) => id === each && family.operation === operation.name),
@@ -368,28 +368,28 @@ function formsServing(
 }
 
 /** The id for a requested name. Another name never hides a model with that id. */
-function idOf(catalogue: Catalogue, asked: unknown): string {
-  if (asked === undefined || asked === null || asked === '') {
+function idOf(catalogue: Catalogue, requested: unknown): string {
+  if (requested === undefined || requested === null || requested === '') {
     throw invalidRequest(
       'model',
       'You must provide a model: see GET /v1/models for the ids.',
       'missing_required_parameter',
     )
   }
-  if (typeof asked !== 'string')
+  if (typeof requested !== 'string')
     throw invalidRequest('model', "Invalid type for 'model': expected a string.", 'invalid_type')
-  return idOfName(catalogue, asked)
+  return idOfName(catalogue, requested)
 }
 
 /** The id of a model by any of its names: its id, an alias, the vendor's own name, or a prefix of one. */
-export function idOfName(catalogue: Catalogue, asked: string): string {
+export function idOfName(catalogue: Catalogue, requested: string): string {
   const { aliases, realNames, models, routes, hidden } = catalogue
-  if (models.has(asked) || routes.has(asked) || hidden.has(asked)) return asked
+  if (models.has(requested) || routes.has(requested) || hidden.has(requested)) return requested
   const alias = aliases.find(({ name }) =>
-    name.endsWith('*') ? asked.startsWith(name.slice(0, -1)) : asked === name,
+    name.endsWith('*') ? requested.startsWith(name.slice(0, -1)) : requested === name,
   )
-  if (alias?.name === asked) return alias.target
-  return realNames.get(asked) ?? alias?.target ?? asked
+  if (alias?.name === requested) return alias.target
+  return realNames.get(requested) ?? alias?.target ?? requested
 }
 
 /** The id of a model or a route that has exactly this name, by its id, an alias or the vendor; undefined if none has. */
@@ -401,11 +401,11 @@ export function idOfExactName(catalogue: Catalogue, name: string): string | unde
 }
 
 /** Whether only the star of an alias leads from a name to a model. */
-function isMatchedByStar(catalogue: Catalogue, asked: unknown): boolean {
-  if (typeof asked !== 'string') return false
+function isMatchedByStar(catalogue: Catalogue, requested: unknown): boolean {
+  if (typeof requested !== 'string') return false
   const { aliases, realNames } = catalogue
-  const isOwn = realNames.has(asked) || aliases.some(({ name }) => name === asked)
-  return !isOwn && idOfName(catalogue, asked) !== asked
+  const isOwn = realNames.has(requested) || aliases.some(({ name }) => name === requested)
+  return !isOwn && idOfName(catalogue, requested) !== requested
 }
 
 /**

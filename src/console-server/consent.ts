@@ -70,22 +70,22 @@ export class Consent {
     const { query, allow, limit_usd: limit, days } = await readConsoleBody(request)
     if (typeof query !== 'string')
       throw invalidRequest('query', "Invalid 'query': expected what the program sent.")
-    const asked = await readAuthorization(this.world.db, new URLSearchParams(query), issuer)
-    if (allow !== true) return { location: redirectTo(asked, issuer, { error: 'access_denied' }) }
+    const authorization = await readAuthorization(this.world.db, new URLSearchParams(query), issuer)
+    if (allow !== true) return { location: redirectTo(authorization, issuer, { error: 'access_denied' }) }
     const limits = this.limitsOf(limit, days)
     const actor = { name: `key ${key.name}`, requestId, clientAddress }
     const code = await createGrant(
-      recording(this.world, actor, allowed(asked, key, limits)),
+      recording(this.world, actor, allowed(authorization, key, limits)),
       this.world,
       key,
-      { ...asked, ...limits },
+      { ...authorization, ...limits },
     )
     if (code === undefined)
       throw new GatewayError(429, {
         code: 'too_many_attempts',
         message: 'This key has too many tokens, or was revoked. Revoke those that are not needed.',
       })
-    return { location: redirectTo(asked, issuer, { code }) }
+    return { location: redirectTo(authorization, issuer, { code }) }
   }
 
   private limitsOf(limit: unknown, days: unknown): { budgetNano: number; endsAt: number } {

@@ -119,8 +119,8 @@ export class SignIn {
     requireOwnPage(request, config)
     const address = place.clientAddress ?? 'unknown'
     this.logins.check(address)
-    const asked = await readSignIn(request)
-    const owner = await this.identify(asked, place).catch((error) => {
+    const signIn = await readSignIn(request)
+    const owner = await this.identify(signIn, place).catch((error) => {
       if (error instanceof GatewayError && error.status === 401) {
         this.logins.fail(address)
         this.world.log('console_login_failed', { client: place.clientAddress })
@@ -132,13 +132,13 @@ export class SignIn {
       requestId,
       place,
       owner,
-      by: asked.link === undefined ? 'token' : 'link',
-      linkHash: asked.link === undefined ? undefined : hashToken(asked.link),
-      base: asked.base,
+      by: signIn.link === undefined ? 'token' : 'link',
+      linkHash: signIn.link === undefined ? undefined : hashToken(signIn.link),
+      base: signIn.base,
       isSecure: isPageSecure(request),
     })
     // A link that was used meanwhile signs nobody in, and neither does anything of a revoked owner.
-    if (!begun) throw asked.link === undefined ? sessionEnded() : unusableLink()
+    if (!begun) throw signIn.link === undefined ? sessionEnded() : unusableLink()
     const found = await this.ownerOfSession(begun.token, owner.kind, place.clientAddress)
     if (!found) throw unusableLink()
     const response = answerOf(found, found.session.expiresAt)

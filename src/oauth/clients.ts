@@ -58,9 +58,9 @@ function redirectFault(uri: unknown): string | undefined {
 }
 
 /** The registered address that a request names: the same text, except for the port on this machine (RFC 8252, 7.3). */
-export function matchesRedirect({ redirectUris }: Client, asked: string): boolean {
-  if (redirectFault(asked) !== undefined) return false
-  return redirectUris.some((known) => known === asked || withoutPort(known) === withoutPort(asked))
+export function matchesRedirect({ redirectUris }: Client, requested: string): boolean {
+  if (redirectFault(requested) !== undefined) return false
+  return redirectUris.some((known) => known === requested || withoutPort(known) === withoutPort(requested))
 }
 
 /** A loopback address without its port; the text itself for any other, which then equals only itself. */

@@ -28,7 +28,7 @@ export class BodyRecord {
   ) {}
 
   /** Records the request, if its key is known. */
-  asked(content: Uint8Array | Form, key: Key): void {
+  requested(content: Uint8Array | Form, key: Key): void {
     this.isWanted = this.bodies.isKeyWanted(key)
     if (!this.isWanted) return
     this.request = ArrayBuffer.isView(content)

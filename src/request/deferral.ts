@@ -55,14 +55,14 @@ async function taken(
 ): Promise<Deferral | undefined> {
   const { operation, given, form } = read
   const { webhook_url: webhookUrl = null } = given.body
-  const asked = form ? booleanOf(given.body.async) : given.body.async
+  const requested = form ? booleanOf(given.body.async) : given.body.async
   if (!operation.canBeDeferred) {
-    if (asked === true) throw notDeferred(instead(operation.name))
+    if (requested === true) throw notDeferred(instead(operation.name))
     return undefined
   }
-  if (asked !== undefined && asked !== null && typeof asked !== 'boolean')
+  if (requested !== undefined && requested !== null && typeof requested !== 'boolean')
     throw invalidRequest('async', "Invalid 'async': expected true or false.", 'invalid_type')
-  const isDemanded = asked === true || mode === 'demanded'
+  const isDemanded = requested === true || mode === 'demanded'
   const canKeep = keptResponses.keepMs !== undefined
   if (isDemanded && !canKeep)
     throw notDeferred("This gateway keeps no answers ('responses.keep' is off), so none can be read later")

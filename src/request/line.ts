@@ -213,7 +213,7 @@ async function handle(
       logRow.requestedModel = model
       resolveModels(world.catalogue, key, incoming.operation, model, world)
     })
-    record?.asked(content, key)
+    record?.requested(content, key)
     // 3. Check the request: operation, model, fields, and what it continues. 400.
     request = await prepareRequest(line, incoming, key, content, logRow)
     // 4. Replay the answer of an earlier request with the same idempotency key. 409, 422.

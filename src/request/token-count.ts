@@ -63,8 +63,8 @@ export function createTokenCount(world: TokenCountWorld): CountTokens {
     chooseOrder(world, read, {})
     const checked = checkRequest(read, request, world.now())
     await countFreeRequest(world.db, key, world.now())
-    const asked = tokenCountOf(checked.model) && (await askUpstreams(world, key.account, checked, controller))
-    if (asked !== undefined) return asked
+    const reported = tokenCountOf(checked.model) && (await askUpstreams(world, key.account, checked, controller))
+    if (reported !== undefined) return reported
     const { family, parsed, model } = checked
     const texts = family.texts?.(parsed.body, model) ?? []
     const counted = await semaphore.run(controller.signal, () => world.tokenCounter.count(texts.join('\n')))
@@ -113,8 +113,8 @@ async function askUpstream(
 ): Promise<number | undefined> {
   const { upstream } = model
   const tokenCount = tokenCountOf(model)
-  const asked = tokenCount?.call(parsed, model)
-  const call = asked && upstream.adapt(asked, model.upstreamModel)
+  const request = tokenCount?.call(parsed, model)
+  const call = request && upstream.adapt(request, model.upstreamModel)
   const text = call && textOf(call, source)
   if (!call || text === undefined) return undefined
   const { signal } = controller

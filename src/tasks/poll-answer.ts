@@ -25,15 +25,15 @@ const MAX_DOUBLINGS = 10
 /** Consecutive reports of an unknown task that are believed. */
 const MISSING_POLLS = 3
 
-/** The end that an answer brings to its task, if any. `askedAt` is when the poll began, by the gateway's clock. */
-export function endingOf(task: Task, answer: PollAnswer, askedAt: number): TaskEnding | undefined {
+/** The end that an answer brings to its task, if any. `begunAt` is when the poll began, by the gateway's clock. */
+export function endingOf(task: Task, answer: PollAnswer, begunAt: number): TaskEnding | undefined {
   const outcome = 'outcome' in answer ? answer.outcome : undefined
   if (outcome?.status === 'succeeded') return successOf(task, outcome)
   if (outcome?.status === 'failed')
     return { state: 'failed', ...callerComplaint({ document: outcome.document, error: outcome.error }) }
   if (outcome?.status === 'missing' && task.missing + 1 >= MISSING_POLLS)
     return { state: 'failed', document: lastDocumentOf(task), error: LOST }
-  if (askedAt < task.deadlineAt) return undefined
+  if (begunAt < task.deadlineAt) return undefined
   return { state: 'failed', document: lastDocumentOf(task), error: TIMED_OUT }
 }
 
@@ -98,6 +98,6 @@ function pauseOf(ageMs: number): number {
   return Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, ageMs * POLL_SHARE))
 }
 
-function retryPauseOf(misses: number, askedMs = 0): number {
-  return Math.min(MAX_RETRY_MS, Math.max(askedMs, MIN_RETRY_MS * 2 ** Math.min(misses - 1, MAX_DOUBLINGS)))
+function retryPauseOf(misses: number, vendorPauseMs = 0): number {
+  return Math.min(MAX_RETRY_MS, Math.max(vendorPauseMs, MIN_RETRY_MS * 2 ** Math.min(misses - 1, MAX_DOUBLINGS)))
 }

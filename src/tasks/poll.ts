@@ -47,11 +47,11 @@ export class TaskPolls {
 
   /** Polls a task whose lease this node holds. Never throws. */
   async poll(task: Task): Promise<void> {
-    const askedAt = this.world.now()
+    const begunAt = this.world.now()
     try {
-      await this.follow(task, askedAt)
+      await this.follow(task, begunAt)
     } catch (error) {
-      await this.giveUp(task, askedAt, error)
+      await this.giveUp(task, begunAt, error)
     }
   }
 
@@ -64,14 +64,14 @@ export class TaskPolls {
     }
   }
 
-  private async follow(task: Task, askedAt: number): Promise<void> {
+  private async follow(task: Task, begunAt: number): Promise<void> {
     const { db, after, catalogue, now, log } = this.world
     const model = modelOf(catalogue, task)
     // Without a model in the catalogue the task waits, and only its deadline ends it.
     const answer: PollAnswer = model
       ? await askUpstream(after, task, model)
       : { error: `${task.upstream} has no model ${task.model}` }
-    const ending = endingOf(task, answer, askedAt)
+    const ending = endingOf(task, answer, begunAt)
     if (ending?.state === 'succeeded' && model) {
       this.noteInvalidUsage(task, answer, ending.usageSource)
       return this.end(task, await keepVideo(this.world, task, model, ending))
@@ -92,7 +92,7 @@ export class TaskPolls {
    * Handles an internal error: polls again later, and ends the task at its deadline without reading what was stored. An unavailable
    * database is temporary: the task is due again after its lease.
    */
-  private async giveUp(task: Task, askedAt: number, error: unknown): Promise<void> {
+  private async giveUp(task: Task, begunAt: number, error: unknown): Promise<void> {
     const { db, now } = this.world
     const isAway = error instanceof DatabaseUnavailable
     if (isAway || !this.faulty.has(task.id)) this.logFault(task, error)
@@ -100,7 +100,7 @@ export class TaskPolls {
     if (this.faulty.size >= MOST_FAULTY) this.faulty.clear()
     this.faulty.add(task.id)
     try {
-      if (askedAt >= task.deadlineAt)
+      if (begunAt >= task.deadlineAt)
         await this.end(task, { state: 'failed', document: NOTHING_READ, error: TIMED_OUT })
       else await postpone(db, task, postponementAfterFault(task, now()), null)
     } catch (fault) {

@@ -104,10 +104,10 @@ async function keysOfWebIdentity(parts: Parts): Promise<Keys | undefined> {
 
 /** https://docs.aws.amazon.com/sdkref/latest/guide/file-format.html. */
 function keysInSharedFile(environment: Environment): Keys | undefined {
-  const { AWS_SHARED_CREDENTIALS_FILE: named, AWS_PROFILE: asked, HOME, USERPROFILE } = environment
+  const { AWS_SHARED_CREDENTIALS_FILE: named, AWS_PROFILE: requested, HOME, USERPROFILE } = environment
   const home = HOME ?? USERPROFILE
   const file = named || (home && join(home, '.aws', 'credentials'))
-  const profile = asked || 'default'
+  const profile = requested || 'default'
   const lines = file ? profileIn(file, profile) : undefined
   if (lines) {
     return {
@@ -116,7 +116,7 @@ function keysInSharedFile(environment: Environment): Keys | undefined {
       sessionToken: lines.get('aws_session_token'),
     }
   }
-  if (asked) throw new NoToken(`the shared file of AWS has no profile "${asked}" with keys`)
+  if (requested) throw new NoToken(`the shared file of AWS has no profile "${requested}" with keys`)
   return undefined
 }
 

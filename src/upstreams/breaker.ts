@@ -11,7 +11,7 @@ export type BreakerState =
  * An event of a request: it asks to be sent, or ends with an answer, without one, or without saying anything about the
  * upstream.
  */
-export type BreakerEvent = 'asked' | 'answered' | 'failed' | 'cut'
+export type BreakerEvent = 'attempted' | 'answered' | 'failed' | 'cut'
 
 /** Consecutive failures that open the breaker, and how long it stays open before one request may try. */
 export const BREAKER_FAILURES = 5
@@ -30,21 +30,21 @@ type Step = (state: never, now: number) => BreakerState
 /** Every state with every event. Requests that were sent before the breaker opened may still end in any state. */
 const STEPS: { [Is in BreakerState['is']]: Record<BreakerEvent, Step> } = {
   closed: {
-    asked: same,
+    attempted: same,
     answered: closed,
     failed: ({ failures }: Extract<BreakerState, { is: 'closed' }>, now) =>
       failures + 1 < BREAKER_FAILURES ? { is: 'closed', failures: failures + 1 } : opened(CLOSED, now),
     cut: same,
   },
   open: {
-    asked: (state: Extract<BreakerState, { is: 'open' }>, now) =>
+    attempted: (state: Extract<BreakerState, { is: 'open' }>, now) =>
       now < state.until ? state : { is: 'half-open', until: state.until },
     answered: closed,
     failed: opened,
     cut: same,
   },
   'half-open': {
-    asked: same,
+    attempted: same,
     answered: closed,
     failed: opened,
     // The result is unknown: the next request may try.
@@ -69,11 +69,11 @@ export class Breaker {
   allows(): boolean {
     if (this.state.is === 'closed') return true
     const before = this.state
-    this.state = nextBreaker(before, 'asked', this.monotonic())
+    this.state = nextBreaker(before, 'attempted', this.monotonic())
     return this.state !== before
   }
 
-  report(end: Exclude<BreakerEvent, 'asked'>): void {
+  report(end: Exclude<BreakerEvent, 'attempted'>): void {
     // The usual case.
     if (end === 'answered' && this.state === CLOSED) return
     this.state = nextBreaker(this.state, end, this.monotonic())

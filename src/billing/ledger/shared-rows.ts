@@ -46,7 +46,7 @@ export class References {
   private readonly usageShapes = new Map<string, number | null>()
   private readonly recentShapes = new Map<number, readonly Shape[]>()
   /** Numbers that are being requested: many requests of one kind begin together. */
-  private readonly asked = new Map<string, Promise<unknown>>()
+  private readonly reads = new Map<string, Promise<unknown>>()
   /** Number of lost connections, after each of which the cache is cleared. */
   private losses = 0
 
@@ -147,10 +147,10 @@ export class References {
   }
 
   private once<Result>(content: string, work: () => Promise<Result>): Promise<Result> {
-    const running = this.asked.get(content) as Promise<Result> | undefined
+    const running = this.reads.get(content) as Promise<Result> | undefined
     if (running) return running
-    const begun = work().finally(() => this.asked.delete(content))
-    this.asked.set(content, begun)
+    const begun = work().finally(() => this.reads.delete(content))
+    this.reads.set(content, begun)
     return begun
   }
 }
@@ -193,8 +193,8 @@ async function numberOf(db: Db, reference: Reference): Promise<number> {
 }
 
 async function findNumber(db: Db, { find, parameters }: Reference): Promise<number | undefined> {
-  const asked = find.match(/\$\d/g)?.length ?? 0
-  const [row] = await db.query({ sql: find, parameters: parameters.slice(0, asked) })
+  const used = find.match(/\$\d/g)?.length ?? 0
+  const [row] = await db.query({ sql: find, parameters: parameters.slice(0, used) })
   return row?.id as number | undefined
 }
 

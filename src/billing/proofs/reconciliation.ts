@@ -37,7 +37,7 @@ export interface Reconciliation {
 /** Number of charges per read. */
 const PAGE = 5_000
 /** Charges of answers from a vendor: those from the response cache have a share of the price in their tables. */
-const ASKED_VENDOR = `coalesce(prices, '') not like '%${STORED_SHARE}%'`
+const SENT_TO_VENDOR = `coalesce(prices, '') not like '%${STORED_SHARE}%'`
 const DAY_LENGTH = '2026-10-31'.length
 const NOTHING: Required<UsageFigures> = { requests: 0, inputTokens: 0, outputTokens: 0, costNano: 0 }
 
@@ -91,7 +91,7 @@ async function chargedFigures(
   const charged: Table = new Map()
   let withoutFigures = 0
   const columns = 'model, amount + shortfall as price, usage, usage_shape, ended_at'
-  for await (const rows of settledPages(db, { since, until }, columns, ASKED_VENDOR)) {
+  for await (const rows of settledPages(db, { since, until }, columns, SENT_TO_VENDOR)) {
     for (const row of rows) {
       const model = vendorNames.get(row.model as string)
       if (model === undefined) continue

@@ -5,7 +5,7 @@
 const LOOKS = 4
 
 export class SilenceWatch {
-  private asked = 0
+  private running = 0
   private quiet = 0
   private timer: Timer | undefined
 
@@ -22,12 +22,12 @@ export class SilenceWatch {
 
   /** Watches while the work runs. Resolves and rejects as the work does. */
   async during<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.asked++ === 0) this.answered()
+    if (this.running++ === 0) this.answered()
     this.timer ??= this.check()
     try {
       return await work()
     } finally {
-      this.asked--
+      this.running--
       this.answered()
     }
   }
@@ -40,7 +40,7 @@ export class SilenceWatch {
   private check(): Timer {
     const timer = setTimeout(() => {
       this.timer = undefined
-      if (this.asked === 0) return
+      if (this.running === 0) return
       this.timer = this.check()
       this.onQuiet(++this.quiet)
     }, this.lookMs)

@@ -11,7 +11,7 @@ import { showTask, type Task } from '../../tasks/task'
 import { type KeptFilesWorld, sendArtifact } from '../kept-files'
 
 /** Headers that the request and the call to the vendor share. */
-const ASKED = ['range', 'if-range']
+const COPIED_HEADERS = ['range', 'if-range']
 const PASSED_HEADERS = ['content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified']
 /** Maximum time until the vendor begins, in milliseconds. */
 const TIMEOUT_MS = 30_000
@@ -102,7 +102,7 @@ async function fetchFile(
   const upstream = world.catalogue.upstreams.get(task.upstream)
   if (!upstream) throw gone(task)
   const part = new Headers()
-  copyHeaders((name) => request.headers.get(name), part, ASKED)
+  copyHeaders((name) => request.headers.get(name), part, COPIED_HEADERS)
   const controller = new AbortController()
   const signal = AbortSignal.any([request.signal, controller.signal])
   const timer = setTimeout(() => controller.abort(late(task)), TIMEOUT_MS)

@@ -38,8 +38,8 @@ const IGNORED_IN_CONFIG = ['temperature', 'topP', 'topK']
 const READ_IN_IMAGE_CONFIG = ['aspectRatio', 'imageSize']
 
 /** The request in OpenAI's form. `model` is the first that may answer it. */
-export function rewordPictures(asked: Fields, model: Model): PictureRequest {
-  const request = membersOf(asked, '', [...READ, ...IGNORED])
+export function rewordPictures(body: Fields, model: Model): PictureRequest {
+  const request = membersOf(body, '', [...READ, ...IGNORED])
   const config = membersOf(request[CONFIG], CONFIG, [...READ_IN_CONFIG, ...IGNORED_IN_CONFIG])
   checkModalities(config.responseModalities)
   const { prompt, pictures } = turnOf(request.contents)
@@ -51,7 +51,7 @@ export function rewordPictures(asked: Fields, model: Model): PictureRequest {
   return {
     // The number is in every request: it distinguishes OpenAI's form from others.
     body: {
-      model: asked.model,
+      model: body.model,
       prompt,
       n: config.candidateCount ?? 1,
       ...(size && { size }),

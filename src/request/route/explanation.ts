@@ -4,9 +4,9 @@
 import type { RequestLogRow } from '../../request-log/row'
 
 /** The request header, and the response header. */
-const ASKED = 'x-gateway-explain'
-const ANSWERED = 'x-gateway-route'
-const LONGEST = 1_000
+const REQUEST_HEADER = 'x-gateway-explain'
+const RESPONSE_HEADER = 'x-gateway-route'
+const MAX_HEADER_LENGTH = 1_000
 
 /**
  * The response header: `small;passed=context, large;failed=503, big;answered, dear;later=cheapest`. Absent unless the caller asks
@@ -23,10 +23,10 @@ export function routeHeaders(
   }: Pick<RequestLogRow, 'passedOver' | 'attempts' | 'model' | 'upstream' | 'errorCode' | 'routeOrder'>,
   from: { header?(name: string): string | null },
 ): Record<string, string> {
-  if (from.header?.(ASKED) !== 'route') return {}
-  const asked = [...(attempts ?? []), { model, upstream }]
+  if (from.header?.(REQUEST_HEADER) !== 'route') return {}
+  const tried = [...(attempts ?? []), { model, upstream }]
   const later = (routeOrder?.models ?? []).filter(
-    (each) => !asked.some((other) => other.model === each.model && other.upstream === each.upstream),
+    (each) => !tried.some((other) => other.model === each.model && other.upstream === each.upstream),
   )
   const steps = [
     ...(passedOver ?? []).map((each) => `${each.model};passed=${each.reason}`),
@@ -34,5 +34,5 @@ export function routeHeaders(
     ...(model === null ? [] : [`${model};${errorCode === null ? 'answered' : 'refused'}`]),
     ...later.map((each) => `${each.model};later=${routeOrder?.prefer}`),
   ]
-  return { [ANSWERED]: steps.join(', ').slice(0, LONGEST) }
+  return { [RESPONSE_HEADER]: steps.join(', ').slice(0, MAX_HEADER_LENGTH) }
 }

@@ -31,7 +31,7 @@ const MISTAKEN_SHARE = 0.015
 /** Accounts with the dollars that they pay each week, in the order of how much they ask. */
 const CUSTOMERS = { search: 20, support: 8, research: 1 } as const
 /** Operations with how often they are asked in a round, and how many models of different upstreams. */
-const ASKED: readonly (readonly [name: OperationName, times: number, models: number])[] = [
+const OPERATIONS: readonly (readonly [name: OperationName, times: number, models: number])[] = [
   ['chat', 6, 4],
   ['messages', 5, 1],
   ['embeddings', 5, 1],
@@ -131,7 +131,7 @@ function busyShare(at: Date): number {
 
 /** Models to ask, each as often as its operation is used. */
 function modelsOf(catalogue: Catalogue): Model[] {
-  return ASKED.flatMap(([name, times, most]) => {
+  return OPERATIONS.flatMap(([name, times, most]) => {
     const usable = modelsFor(catalogue, name)
     const perUpstream = [...Map.groupBy(usable, ({ upstream }) => upstream.name).values()].flatMap((some) =>
       some.slice(0, 1),
@@ -148,12 +148,12 @@ function modelsFor({ models }: Catalogue, name: OperationName): Model[] {
   })
 }
 
-interface Asked {
+interface PlainCall {
   operation: Operation
   body: object
 }
 
-function requestOf(model: Model, random: World['random']): Asked {
+function requestOf(model: Model, random: World['random']): PlainCall {
   const operation = operationOf(model.family.operation)
   const words = 20 + Math.floor(random() * 600)
   const tokens = 40 + Math.floor(random() ** 2 * 600)
@@ -182,7 +182,7 @@ async function ask(
   gateway: Gateway,
   requestId: string,
   { secret }: Customer,
-  { operation, body }: Asked,
+  { operation, body }: PlainCall,
 ): Promise<void> {
   const content = Buffer.from(JSON.stringify(body))
   try {

@@ -69,10 +69,10 @@ type MadeImage = { size: Dimensions; content: JsonObject } | { error: { code: st
 function makeImages(request: VendorRequest, body: JsonObject, size: Dimensions): MadeImage[] {
   const { directives } = request
   const isSeries = body.sequential_image_generation === 'auto'
-  const asked = asNumber(asObject(body.sequential_image_generation_options)?.max_images)
+  const requested = asNumber(asObject(body.sequential_image_generation_options)?.max_images)
   const room = imagesMost - referencesOf(body).length
-  const most = isSeries ? Math.min(asked ?? room, room) : 1
-  const count = directives.empty ? 0 : Math.min(directives.images ?? asked ?? seriesUsual, most)
+  const most = isSeries ? Math.min(requested ?? room, room) : 1
+  const count = directives.empty ? 0 : Math.min(directives.images ?? requested ?? seriesUsual, most)
   const blocked = directives.blocked ?? 0
   return Array.from({ length: count }, (_none, index) =>
     // The last images fail, so that a stream begins with images.

@@ -41,13 +41,13 @@ export const azure: Simulator = {
   outOfQuota: (request) => openai.outOfQuota(request),
 
   async answer(request) {
-    const asked = readPath(request)
-    if (!asked) return refusal(404, '404', 'Resource not found')
-    const fault = isChat(asked) || isResponse(asked) ? effortFault(asObject(asked.json) ?? {}) : undefined
+    const read = readPath(request)
+    if (!read) return refusal(404, '404', 'Resource not found')
+    const fault = isChat(read) || isResponse(read) ? effortFault(asObject(read.json) ?? {}) : undefined
     if (fault !== undefined) return refusal(400, 'unsupported_parameter', fault)
-    const reply = await openai.answer(asked)
-    if (reply.status === 404 && asked.path !== request.path) return deploymentMissing()
-    return isChat(asked) ? withFilters(reply) : reply
+    const reply = await openai.answer(read)
+    if (reply.status === 404 && read.path !== request.path) return deploymentMissing()
+    return isChat(read) ? withFilters(reply) : reply
   },
 }
 

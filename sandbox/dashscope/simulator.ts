@@ -163,13 +163,13 @@ function chat(request: VendorRequest, body: JsonObject): Reply {
   const refused = refusedWords(model, body, thinks)
   if (refused !== undefined) return invalid(request, refused)
   const budget = asNumber(body.thinking_budget) ?? thinkingTokens
-  const asked = readChat(request, thinks ? Math.min(thinkingTokens, budget) : 0)
-  return chatReply(asked, { ...dialect, headers: headers() })
+  const chat = readChat(request, thinks ? Math.min(thinkingTokens, budget) : 0)
+  return chatReply(chat, { ...dialect, headers: headers() })
 }
 
 /** Whether a model thinks; Qwen 3.8 does unless a request turns it off. */
-function thinksFor(model: string, { enable_thinking: asked }: JsonObject): boolean {
-  return asked === true || (/^qwen3\.8/.test(model) && asked !== false) || /^(qwq|qvq)|-thinking/.test(model)
+function thinksFor(model: string, { enable_thinking: requested }: JsonObject): boolean {
+  return requested === true || (/^qwen3\.8/.test(model) && requested !== false) || /^(qwq|qvq)|-thinking/.test(model)
 }
 
 /** The words are on record in test/vendors/dashscope. */

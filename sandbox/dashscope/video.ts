@@ -112,10 +112,10 @@ function submit(request: VendorRequest): Reply {
   if (!videoNames.test(model)) return flat(404, 'ModelNotFound', 'Model can not be found.')
   const parameters = asObject(body.parameters) ?? {}
   const fault = faultOf(model, asObject(body.input) ?? {}, parameters)
-  const asked = asNumber(parameters.duration) ?? DEFAULT_SECONDS
+  const requested = asNumber(parameters.duration) ?? DEFAULT_SECONDS
   const job = newJob(
     {
-      seconds: asked === -1 ? CHOSEN_SECONDS : asked,
+      seconds: requested === -1 ? CHOSEN_SECONDS : requested,
       model,
       echo: {
         prompt: asString(asObject(body.input)?.prompt)?.slice(0, 200) ?? '',

@@ -93,11 +93,11 @@ export const fal: Simulator = {
 
 function submit(request: VendorRequest, name: string, endpoint: Endpoint, body: JsonObject): Reply {
   const fault = faultOf(endpoint, body)
-  const asked = body.duration
+  const requested = body.duration
   const seconds =
-    asked === 'auto' || (endpoint.durations.length === 0 && !isGiven(asked))
+    requested === 'auto' || (endpoint.durations.length === 0 && !isGiven(requested))
       ? CHOSEN_SECONDS
-      : Number.parseInt(String(asked ?? SECONDS), 10)
+      : Number.parseInt(String(requested ?? SECONDS), 10)
   const { directives } = request
   const job = newJob(
     {

@@ -31,7 +31,7 @@ const TOKENS_PER_SEARCH = 100
 const LEVELS: Readonly<Record<string, number>> = { MINIMAL: 4, LOW: 8, MEDIUM: 16, HIGH: 32 }
 const MOST_CHOICES = 8
 
-interface Asked {
+interface GenerateRequest {
   request: VendorRequest
   model: string
   question: Question
@@ -53,10 +53,10 @@ export function generate(request: VendorRequest, model: string, action: string):
   const body = asObject(given.generateContentRequest) ?? given
   const fault = generateFault(body, model, request.path.includes('/publishers/'))
   if (fault !== undefined) return googleError(request, 400, fault)
-  const asked = readAsked(request, body, model)
-  if (action === 'countTokens') return counted(asked)
-  if (action === 'generateContent') return jsonReply(200, wholeAnswer(asked), googleHeaders)
-  const frames = [...pieces(asked)]
+  const generation = readGenerateRequest(request, body, model)
+  if (action === 'countTokens') return counted(generation)
+  if (action === 'generateContent') return jsonReply(200, wholeAnswer(generation), googleHeaders)
+  const frames = [...pieces(generation)]
   // Without `alt=sse` the stream is one list.
   if (request.query.get('alt') !== 'sse') return jsonReply(200, frames, googleHeaders)
   const failed = googleError(request, 500, 'An internal error has occurred. Please retry.').body
@@ -67,11 +67,11 @@ export function generate(request: VendorRequest, model: string, action: string):
   return { status: 200, headers: googleHeaders, body: { kind: 'events', stream } }
 }
 
-function counted({ prompt }: Asked): Reply {
+function counted({ prompt }: GenerateRequest): Reply {
   return jsonReply(200, { totalTokens: sumOf(prompt), promptTokensDetails: details(prompt) }, googleHeaders)
 }
 
-function readAsked(request: VendorRequest, body: JsonObject, model: string): Asked {
+function readGenerateRequest(request: VendorRequest, body: JsonObject, model: string): GenerateRequest {
   const { directives } = request
   const contents = asObjects(body.contents)
   const config = asObject(body.generationConfig) ?? {}
@@ -196,8 +196,8 @@ interface Step {
   pictures: number
 }
 
-function wholeAnswer(asked: Asked): JsonObject {
-  const all = [...pieces(asked)]
+function wholeAnswer(generation: GenerateRequest): JsonObject {
+  const all = [...pieces(generation)]
   const last = all.at(-1) ?? {}
   const candidates = new Map<unknown, JsonObject>()
   for (const candidate of all.flatMap((piece) => asObjects(piece.candidates))) {
@@ -227,32 +227,32 @@ function joinedParts(parts: readonly JsonObject[]): JsonObject[] {
 }
 
 /** The chunks of an answer, each with the figures so far. */
-function* pieces(asked: Asked): Generator<JsonObject> {
-  const { question, model } = asked
+function* pieces(generation: GenerateRequest): Generator<JsonObject> {
+  const { question, model } = generation
   const { directives } = question
   const envelope = { modelVersion: model, responseId: hexId(22) }
   const counts = { output: 0, thoughts: 0, pictures: 0 }
   if (directives.block !== undefined) {
-    yield { promptFeedback: { blockReason: directives.block }, ...usageOf(asked, counts), ...envelope }
+    yield { promptFeedback: { blockReason: directives.block }, ...usageOf(generation, counts), ...envelope }
     return
   }
   const choices = answerTo(question)
   // Thoughts that are not shown are in the figures from the first chunk on.
-  if (!asked.showsThoughts) for (const { reasoning } of choices) counts.thoughts += reasoning.length
+  if (!generation.showsThoughts) for (const { reasoning } of choices) counts.thoughts += reasoning.length
   for (const { index, parts, end, ...added } of interleaved(
-    choices.map((choice, index) => stepsOf(asked, choice, index)),
+    choices.map((choice, index) => stepsOf(generation, choice, index)),
   )) {
     counts.output += added.output
     counts.thoughts += added.thoughts
     counts.pictures += added.pictures
     const content = end?.finishReason === directives.finish ? {} : { role: 'model' }
     const candidate = { content: parts.length > 0 ? { parts, ...content } : content, ...end, index }
-    yield { candidates: [candidate], ...usageOf(asked, counts), ...envelope }
+    yield { candidates: [candidate], ...usageOf(generation, counts), ...envelope }
   }
 }
 
-function* stepsOf(asked: Asked, choice: Choice, index: number): Generator<Step> {
-  const { model, question, showsThoughts } = asked
+function* stepsOf(generation: GenerateRequest, choice: Choice, index: number): Generator<Step> {
+  const { model, question, showsThoughts } = generation
   const { finish, searches = 0 } = question.directives
   const none = { index, output: 0, thoughts: 0, pictures: 0 }
   const signature = () => (signs(model) ? { thoughtSignature: newSignature(model) } : {})
@@ -292,7 +292,7 @@ function* stepsOf(asked: Asked, choice: Choice, index: number): Generator<Step> 
 }
 
 function usageOf(
-  { question: { directives }, prompt, tier }: Asked,
+  { question: { directives }, prompt, tier }: GenerateRequest,
   { output, thoughts, pictures }: Pick<Step, 'output' | 'thoughts' | 'pictures'>,
 ): JsonObject {
   const { cached = 0, searches = 0 } = directives

@@ -47,7 +47,7 @@ export const mistral = createLookalike({
     code: '1500',
   }),
   outOfQuota: { status: 402, message: 'You have exceeded your spend limit.' },
-  usageUnasked: true,
+  alwaysSendsUsage: true,
   // EmbeddingRequest, AudioTranscriptionRequest and UsageInfo of @mistralai/mistralai 2.7.
   embeddings: {
     models: /embed/,

@@ -111,9 +111,9 @@ export function chatReply(chat: Chat, dialect: ChatDialect): Reply {
 }
 
 /** The requested service tier, for vendors that have some. */
-function servedTier({ service_tier: asked }: JsonObject, { envelope }: ChatDialect): JsonObject {
-  const isNamed = typeof asked === 'string' && asked !== 'auto'
-  return 'service_tier' in envelope && isNamed ? { service_tier: asked } : {}
+function servedTier({ service_tier: requested }: JsonObject, { envelope }: ChatDialect): JsonObject {
+  const isNamed = typeof requested === 'string' && requested !== 'auto'
+  return 'service_tier' in envelope && isNamed ? { service_tier: requested } : {}
 }
 
 function textOf(content: unknown): string {

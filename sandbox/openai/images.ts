@@ -19,20 +19,20 @@ const largest = { width: 1024, height: 1024 }
 
 export async function answerImages(request: VendorRequest): Promise<Reply> {
   const task: Task = request.path.endsWith('/edits') ? 'edits' : 'generations'
-  const asked = request.form ? readForm(task, request.form) : readJson(task, asObject(request.json) ?? {})
-  if (asked.task === 'edits' && !request.form) {
+  const read = request.form ? readForm(task, request.form) : readJson(task, asObject(request.json) ?? {})
+  if (read.task === 'edits' && !request.form) {
     return errorReply(badRequest("Invalid content type: expected 'multipart/form-data'.", null, null))
   }
-  const name = asString(asked.fields.model) ?? ''
+  const name = asString(read.fields.model) ?? ''
   if (name === '') return errorReply(badRequest('you must provide a model parameter', null, null))
   const model = imageModel(name)
   if (!model) return unknownModel(name)
-  const fault = findImageFault(asked, model) ?? (await findContentFault(asked))
+  const fault = findImageFault(read, model) ?? (await findContentFault(read))
   if (fault) return errorReply(fault)
   if (request.directives.blocked) return moderated()
-  if (name === 'dall-e-2') return legacyReply(request, asked)
-  const made = make(request, asked, name)
-  return asked.fields.stream === true ? streamReply(asked, made) : wholeReply(made)
+  if (name === 'dall-e-2') return legacyReply(request, read)
+  const made = make(request, read, name)
+  return read.fields.stream === true ? streamReply(read, made) : wholeReply(made)
 }
 
 /** A picture of the retired model, until the hour in its URL is over. */

@@ -44,7 +44,7 @@ interface Likeness {
   usage?(counts: TokenCounts, model: string): JsonObject
   dialect?: Partial<ChatDialect>
   /** True if a stream always reports its usage in its last chunk. */
-  usageUnasked?: true
+  alwaysSendsUsage?: true
   embeddings?: VectorLikeness
   audio?: AudioLikeness
   /** Other paths. */
@@ -186,10 +186,10 @@ function vectorsOf(like: Likeness, vectors: VectorLikeness, request: VendorReque
 }
 
 function chatOf(like: Likeness, request: VendorRequest, body: JsonObject, model: string): Reply {
-  const asked = like.usageUnasked
+  const read = like.alwaysSendsUsage
     ? { ...request, json: { ...body, stream_options: { include_usage: true } } }
     : request
-  const chat = readChat(asked, like.thinks?.(model, body) ?? 0)
+  const chat = readChat(read, like.thinks?.(model, body) ?? 0)
   return chatReply(chat, {
     replyModel: (name) => name,
     envelope: {},

@@ -5,7 +5,7 @@ import { interleaved } from '../interleaved'
 import { asObject, type JsonObject } from '../json'
 import { hexId, jsonFrame } from '../replies'
 import type { EventFrame } from '../simulator'
-import type { AskedResponse } from './responses'
+import type { SimulatedResponse } from './responses'
 
 /** An item of the output, and the pieces of its text. */
 export interface BuiltItem {
@@ -19,14 +19,14 @@ interface Step extends JsonObject {
   type: string
 }
 
-export function framesOf(asked: AskedResponse): {
+export function framesOf(simulated: SimulatedResponse): {
   frames: Iterable<EventFrame>
   failure: readonly EventFrame[]
 } {
-  const writer = new Writer(asked)
+  const writer = new Writer(simulated)
   const frames = {
     *[Symbol.iterator]() {
-      for (const step of stepsOf(asked)) yield* writer.write(step)
+      for (const step of stepsOf(simulated)) yield* writer.write(step)
     },
   }
   const error = {
@@ -36,7 +36,7 @@ export function framesOf(asked: AskedResponse): {
     param: null,
   }
   const { code, message } = error
-  const failed = asked.response('failed', [], { code, message })
+  const failed = simulated.response('failed', [], { code, message })
   return {
     frames,
     failure: [
@@ -48,14 +48,14 @@ export function framesOf(asked: AskedResponse): {
 
 class Writer {
   #sequence = 0
-  readonly #asked: AskedResponse
+  readonly #simulated: SimulatedResponse
 
-  constructor(asked: AskedResponse) {
-    this.#asked = asked
+  constructor(simulated: SimulatedResponse) {
+    this.#simulated = simulated
   }
 
   *write(step: Step): Generator<EventFrame> {
-    const { keepalive, rotateIds } = this.#asked.request.directives
+    const { keepalive, rotateIds } = this.#simulated.request.directives
     const { type, ...fields } = rotateIds ? withOtherIds(step) : step
     yield jsonFrame({ type, sequence_number: this.#sequence++, ...fields, ...this.#padding(step) }, type)
     if (!keepalive) return
@@ -64,7 +64,7 @@ class Writer {
 
   /** Random padding against eavesdroppers who measure lengths. */
   #padding({ type }: Step): JsonObject {
-    const options = asObject(this.#asked.body.stream_options)
+    const options = asObject(this.#simulated.body.stream_options)
     if (!type.endsWith('.delta') || options?.include_obfuscation === false) return {}
     return { obfuscation: 'x'.repeat(1 + (this.#sequence % 16)) }
   }
@@ -81,17 +81,17 @@ function otherId(id: unknown): string {
   return `${String(id).replace(/_.*/, '')}_${hexId()}`
 }
 
-function* stepsOf(asked: AskedResponse): Generator<Step> {
-  const { items, isIncomplete } = asked
-  const { emptyOutput, interleave } = asked.request.directives
-  yield { type: 'response.created', response: asked.response('in_progress', []) }
-  yield { type: 'response.in_progress', response: asked.response('in_progress', []) }
+function* stepsOf(simulated: SimulatedResponse): Generator<Step> {
+  const { items, isIncomplete } = simulated
+  const { emptyOutput, interleave } = simulated.request.directives
+  yield { type: 'response.created', response: simulated.response('in_progress', []) }
+  yield { type: 'response.in_progress', response: simulated.response('in_progress', []) }
   const lists = items.map((item, place) => itemSteps(item, place))
   if (interleave) yield* interleaved(lists)
   else for (const list of lists) yield* list
   const output = emptyOutput ? [] : items.map(({ whole }) => whole)
   const status = isIncomplete ? 'incomplete' : 'completed'
-  yield { type: `response.${status}`, response: asked.response(status, output) }
+  yield { type: `response.${status}`, response: simulated.response(status, output) }
 }
 
 function* itemSteps({ kind, pieces, whole }: BuiltItem, place: number): Generator<Step> {

@@ -19,9 +19,9 @@ export function answerResponse(request: VendorRequest, body: JsonObject): Reply 
   const account = request.directives.account ?? USUAL_ACCOUNT
   const refused = refusal(body, account)
   if (refused) return refused
-  const asked = new AskedResponse(request, body, asString(body.model) ?? '', account)
-  if (body.stream !== true) return jsonReply(200, asked.whole(), headers())
-  const { frames, failure } = framesOf(asked)
+  const simulated = new SimulatedResponse(request, body, asString(body.model) ?? '', account)
+  if (body.stream !== true) return jsonReply(200, simulated.whole(), headers())
+  const { frames, failure } = framesOf(simulated)
   return { status: 200, headers: headers(), body: { kind: 'events', stream: { frames, failure } } }
 }
 
@@ -49,7 +49,7 @@ interface KnownTool extends Tool {
   namespace: string | undefined
 }
 
-export class AskedResponse {
+export class SimulatedResponse {
   readonly items: readonly BuiltItem[]
   readonly id = `resp_${hexId()}`
   readonly #choice: Choice
@@ -83,7 +83,7 @@ export class AskedResponse {
   response(status: string, output: unknown[], error: JsonObject | null = null): JsonObject {
     const { body, model, request } = this
     const { tier, searches } = request.directives
-    const asked = asString(body.service_tier)
+    const requested = asString(body.service_tier)
     const hasEnded = status === 'completed' || status === 'incomplete'
     const isCut = status === 'incomplete'
     return {
@@ -107,7 +107,7 @@ export class AskedResponse {
       prompt_cache_key: body.prompt_cache_key ?? null,
       reasoning: { effort: asObject(body.reasoning)?.effort ?? null, summary: null },
       safety_identifier: body.safety_identifier ?? null,
-      service_tier: tier ?? (asked === undefined || asked === 'auto' ? 'default' : asked),
+      service_tier: tier ?? (requested === undefined || requested === 'auto' ? 'default' : requested),
       store: body.store ?? true,
       temperature: body.temperature ?? 1,
       text: { format: { type: 'text' }, verbosity: 'medium', ...asObject(body.text) },

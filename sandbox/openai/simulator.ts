@@ -185,14 +185,14 @@ function chat(request: VendorRequest, body: JsonObject): Reply {
   } else if (!Array.isArray(body.messages)) {
     return errorReply(missingParameter('messages'))
   }
-  const asked = readChat(request, reasoningTokens(model, body.reasoning_effort))
+  const chat = readChat(request, reasoningTokens(model, body.reasoning_effort))
   const max = contextTokensMax(model)
   // A prompt length set by a directive is only reported.
-  if (asked.promptTokens > max && request.directives.promptTokens === undefined && !isLenient(model)) {
-    const message = `This model's maximum context length is ${max} tokens. However, your messages resulted in ${asked.promptTokens} tokens. Please reduce the length of the messages.`
+  if (chat.promptTokens > max && request.directives.promptTokens === undefined && !isLenient(model)) {
+    const message = `This model's maximum context length is ${max} tokens. However, your messages resulted in ${chat.promptTokens} tokens. Please reduce the length of the messages.`
     return errorReply(badRequest(message, 'messages', 'context_length_exceeded'))
   }
-  return chatReply(asked, { ...dialect, headers: headers() })
+  return chatReply(chat, { ...dialect, headers: headers() })
 }
 
 function embeddings(request: VendorRequest, body: JsonObject): Reply {

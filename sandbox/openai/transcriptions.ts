@@ -47,7 +47,7 @@ const bytesPerSecond = 40_000
 const audioTokensPerSecond = 10
 const wordsPerCue = 8
 
-interface Asked {
+interface TranscriptionForm {
   fields: JsonObject
   file: File
   model: TranscriptionModel
@@ -55,12 +55,12 @@ interface Asked {
 }
 
 export async function answerTranscription(request: VendorRequest): Promise<Reply> {
-  const asked = readForm(request)
-  if ('status' in asked) return asked
-  const { file, format, fields, model } = asked
+  const form = readForm(request)
+  if ('status' in form) return form
+  const { file, format, fields, model } = form
   const seconds = await secondsOf(file)
   const text = request.directives.empty ? '' : spoken(request, file)
-  const usage = usageOf(request, asked, seconds, text)
+  const usage = usageOf(request, form, seconds, text)
   if (format === 'text') return textReply(`${text}\n`)
   if (format === 'srt' || format === 'vtt') return textReply(subtitles(text, seconds, format))
   if (fields.stream === 'true' && model.streams) return streamReply(text, usage)
@@ -96,7 +96,7 @@ export async function transcribe(
   return { text, seconds: request.directives.promptTokens ?? (await secondsOf(file)), format }
 }
 
-function readForm(request: VendorRequest): Asked | Reply {
+function readForm(request: VendorRequest): TranscriptionForm | Reply {
   const { form } = request
   if (!form)
     return errorReply(badRequest("Invalid content type: expected 'multipart/form-data'.", null, null))
@@ -166,7 +166,7 @@ function spoken({ directives }: VendorRequest, file: File): string {
 
 function usageOf(
   { directives }: VendorRequest,
-  { fields, model }: Asked,
+  { fields, model }: TranscriptionForm,
   seconds: number,
   text: string,
 ): JsonObject | undefined {

@@ -8,7 +8,7 @@ import { canUseBoth } from '../responses/tools-with-effort'
 import { chatEdit } from '../traits/chat'
 import { addEdit } from '../traits/edit'
 import { ignoredInChat } from '../traits/ignored'
-import { emptyListsIn } from '../unasked'
+import { emptyListsIn } from '../client-defaults'
 import {
   CHAT_END,
   ChatBody,

@@ -70,7 +70,7 @@ export type DialectField =
       /** Values that change nothing, where the protocol refuses the concept. */
       plain?: BridgedField['plain']
       /** True if clients send it by default: if the protocol refuses the concept, it is ignored. */
-      isUnasked?: true
+      isClientDefault?: true
       code?: BridgedField['code']
     }
   | BridgedField
@@ -93,11 +93,11 @@ export function bridgedTable(fields: readonly DialectField[], can: Expressions):
 }
 
 function treated(row: Extract<DialectField, { means: Concept }>, expression: Expression): BridgedField {
-  const { field, note, plain, isUnasked, code } = row
+  const { field, note, plain, isClientDefault, code } = row
   const said = (words: string) => (note === undefined ? words : `${note}: ${words}`)
   if ('as' in expression) return { field, treatment: 'translated', note: said(expression.as) }
   if ('ignored' in expression) return { field, treatment: 'ignored', note: said(expression.ignored) }
-  if (isUnasked) return { field, treatment: 'ignored', note: said(expression.refused) }
+  if (isClientDefault) return { field, treatment: 'ignored', note: said(expression.refused) }
   return {
     field,
     treatment: 'refused',

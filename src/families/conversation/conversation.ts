@@ -179,7 +179,7 @@ export interface Settings {
   reasoning: ReasoningOptions
   verbosity: 'low' | 'medium' | 'high' | undefined
   /** True if clients set the verbosity by default: no instruction is written for a model without such a setting. */
-  isVerbosityUnasked?: true
+  isVerbosityDefault?: true
   /** The number of likeliest tokens to report at each position; undefined if probabilities are not wanted. */
   logprobs: number | undefined
   /** The caller's user, in the form in which vendors get it. */

@@ -17,11 +17,11 @@ const VERBOSITIES = {
 
 /** The instructions as one text, with settings that the protocol has no field for. */
 export function systemPrompt(conversation: Conversation): string {
-  const { format, verbosity = 'medium', isVerbosityUnasked } = conversation.settings
+  const { format, verbosity = 'medium', isVerbosityDefault } = conversation.settings
   const texts = [
     ...leadingOf(conversation).flatMap(({ parts }) => parts.map(({ text }) => text)),
     format?.type === 'json_object' ? JSON_ONLY : '',
-    isVerbosityUnasked ? '' : VERBOSITIES[verbosity],
+    isVerbosityDefault ? '' : VERBOSITIES[verbosity],
   ]
   return texts.filter((text) => text !== '').join('\n\n')
 }

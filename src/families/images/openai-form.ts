@@ -187,16 +187,16 @@ function plainOf<Body>({ family }: OwnForm<Body>, images: PlainField): Omit<Plai
 }
 
 /** The members shared by new and edited pictures. `images` are the references as addresses or data URLs. */
-function sharedOf<Body, Asked extends OpenaiBody | EditBody>(
+function sharedOf<Body, RequestBody extends OpenaiBody | EditBody>(
   own: OwnForm<Body>,
-  images: (body: Asked, dataUrls?: DataUrls) => string[],
+  images: (body: RequestBody, dataUrls?: DataUrls) => string[],
 ) {
   const { family, pictures } = own
-  const translated = (parsed: ParsedRequest<Asked>, model: Model, dataUrls?: DataUrls) => ({
+  const translated = (parsed: ParsedRequest<RequestBody>, model: Model, dataUrls?: DataUrls) => ({
     ...parsed,
     body: translate(own, parsed.body, images(parsed.body, dataUrls), model),
   })
-  const callsOf = ({ n }: Asked) => (own.makesSeveral ? 1 : (n ?? 1))
+  const callsOf = ({ n }: RequestBody) => (own.makesSeveral ? 1 : (n ?? 1))
   return {
     kind: 'made' as const,
     isSeparable: true as const,
@@ -206,18 +206,18 @@ function sharedOf<Body, Asked extends OpenaiBody | EditBody>(
     fieldRules: addresses('image', 'image[]'),
     bridge: [...commonFields, ...own.fields],
 
-    check(body: Asked, model: Model): void {
+    check(body: RequestBody, model: Model): void {
       const references = images(body)
       checkReferences(references, own.references(model), model)
       family.check?.(translate(own, body, references, model), model)
     },
 
     ...(family.tier && {
-      tier: (body: Asked, model: Model) =>
+      tier: (body: RequestBody, model: Model) =>
         (family.tier as NonNullable<typeof family.tier>)(translate(own, body, images(body), model), model),
     }),
 
-    quote(parsed: ParsedRequest<Asked>, model: Model): Quantities {
+    quote(parsed: ParsedRequest<RequestBody>, model: Model): Quantities {
       const each = family.quote(translated(parsed, model), model)
       const calls = callsOf(parsed.body)
       return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit as Unit, count * calls]))
@@ -225,13 +225,13 @@ function sharedOf<Body, Asked extends OpenaiBody | EditBody>(
 
     ...(family.texts && {
       // Each call has all of them.
-      texts: (body: Asked, model: Model) => {
+      texts: (body: RequestBody, model: Model) => {
         const texts = family.texts?.(translate(own, body, images(body), model), model)
         return texts && Array.from({ length: callsOf(body) }, () => texts).flat()
       },
     }),
 
-    call(parsed: ParsedRequest<Asked>, model: Model, dataUrls?: DataUrls): Call[] {
+    call(parsed: ParsedRequest<RequestBody>, model: Model, dataUrls?: DataUrls): Call[] {
       const own = translated(parsed, model, dataUrls)
       const [call] = [family.call(own, model)].flat()
       if (!call) return []
@@ -239,22 +239,22 @@ function sharedOf<Body, Asked extends OpenaiBody | EditBody>(
       return Array.from({ length: callsOf(parsed.body) }, () => ({ ...call, body: { json }, stream: false }))
     },
 
-    read: (reply: unknown, parsed: ParsedRequest<Asked>, model: Model) =>
+    read: (reply: unknown, parsed: ParsedRequest<RequestBody>, model: Model) =>
       family.read(reply, translated(parsed, model), model),
 
-    ...answersOf<Asked>(pictures),
+    ...answersOf<RequestBody>(pictures),
   }
 }
 
 /** The members that turn the vendor's replies into an answer. */
-function answersOf<Asked extends OpenaiBody | EditBody>(pictures: (reply: unknown) => Picture[]) {
+function answersOf<RequestBody extends OpenaiBody | EditBody>(pictures: (reply: unknown) => Picture[]) {
   return {
-    files: (replies: readonly unknown[], body: Asked) =>
+    files: (replies: readonly unknown[], body: RequestBody) =>
       deliveryOf(body) === 'b64_json' ? replies.flatMap(pictures).flatMap(({ url }) => url ?? []) : [],
 
     reply(
       replies: unknown[],
-      { body, at }: ParsedRequest<Asked>,
+      { body, at }: ParsedRequest<RequestBody>,
       model: Model,
       usage: Quantities,
       base64: ReadonlyMap<string, string>,
@@ -270,7 +270,7 @@ function answersOf<Asked extends OpenaiBody | EditBody>(pictures: (reply: unknow
       }
     },
 
-    links: (reply: unknown, body: Asked) =>
+    links: (reply: unknown, body: RequestBody) =>
       deliveryOf(body) === 'b64_json'
         ? []
         : pictures(reply).flatMap((picture) => shownPicture(picture, body).url ?? []),

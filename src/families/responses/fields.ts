@@ -11,7 +11,7 @@ import {
   serviceTier,
   speed,
 } from '../surcharges'
-import { OFFERED_TYPES } from '../unasked'
+import { OFFERED_TYPES } from '../client-defaults'
 import { addresses, documentStores, earlierAnswers, fileIds } from '../vendor-state'
 
 /** Places of tools: the list, a namespace in it, and the same in an item that adds tools. */

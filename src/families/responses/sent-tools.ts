@@ -6,7 +6,7 @@ import { hasPrice } from '../../contract/prices'
 import { isObject } from '../../lib/objects'
 import { isWebSearch, OPEN_SEARCHES } from '../surcharges'
 import { translatedOnce } from '../translation'
-import { OFFERED_TYPES, offeredIn } from '../unasked'
+import { OFFERED_TYPES, offeredIn } from '../client-defaults'
 import type { ResponsesBody } from './caller-side'
 
 type Fields = Record<string, unknown>

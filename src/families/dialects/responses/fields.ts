@@ -6,7 +6,7 @@ import { type BridgedField, bridgedFields, type FieldRule } from '../../../contr
 import type { Protocol } from '../../conversation/bridge'
 import { type DialectField, meanings } from '../../conversation/concepts'
 import { soundParts } from '../../media-parts'
-import { OFFERED_TYPES } from '../../unasked'
+import { OFFERED_TYPES } from '../../client-defaults'
 import { addresses, filesInText } from '../../vendor-state'
 import { FOREIGN_ITEMS } from './turns'
 
@@ -49,13 +49,13 @@ const meant = meanings(
 )
 
 /** Clients send these with every request. */
-const unasked: readonly DialectField[] = [
+const clientDefaults: readonly DialectField[] = [
   ...meanings(
     ['parallel_tool_calls', 'parallel_calls'],
     ['service_tier', 'service_tier'],
     ['include', 'logprobs', undefined, '`message.output_text.logprobs`; the rest is left out'],
   ),
-].map((row) => ({ ...row, isUnasked: true }))
+].map((row) => ({ ...row, isClientDefault: true }))
 
 const translated = bridgedFields(
   'translated',
@@ -143,7 +143,7 @@ const refused: readonly BridgedField[] = bridgedFields(
 export const responsesDialectFields: readonly DialectField[] = [
   ...refused,
   ...meant,
-  ...unasked,
+  ...clientDefaults,
   ...translated,
   ...ignored,
 ]

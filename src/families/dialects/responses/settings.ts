@@ -40,7 +40,7 @@ export function responseSettings(body: ResponsesBody, input: Input): Settings {
       isCarried: true,
     },
     verbosity: verbosityOf(body),
-    isVerbosityUnasked: true,
+    isVerbosityDefault: true,
     logprobs: wantsProbabilities ? (count ?? 0) : undefined,
     user: hashedUser(body),
     cacheKey: body.prompt_cache_key ?? undefined,

@@ -9,7 +9,7 @@ import { withoutKeywords } from '../../json-schema'
 import type { ResponsesBody } from '../../responses/caller-side'
 import { missingField, repeated, unsupportedField, wrongType, wrongValue } from '../../responses/refusals'
 import { isNeverBridged } from '../../responses/sent-tools'
-import { OFFERED_TYPES } from '../../unasked'
+import { OFFERED_TYPES } from '../../client-defaults'
 
 /** A tool as the model on a bridge sees it: a function with this name. */
 export interface FlatTool extends Tool {

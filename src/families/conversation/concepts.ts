@@ -44,7 +44,7 @@ export type Concept =
   | 'shows_thinking'
   | 'returns_thinking'
   | 'verbosity'
-  | 'unasked_verbosity'
+  | 'default_verbosity'
   | 'logprobs'
   | 'user'
   | 'cache_key'

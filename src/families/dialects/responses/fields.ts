@@ -40,7 +40,7 @@ const meant = meanings(
   ['tool_choice.tools', 'allowed_tools'],
   ['text.format', 'format'],
   ['text.format.strict', 'strict_format'],
-  ['text.verbosity', 'unasked_verbosity'],
+  ['text.verbosity', 'default_verbosity'],
   ['reasoning.effort', 'effort'],
   ['reasoning.summary', 'shows_thinking'],
   ['prompt_cache_key', 'cached_by_key'],

@@ -57,7 +57,7 @@ export const converseCan: Expressions = {
   shows_thinking: SHOWN_ANYWAY,
   returns_thinking: SHOWN_ANYWAY,
   verbosity: { as: 'for `low` and `high` a sentence in `system`' },
-  unasked_verbosity: { ignored: 'a setting for the vendor of another model' },
+  default_verbosity: { ignored: 'a setting for the vendor of another model' },
   logprobs: { refused: 'this model does not return probabilities' },
   user: { ignored: 'the vendor does not learn who the caller is' },
   cache_key: { ignored: 'where a cache is looked for; the answer is the same' },

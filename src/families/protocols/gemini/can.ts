@@ -61,7 +61,7 @@ export const geminiCan: Expressions = {
   shows_thinking: THOUGHTS,
   returns_thinking: THOUGHTS,
   verbosity: NO_VERBOSITY,
-  unasked_verbosity: NO_VERBOSITY,
+  default_verbosity: NO_VERBOSITY,
   logprobs: { as: `\`generationConfig.responseLogprobs\` and \`logprobs\`; ${NOT_SENT}` },
   user: { ignored: 'the vendor does not learn who the caller is' },
   cache_key: CACHED_ANYWAY,

@@ -52,7 +52,7 @@ export const messagesCan: Expressions = {
   shows_thinking: { as: '`thinking.display`' },
   returns_thinking: { ignored: 'thinking that the model shows is always returned' },
   verbosity: { as: 'for `low` and `high` a sentence in `system`' },
-  unasked_verbosity: { ignored: 'a setting for the vendor of another model' },
+  default_verbosity: { ignored: 'a setting for the vendor of another model' },
   logprobs: { refused: 'this model does not return probabilities' },
   user: { as: '`metadata.user_id`' },
   cache_key: { ignored: 'where a cache is looked for; the answer is the same' },

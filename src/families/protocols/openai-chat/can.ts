@@ -55,7 +55,7 @@ export const openaiChatCan: Expressions = {
   shows_thinking: SHOWN_ANYWAY,
   returns_thinking: SHOWN_ANYWAY,
   verbosity: VERBOSITY,
-  unasked_verbosity: VERBOSITY,
+  default_verbosity: VERBOSITY,
   logprobs: { as: `\`logprobs\` and \`top_logprobs\`; ${NOT_SENT}` },
   user: { as: '`user`' },
   cache_key: CACHE_KEY,

@@ -57,7 +57,7 @@ export const responsesCan: Expressions = {
   shows_thinking: SUMMARY,
   returns_thinking: SUMMARY,
   verbosity: VERBOSITY,
-  unasked_verbosity: VERBOSITY,
+  default_verbosity: VERBOSITY,
   logprobs: { as: `probabilities of the text, in \`include\`, and \`top_logprobs\`; ${NOT_SENT}` },
   user: { as: '`safety_identifier`' },
   cache_key: CACHE_KEY,

@@ -40,7 +40,7 @@ async function makeAdmin({ server }: TestGateway, addresses: string[] | null): P
   return token
 }
 
-interface Asked {
+interface UseRequest {
   method?: string
   path: string
   body?: object
@@ -51,7 +51,7 @@ async function send(
   { url }: TestGateway,
   token: string,
   from: string,
-  { method, path, body, headers }: Asked,
+  { method, path, body, headers }: UseRequest,
 ) {
   const response = await fetch(`${url}${path}`, {
     method: method ?? (body ? 'POST' : 'GET'),
@@ -71,7 +71,7 @@ async function send(
 
 const messages = [{ role: 'user', content: 'Hello' }]
 /** Each way to use a key: those that are paid, that are counted, that look things up, and tools. */
-const USES: Record<string, Asked> = {
+const USES: Record<string, UseRequest> = {
   chat: { path: '/v1/chat/completions', body: { model: 'test-chat', messages } },
   'a stream': { path: '/v1/chat/completions', body: { model: 'test-chat', messages, stream: true } },
   'a count': { path: '/v1/messages/count_tokens', body: { model: 'test-chat', messages } },
@@ -112,7 +112,7 @@ for (const database of databaseKinds) {
     const gateway = at()
     const { secret } = await gateway.makeKey(newId('key'), '5', { addresses: NETWORKS })
     // The last address is that of the proxy's caller, whatever that one wrote before it.
-    const refused = await send(gateway, secret, `${INSIDE}, ${OUTSIDE}`, USES.chat as Asked)
+    const refused = await send(gateway, secret, `${INSIDE}, ${OUTSIDE}`, USES.chat as UseRequest)
     expect([refused.status, refused.code]).toEqual([403, 'address_not_allowed'])
     expect(refused.answer.error.message).toContain(OUTSIDE)
   })

@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-interface Asked {
+interface PictureOptions {
   config?: Json
   parts?: Json[]
   method?: string
@@ -41,7 +41,7 @@ const photo = { inlineData: { mimeType: 'image/png', data: PNG } }
 /** Calls for a number of pictures. Those of Qwen lie at an address, from which each is fetched. */
 const callsOf = (model: string, count = 1) => (model.startsWith('qnx') ? 2 * count : 1)
 
-function draw(model: string, asked: Asked = {}, expected: Partial<Scenario> = {}): Promise<Played> {
+function draw(model: string, asked: PictureOptions = {}, expected: Partial<Scenario> = {}): Promise<Played> {
   const { config = {}, parts = [fox], method = 'generateContent' } = asked
   const body = {
     contents: [{ role: 'user', parts }],
@@ -54,7 +54,7 @@ function draw(model: string, asked: Asked = {}, expected: Partial<Scenario> = {}
 
 const FREE = { vendorCalls: 0, charges: 0 }
 
-async function refuse(model: string, asked: Asked, field: string, words: string[] = []): Promise<void> {
+async function refuse(model: string, asked: PictureOptions, field: string, words: string[] = []): Promise<void> {
   const { json } = await draw(model, asked, { status: 400, words, ...FREE })
   expect(json.error.status).toBe('INVALID_ARGUMENT')
   const [violation] = json.error.details.flatMap((detail: Json) => detail.fieldViolations ?? [])
@@ -181,7 +181,7 @@ test.each(shapes)('%s is asked for the shape %j in its own fields', async (model
 })
 
 const CONFIG = 'generationConfig'
-const refusals: [what: string, model: string, asked: Asked, field: string][] = [
+const refusals: [what: string, model: string, asked: PictureOptions, field: string][] = [
   [
     'a shape that the model lacks',
     'pgt-image-1',

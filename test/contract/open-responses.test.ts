@@ -305,7 +305,7 @@ describe.each(['bare-native', 'bare-chat', 'bare-messages'])('%s, whose vendor s
     'every member is there, and the time of the end (streamed: %p)',
     async (streamed) => {
       vendor.says = { text: 'Seven.' }
-      vendor.whenAsked = () => {
+      vendor.onRequest = () => {
         aheadMs += 5_000
       }
       const answered = await gateway.post('/v1/responses', { ...weather, model, stream: streamed })

@@ -6,7 +6,7 @@ import { type Sandbox, startSandbox } from '../../sandbox'
 import type { ModelConfig } from '../../src/config/schema'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { named, runOverLines, vendorPackages } from '../support/processes/python-packages'
-import { type Asked, asAsked, differencesOf } from '../support/vendors/wanted-differences'
+import { type SentRequest, asSent, differencesOf } from '../support/vendors/wanted-differences'
 
 setDefaultTimeout(180_000)
 
@@ -129,14 +129,14 @@ describe('asked as its Python SDK asks it', () => {
   let sandbox: Sandbox
   let gateway: TestGateway
   const answers: { result?: object; error?: string }[] = []
-  const direct: Asked[] = []
+  const direct: SentRequest[] = []
 
   beforeAll(async () => {
     if (!python.folder) return
     sandbox = startSandbox({ record: true })
     gateway = await startTestGateway({ sandbox, models })
     answers.push(...(await called(python.folder)))
-    direct.push(...sandbox.calls.map(asAsked))
+    direct.push(...sandbox.calls.map(asSent))
   })
   afterAll(async () => {
     await gateway?.close()
@@ -154,7 +154,7 @@ describe('asked as its Python SDK asks it', () => {
       await response.arrayBuffer()
       const [byGateway] = sandbox.calls.slice(before).filter(({ method }) => method === 'POST')
       if (!byGateway) throw new Error('the vendor was not asked')
-      const differences = differencesOf(withoutNulls(direct[index] as Asked), asAsked(byGateway))
+      const differences = differencesOf(withoutNulls(direct[index] as SentRequest), asSent(byGateway))
       const unwanted = Object.entries(differences).filter(([place]) => !(place in (row.wanted ?? {})))
       expect(unwanted).toEqual([])
     })
@@ -175,6 +175,6 @@ describe('asked as its Python SDK asks it', () => {
 })
 
 /** A request without members that are null, which ModelArk's SDK writes for every argument that is not given. */
-function withoutNulls(asked: Asked): Asked {
+function withoutNulls(asked: SentRequest): SentRequest {
   return JSON.parse(JSON.stringify(asked), (_, value) => (value === null ? undefined : value))
 }

@@ -54,7 +54,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close())
 
 /** One request of a conversation, in the way of a dialect. */
-interface Asked {
+interface Turn {
   history: Json[]
   model: string
   isStreamed: boolean
@@ -62,7 +62,7 @@ interface Asked {
 
 /** A dialect as its official client speaks it. */
 interface Speaker {
-  ask(asked: Asked): Promise<Json>
+  ask(asked: Turn): Promise<Json>
   said(text: string): Json
   /** The part of an answer that the client keeps. */
   kept(answer: Json): Json[]

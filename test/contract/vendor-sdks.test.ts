@@ -8,8 +8,8 @@ import { startTestGateway, type TestGateway } from '../support/gateway'
 import { vendorCases, vendorModels } from '../support/vendors/cases'
 import { VendorClients } from '../support/vendors/clients'
 import {
-  type Asked,
-  asAsked,
+  type SentRequest,
+  asSent,
   differencesOf,
   judge,
   wantedDifferences,
@@ -44,13 +44,13 @@ const shown = new Set<number>()
 describe('the vendor is asked as its own SDK asks it', () => {
   for (const { name, vendor, direct, through, returns = {} } of vendorCases) {
     test(name, async () => {
-      const [answer, byItself] = await askedBy(vendor, () => direct(clients))
-      const [, byGateway] = await askedBy(vendor, () => through(clients))
+      const [answer, byItself] = await requestsMadeBy(vendor, () => direct(clients))
+      const [, byGateway] = await requestsMadeBy(vendor, () => through(clients))
       expect(answer).toMatchObject(returns)
       expect(byItself.length).toBeGreaterThan(0)
       expect(byGateway).toHaveLength(byItself.length)
       for (const [index, one] of byItself.entries()) {
-        const { wanted, unwanted } = judge(name, differencesOf(one, byGateway[index] as Asked))
+        const { wanted, unwanted } = judge(name, differencesOf(one, byGateway[index] as SentRequest))
         for (const each of wanted) shown.add(each)
         expect(unwanted).toEqual({})
       }
@@ -61,11 +61,11 @@ describe('the vendor is asked as its own SDK asks it', () => {
     expect(wantedDifferences.filter((_, index) => !shown.has(index))).toEqual([])
   })
 
-  async function askedBy(vendor: VendorName, ask: () => Promise<unknown>): Promise<[unknown, Asked[]]> {
+  async function requestsMadeBy(vendor: VendorName, ask: () => Promise<unknown>): Promise<[unknown, SentRequest[]]> {
     const before = sandbox.calls.length
     const answer = await ask()
     const calls = sandbox.calls.slice(before)
     expect(calls.filter((call) => call.vendor !== vendor)).toEqual([])
-    return [answer, calls.map(asAsked)]
+    return [answer, calls.map(asSent)]
   }
 })

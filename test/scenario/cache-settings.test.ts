@@ -24,7 +24,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
   const vendor = startVendor()
   const clock = { passedMs: 0 }
   let gateway: TestGateway
-  let questionsAsked = 0
+  let questions = 0
   beforeAll(async () => {
     vendor.answer = () => Response.json(completion('Hello!', 100, 100))
     gateway = await startTestGateway({
@@ -60,7 +60,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
 
   /** A key of an account of its own. */
   async function keyOf(plan: string | null, settings: Partial<KeySettings> = {}) {
-    const account = `account-${++questionsAsked}`
+    const account = `account-${++questions}`
     const { secret } = await gateway.makeKey(account, '5', settings)
     const details = { account, displayName: null, note: null, plan, budget: null }
     await describeAccount(gateway.server.world.db, details)
@@ -81,7 +81,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
 
   /** Asks the same twice, and waits between them until the first answer is kept, if it is. */
   async function askTwice(secret: string, name: string, passedMs = 0) {
-    const body = { model: name, messages: say(`Question ${++questionsAsked}`) }
+    const body = { model: name, messages: say(`Question ${++questions}`) }
     const before = await kept()
     const first = await ask(secret, body)
     expect(first.status).toBe(200)
@@ -134,7 +134,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
   })
 
   test('a rule of a key makes no other account read its answers', async () => {
-    const body = { model: 'plain', messages: say(`Question ${++questionsAsked}`) }
+    const body = { model: 'plain', messages: say(`Question ${++questions}`) }
     const before = await kept()
     expect((await ask(await keyOf(null, { cache: CACHE }), body)).cache).toBe('miss')
     await waitFor(async () => (await kept()) > before)
@@ -149,7 +149,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
     /** A conversation whose first choice is a model. */
     const sessionOf = async (name: string) => {
       for (let number = 0; ; number++) {
-        const probe = { messages: say(`Question ${++questionsAsked}`) }
+        const probe = { messages: say(`Question ${++questions}`) }
         const { model } = await inSession(probe, `${name} ${number}`, { 'cache-control': 'no-store' })
         if (model === name) return `${name} ${number}`
       }
@@ -159,7 +159,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
       ['reader', 'writer'],
       ['writer', 'reader'],
     ] as const) {
-      const body = { messages: say(`Question ${++questionsAsked}`) }
+      const body = { messages: say(`Question ${++questions}`) }
       const before = await kept()
       const first = await inSession(body, sessions[name])
       expect(first).toEqual({ status: 200, cache: 'miss', model: name, amount: prices[name] })
@@ -184,7 +184,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
       await release.promise
       return usual(request)
     }
-    const body = { model: 'thrift', messages: say(`Question ${++questionsAsked}`) }
+    const body = { model: 'thrift', messages: say(`Question ${++questions}`) }
     const before = vendor.requests
     const asked = Array.from({ length: 8 }, (_, number) =>
       ask(secret, body, { 'x-session-id': `twin ${number}` }),

@@ -48,7 +48,7 @@ delete models['odd-flash']
 
 const say = (content: string) => [{ role: 'user', content }]
 
-interface Asked {
+interface Exchange {
   response: Response
   text: string
   json: Json
@@ -61,7 +61,7 @@ interface Asked {
 describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache on %s', (database) => {
   let gateway: TestGateway
   const clock = { passedMs: 0 }
-  let questionsAsked = 0
+  let questions = 0
 
   beforeAll(async () => {
     const cache = { ttl: '1h', price: '0.25' }
@@ -80,7 +80,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
   afterAll(() => gateway.close())
 
   /** A text that no other test asks. */
-  const fresh = (words = '') => `Question ${++questionsAsked} ${words}`
+  const fresh = (words = '') => `Question ${++questions} ${words}`
 
   const kept = async () => {
     const [row] = await gateway.server.world.db.query({ sql: 'select count(*) as n from cached_answers' })
@@ -88,7 +88,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
   }
 
   /** Sends a request, reads its answer to the end, and says what it left behind. */
-  async function ask(path: string, body: Json, headers: Record<string, string> = {}): Promise<Asked> {
+  async function ask(path: string, body: Json, headers: Record<string, string> = {}): Promise<Exchange> {
     const before = gateway.sandbox.calls.length
     const response = await gateway.post(path, body, headers)
     const text = Buffer.from(await response.arrayBuffer()).toString('latin1')
@@ -106,7 +106,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
   }
 
   /** Asks twice, and waits between until the first answer is kept. */
-  async function askTwice(path: string, body: Json): Promise<[Asked, Asked]> {
+  async function askTwice(path: string, body: Json): Promise<[Exchange, Exchange]> {
     const before = await kept()
     const first = await ask(path, body)
     expect({ status: first.response.status, cache: first.cache, text: first.text }).toEqual({
@@ -261,7 +261,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
         })
       await Bun.sleep(20)
     }
-    const calls = gateway.sandbox.calls.filter((call) => call.body?.includes(`Question ${questionsAsked} `))
+    const calls = gateway.sandbox.calls.filter((call) => call.body?.includes(`Question ${questions} `))
     expect(calls.length).toBeGreaterThanOrEqual(2)
     expect(await kept()).toBe(before)
   })
@@ -310,7 +310,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     const before = await kept()
     const anew = await ask('/v1/chat/completions', body, { 'cache-control': 'No-Cache' })
     expect({ cache: anew.cache, calls: anew.calls }).toEqual({ cache: 'miss', calls: 1 })
-    let again: Asked | undefined
+    let again: Exchange | undefined
     await waitFor(async () => {
       again = await ask('/v1/chat/completions', body)
       return again.row.cache === `hit ${anew.row.id}`
@@ -387,7 +387,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     const account = `erin-${database}`
     const { secret } = await gateway.makeKey(account, '1')
     const headers = { authorization: `Bearer ${secret}` }
-    const paid: Asked[] = []
+    const paid: Exchange[] = []
     const bodies: [path: string, body: Json][] = [
       ['/v1/chat/completions', chat(fresh('[sandbox cached=10 prompt_tokens=40]'))],
       ['/v1/audio/speech', { model: 'qnx3-tts-flash', input: fresh() }],
@@ -425,7 +425,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
       number,
       number,
     ]
-    const { usage } = (paid[0] as Asked).json
+    const { usage } = (paid[0] as Exchange).json
     const cached = Number(usage.prompt_tokens_details?.cached_tokens ?? 0)
     // A cached token is 900 nano-dollars cheaper than another.
     const byVendor = cached * 900

@@ -17,13 +17,13 @@ const END = '2026-11-22T18:00:00Z'
 const AN_HOUR_MS = 3_600_000
 const wall = () => Date.parse(END) - AN_HOUR_MS
 
-interface Asked {
+interface MetadataRequest {
   method: string
   path: string
   headers: Headers
   body: string
 }
-let asked: Asked[] = []
+let asked: MetadataRequest[] = []
 /** An answer of the endpoints in place of credentials. */
 let refusal: (() => Response) | undefined
 
@@ -47,8 +47,8 @@ const machine = Bun.serve({
     asked.push({ method, path: path + search, headers, body: await request.text() })
     if (refusal) return refusal()
     if (path === '/latest/api/token') {
-      const isAsked = method === 'PUT' && headers.has('x-aws-ec2-metadata-token-ttl-seconds')
-      return isAsked ? new Response('session-of-instance') : new Response('', { status: 400 })
+      const isTokenRequest = method === 'PUT' && headers.has('x-aws-ec2-metadata-token-ttl-seconds')
+      return isTokenRequest ? new Response('session-of-instance') : new Response('', { status: 400 })
     }
     if (path.startsWith('/latest/')) {
       if (headers.get('x-aws-ec2-metadata-token') !== 'session-of-instance') {

@@ -20,7 +20,7 @@ import {
 } from '../support/matrix/answers'
 import { geminiCases } from '../support/matrix/gemini-requests'
 import { grammarFaults } from '../support/matrix/grammars'
-import { askedOf, type Meeting, meetings } from '../support/matrix/pairs'
+import { requestOf, type Meeting, meetings } from '../support/matrix/pairs'
 import { requestFaults, tableFaults } from '../support/matrix/requests'
 import { createRandom } from '../support/random'
 import type { Json } from '../support/scenario'
@@ -110,8 +110,8 @@ test('a failed response has the call that its vendor did not name any more', () 
   const sent = [piece({ content: 'I look.' }), piece({ tool_calls: [called] }), broken]
   const last = { ending: 'fail' } as const
   const ended = [
-    streamOutcome(model, askedOf(found, model, true), [sent], last),
-    streamOutcome(model, askedOf(found, model, true), [sent.slice(0, 2)], last),
+    streamOutcome(model, requestOf(found, model, true), [sent], last),
+    streamOutcome(model, requestOf(found, model, true), [sent.slice(0, 2)], last),
   ]
   for (const { answer, events } of ended) {
     expect(answer).toMatchObject({

@@ -5,7 +5,7 @@ import type { JsonObject } from './recorded'
 
 export type Dialect = 'chat' | 'messages' | 'responses'
 
-export interface Asked {
+export interface CallerRequest {
   dialect: Dialect
   path: string
   /** The request in a few words. */
@@ -325,7 +325,7 @@ const dialects = {
 export const dialectNames = Object.keys(dialects) as Dialect[]
 
 /** Every request of a dialect, whole and as a stream. */
-export function requestsOf(dialect: Dialect): Asked[] {
+export function requestsOf(dialect: Dialect): CallerRequest[] {
   const { path, groups, pairs }: (typeof dialects)[Dialect] & { groups: Groups } = dialects[dialect]
   const alone = Object.values(groups).flat()
   const both = pairs.flatMap(([left, right]) =>

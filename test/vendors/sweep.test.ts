@@ -7,7 +7,7 @@ import { type Sandbox, type SandboxCall, startSandbox } from '../../sandbox'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { casesOf, createRandom, isQuickRun, isWholeRun, type Random, seedOf } from '../support/random'
 import { sweptModels } from './models'
-import { type Asked, dialectNames, requestsOf } from './requests'
+import { type CallerRequest, dialectNames, requestsOf } from './requests'
 import { forbiddenBy, readSent } from './rules'
 
 const seed = seedOf('SWEEP_SEED')
@@ -54,7 +54,7 @@ test.each(Object.keys(sweptModels))(`%s (SWEEP_SEED=${seed})`, async (model) => 
 })
 
 /** Each option is tried whole or as a stream, and a share of the pairs. The quick run tries fewer. */
-function isChosen({ chance }: Random): (asked: Asked) => boolean {
+function isChosen({ chance }: Random): (asked: CallerRequest) => boolean {
   const share = casesOf(requests.length) / 4 / requests.length
   let isNext = false
   return ({ isPair, body }) => {
@@ -66,7 +66,7 @@ function isChosen({ chance }: Random): (asked: Asked) => boolean {
 }
 
 /** The faults in how a request is handled. */
-async function faultsOf(model: string, asked: Asked): Promise<string[]> {
+async function faultsOf(model: string, asked: CallerRequest): Promise<string[]> {
   const number = String(++cases)
   const text = JSON.stringify({ model, ...asked.body }).replace(/"(Where\?|Hello)/, `"Case ${number}. $1`)
   const response = await gateway.post(asked.path, text, asked.headers)

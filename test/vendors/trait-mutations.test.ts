@@ -15,7 +15,7 @@ import { GatewayError } from '../../src/lib/errors'
 import { checkRequest, type ReadRequest, readRequest } from '../../src/request/check'
 import { textBodyOf } from '../../src/request/upstream-call'
 import { sweptModels } from './models'
-import { type Asked, dialectNames, requestsOf } from './requests'
+import { type CallerRequest, dialectNames, requestsOf } from './requests'
 import { forbiddenBy, readSent } from './rules'
 import { unfound } from './unfound-mutations'
 
@@ -138,7 +138,7 @@ const about: Partial<Record<keyof Traits, RegExp>> = {
 const USUAL = new RegExp(`${TOOLS.source}|${SAMPLING.source}`)
 const THINKING = /thinking|effort|reasoning|output_config/
 
-const isAbout = (trait: keyof Traits, { fields }: Asked): boolean =>
+const isAbout = (trait: keyof Traits, { fields }: CallerRequest): boolean =>
   fields.every((field) => THINKING.test(field) || (about[trait] ?? USUAL).test(field))
 
 const notFound = Object.values(unfound).flat()
@@ -147,7 +147,7 @@ const notFound = Object.values(unfound).flat()
 function isForbidden(
   id: string,
   { upstream }: Place,
-  { asked, read }: { asked: Asked; read: ReadRequest },
+  { asked, read }: { asked: CallerRequest; read: ReadRequest },
 ): boolean {
   const models = catalogue.models.get(id) ?? []
   const [head, ...others] = models.filter(({ family }) => family.operation === asked.dialect)

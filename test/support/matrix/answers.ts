@@ -15,7 +15,7 @@ import type { Json } from '../scenario'
 import { wordsInEvents, wordsInReply } from './answer-words'
 import { geminiStream, oddGeminiStreams } from './gemini-answers'
 import { figuresIn, grammarFaults, stopTold, tokensTold } from './grammars'
-import { askedOf, type Meeting } from './pairs'
+import { requestOf, type Meeting } from './pairs'
 import { vendorAnswers } from './vendor-answers'
 import { parsedCalls, type Run } from './words'
 
@@ -60,7 +60,7 @@ export function repliesOf(protocol: string): { label: string; reply: Json }[] {
 /** Faults of a stream that comes whole, of one that is cut, and of one that fails at a random place. */
 export function streamFaults(meeting: Meeting, model: Model, stream: StreamSample, random: Random): string[] {
   const { dialect, protocol } = meeting
-  const parsed = askedOf(meeting, model, true)
+  const parsed = requestOf(meeting, model, true)
   const read = (course: StreamCourse): Json => streamOutcome(model, parsed, [stream.events], course)
   const { events } = read({ ending: 'finish', isSlow: random.chance(0.2) })
   const vendor = vendorOf(protocol)
@@ -92,7 +92,7 @@ export function streamFaults(meeting: Meeting, model: Model, stream: StreamSampl
 
 /** Faults against the grammar where a vendor's stream is odd and its words cannot be known. A failure may come anywhere. */
 export function oddStreamFaults(meeting: Meeting, model: Model, { label, events }: StreamSample): string[] {
-  const outcome = streamOutcome(model, askedOf(meeting, model, true), [events], { ending: 'finish' })
+  const outcome = streamOutcome(model, requestOf(meeting, model, true), [events], { ending: 'finish' })
   if (outcome.readings.some(({ end = '' }: Json) => end?.endsWith('failed') || end?.startsWith('failed')))
     return []
   return grammarFaults(meeting.dialect, outcome.events, 'whole').map(
@@ -108,7 +108,7 @@ function wholeFaults(
   stream?: { words: Run[]; stop: string | undefined },
 ): string[] {
   const { dialect, protocol } = meeting
-  const parsed = askedOf(meeting, model, false)
+  const parsed = requestOf(meeting, model, false)
   const { reply: answer } = replyOutcome(model, parsed, [reply])
   if (answer.refused || answer.thrown) return [`whole: ${JSON.stringify(answer)}`]
   const vendor = vendorOf(protocol)

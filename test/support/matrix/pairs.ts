@@ -92,7 +92,7 @@ const requests: Readonly<Record<DialectName, (model: string) => Json>> = {
 }
 
 /** A request that the model of a meeting accepts. Throws if it does not. */
-export function askedOf({ dialect }: Meeting, model: Model, isStream: boolean): ParsedRequest {
+export function requestOf({ dialect }: Meeting, model: Model, isStream: boolean): ParsedRequest {
   const body = requests[dialect](model.id)
   return checked(
     model,

@@ -143,7 +143,7 @@ export const SPENDER_RULE: SpenderRule = {
 const SPENDERS = ['ann', 'ben', null]
 
 /** A caller's request, and what became of it as far as the caller knows. */
-export interface Asked {
+export interface SimulatedRequest {
   id: string
   kind: KindName
   mark: string
@@ -170,7 +170,7 @@ export interface Callers {
   time: VirtualTime
   random: Random
   customers: readonly Customer[]
-  asked: Asked[]
+  asked: SimulatedRequest[]
   log: string[]
 }
 
@@ -222,7 +222,7 @@ function draw(
   const mayAsk = (customer: Customer) => customer.models?.includes(kinds[kind].model) ?? true
   const drawn = mayAsk(anyone) || random.chance(0.1) ? anyone : (customers.find(mayAsk) ?? anyone)
   const owner = customers.find(({ account }) => account === known?.account) ?? drawn
-  const one: Asked = {
+  const one: SimulatedRequest = {
     id: newId('req'),
     kind,
     mark: known?.mark ?? `mark-${asked.length}`,
@@ -241,7 +241,7 @@ function draw(
   return { one, owner }
 }
 
-function bodyOf({ kind, mark }: Asked): Uint8Array | Form {
+function bodyOf({ kind, mark }: SimulatedRequest): Uint8Array | Form {
   const body = kinds[kind].body(`${SECRET_WORD} ${mark}`, mark)
   if (kind !== 'edit') return Buffer.from(JSON.stringify(body))
   const bytes = new Blob(['the picture'])
@@ -264,7 +264,7 @@ interface ReadingOptions {
 async function read(
   { gateway, life }: SimulatedNode,
   incoming: Incoming,
-  one: Asked,
+  one: SimulatedRequest,
   { time, leaving, pauseMs }: ReadingOptions,
 ): Promise<void> {
   const { isDead } = life

@@ -8,7 +8,7 @@ import type { Row } from '../../../src/db/db'
 import { recordedQuantities } from '../../../src/request-log/recorded-quantities'
 import { VIDEO_NANO } from '../vendors/task'
 import { fileAt } from './answers'
-import { type Asked, isLater, isStream, partsOf } from './callers'
+import { type SimulatedRequest, isLater, isStream, partsOf } from './callers'
 import { config, FILE_HOST, SECRET_WORD, VENDOR_SECRET } from './config'
 import { must } from './invariants'
 import type { Simulation } from './simulation'
@@ -49,7 +49,7 @@ export async function checkAtEnd(simulation: Simulation): Promise<void> {
   }
 }
 
-function checkAnswer(simulation: Simulation, one: Asked, charges: Row[], late: Row[]): void {
+function checkAnswer(simulation: Simulation, one: SimulatedRequest, charges: Row[], late: Row[]): void {
   const { vendor, disks } = simulation
   const about = `${one.kind} ${one.id} (${one.status} ${one.code ?? ''})`
   must(charges.length <= 1 && late.length <= 1, `${about} has ${charges.length} charges`)
@@ -99,7 +99,7 @@ function checkAnswer(simulation: Simulation, one: Asked, charges: Row[], late: R
 /** A stream that the account could not pay to its end says so as every answer at its limit, and costs no more than is held. */
 function checkCut(
   { count }: Simulation,
-  { id, kind, text, spender }: Asked,
+  { id, kind, text, spender }: SimulatedRequest,
   { held, amount, shortfall }: Row,
 ): void {
   count('stream cut')
@@ -114,7 +114,7 @@ function upstreamModelOf(id: string): string | undefined {
   return (config.models as Record<string, { upstreamModel?: string }>)[id]?.upstreamModel
 }
 
-function checkVideo(one: Asked, tasks: Row[]): void {
+function checkVideo(one: SimulatedRequest, tasks: Row[]): void {
   const about = `${one.kind} ${one.id} (${one.status} ${one.code ?? ''})`
   const own = tasks.filter(({ charge }) => String(charge).split(':')[0] === one.id)
   if (one.status !== undefined && one.status >= 400) {
@@ -239,14 +239,14 @@ async function checkResults(
   for (const id of store.keys()) must(artifacts.has(id), `${id} lies in the store, and nobody knows of it`)
 }
 
-function checkRevoked({ customers }: Simulation, one: Asked): void {
+function checkRevoked({ customers }: Simulation, one: SimulatedRequest): void {
   const owner = customers.find(({ keyId }) => keyId === one.keyId)
   if (!owner || one.startedAt < owner.revokedAt + REVOKED_BY_MS || one.status === undefined) return
   must(one.status === 401 || one.status === 503, `${one.id} was served with a key that is revoked`)
 }
 
 /** One answer, one price, however often it is asked with one key. */
-function checkRepeats(asked: readonly Asked[], ended: readonly Row[]): void {
+function checkRepeats(asked: readonly SimulatedRequest[], ended: readonly Row[]): void {
   const groups = Map.groupBy(
     asked.filter(({ idempotencyKey }) => idempotencyKey !== null),
     ({ account, idempotencyKey }) => `${account} ${idempotencyKey}`,

@@ -19,7 +19,7 @@ import type { Task } from '../../../src/tasks/task'
 import { redeliver, webhookOf } from '../../../src/webhooks/rows'
 import { makeWebhookSecret } from '../../../src/webhooks/secrets'
 import { createRandom, type Random } from '../random'
-import { type Asked, ask, type Customer, isStream, SPENDER_RULE } from './callers'
+import { type SimulatedRequest, ask, type Customer, isStream, SPENDER_RULE } from './callers'
 import { checkAtEnd } from './checks'
 import { config } from './config'
 import {
@@ -47,7 +47,7 @@ export interface Simulation {
   vendor: SimulatedVendor
   nodes: SimulatedNode[]
   customers: Customer[]
-  asked: Asked[]
+  asked: SimulatedRequest[]
   /** Webhooks that an operator had sent again, and when. */
   redelivered: { id: string; at: number }[]
   /** The state of each task at the last check, and the number of changes then. */

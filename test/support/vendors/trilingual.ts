@@ -34,7 +34,7 @@ interface TrilingualVendor {
   upstreams: Config['upstreams']
   says: Said
   /** Called when a request has come, before it is answered. */
-  whenAsked: () => void
+  onRequest: () => void
   received: { path: string; body: Json }[]
   stop(): Promise<void>
 }
@@ -51,7 +51,7 @@ export function startTrilingualVendor(): TrilingualVendor {
       const path = new URL(request.url).pathname
       const body = (await request.json()) as Json
       vendor.received.push({ path, body })
-      vendor.whenAsked()
+      vendor.onRequest()
       const form = path.endsWith('/messages') ? message : path.endsWith('/responses') ? response : chat
       const { whole, events } = asSaid(form(vendor.says), vendor.says)
       if (!body.stream) return Response.json(whole)
@@ -71,7 +71,7 @@ export function startTrilingualVendor(): TrilingualVendor {
       'of-messages': { kind: 'anthropic', baseUrl: url, apiKey: 'none' },
     },
     says: {},
-    whenAsked: () => {},
+    onRequest: () => {},
     received: [],
     stop: () => server.stop(true),
   }

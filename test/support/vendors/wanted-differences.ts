@@ -4,7 +4,7 @@
 import type { SandboxCall } from '../../../sandbox'
 
 /** A request as its vendor reads it. */
-export interface Asked {
+export interface SentRequest {
   method: string
   path: string
   headers: Readonly<Record<string, string>>
@@ -85,7 +85,7 @@ const HEADERS = [
 ]
 const HEADER_PREFIXES = ['anthropic-', 'openai-']
 
-export function asAsked({ method, path, headers, body, form }: SandboxCall): Asked {
+export function asSent({ method, path, headers, body, form }: SandboxCall): SentRequest {
   const kept = Object.entries(headers).filter(
     ([name]) => HEADERS.includes(name) || HEADER_PREFIXES.some((prefix) => name.startsWith(prefix)),
   )
@@ -109,7 +109,7 @@ function asCompared(name: string, value: string): string {
 }
 
 /** Places in which two requests differ, with both values. */
-export function differencesOf(one: Asked, other: Asked): Record<string, readonly [unknown, unknown]> {
+export function differencesOf(one: SentRequest, other: SentRequest): Record<string, readonly [unknown, unknown]> {
   const [ones, others] = [placesOf(one), placesOf(other)]
   const places = [...new Set([...ones.keys(), ...others.keys()])].sort()
   return Object.fromEntries(
@@ -119,7 +119,7 @@ export function differencesOf(one: Asked, other: Asked): Record<string, readonly
   )
 }
 
-function placesOf({ method, path, headers, body }: Asked): Map<string, unknown> {
+function placesOf({ method, path, headers, body }: SentRequest): Map<string, unknown> {
   const found = new Map<string, unknown>([
     ['method', method],
     ['path', path],

@@ -145,9 +145,9 @@ const otherFailures: Record<string, (group: TaskNodes, vendor: TaskVendor) => Pr
     for (let polls = 1; polls <= 3; polls++) {
       clock.now += 5 * MINUTE_MS
       await poller.beat()
-      const isHeard = async () =>
+      const isCounted = async () =>
         (await world.db.query({ sql: 'select polls from tasks' }))[0]?.polls === polls
-      await waitFor(isHeard)
+      await waitFor(isCounted)
     }
   },
 }

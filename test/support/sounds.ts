@@ -2,14 +2,14 @@
 
 import { MPEGDecoder } from 'mpg123-decoder'
 
-interface Heard {
+interface Sound {
   sampleRate: number
   channels: number
   /** Samples of the first channel. */
   samples: Float32Array
 }
 
-interface HeardFile extends Heard {
+interface SoundFile extends Sound {
   /** The sizes as the header states them. */
   riffBytes: number
   dataBytes: number
@@ -19,7 +19,7 @@ const HEADER_BYTES = 44
 const FULL_SCALE = 32_768
 
 /** Reads a WAV file of the plainest form, and only that. */
-export function readWav(bytes: Uint8Array): HeardFile {
+export function readWav(bytes: Uint8Array): SoundFile {
   const file = Buffer.from(bytes)
   const words = [
     file.toString('latin1', 0, 4),
@@ -41,7 +41,7 @@ export function readWav(bytes: Uint8Array): HeardFile {
   }
 }
 
-export async function readMp3(bytes: Uint8Array): Promise<Heard> {
+export async function readMp3(bytes: Uint8Array): Promise<Sound> {
   const decoder = new MPEGDecoder()
   await decoder.ready
   try {
@@ -55,7 +55,7 @@ export async function readMp3(bytes: Uint8Array): Promise<Heard> {
 }
 
 /** The pitch of a tone, from where it first to where it last rises through zero. */
-export function pitchOf({ samples, sampleRate }: Heard): number {
+export function pitchOf({ samples, sampleRate }: Sound): number {
   const rises: number[] = []
   // Before and behind the tone an encoder leaves a murmur.
   const [start, end] = [Math.floor(samples.length * 0.35), Math.floor(samples.length * 0.75)]

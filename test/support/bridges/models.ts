@@ -16,7 +16,7 @@ const cached: Price = {
   per_1m_cache_write_1h_tokens: '2.00',
 }
 const tiers: Price = { ...price, service_tiers: { flex: '0.5', priority: '2' } }
-const heard: Price = { ...cached, per_1m_input_audio_tokens: '6' }
+const withSound: Price = { ...cached, per_1m_input_audio_tokens: '6' }
 /** A model that says what it reads, and how much. */
 const limits = { contextTokens: 200_000, maxOutputTokens: 64_000, inputModalities: ['image' as const] }
 
@@ -47,7 +47,7 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
   'openai-chat': [
     ['openai', 'local-model'],
     ['openai', 'gpt-4.1-mini', { price: cached, ...limits }],
-    ['openai', 'gpt-4o-audio-preview', { price: heard, inputModalities: ['audio', 'image', 'file'] }],
+    ['openai', 'gpt-4o-audio-preview', { price: withSound, inputModalities: ['audio', 'image', 'file'] }],
     ['openai', 'gpt-5-mini', { price: tiers }],
     ['openai', 'gpt-5.4'],
     ['openai', 'llama-free', { free: true, strictFields: true }],

@@ -14,7 +14,7 @@ import { createRandom, type Random } from '../random'
 import type { Json } from '../scenario'
 import { wordsInEvents, wordsInReply } from './answer-words'
 import { geminiStream, oddGeminiStreams } from './gemini-answers'
-import { figuresIn, grammarFaults, stopTold, tokensTold } from './grammars'
+import { figuresIn, grammarFaults, reportedStop, reportedTokens } from './grammars'
 import { requestOf, type Meeting } from './pairs'
 import { vendorAnswers } from './vendor-answers'
 import { parsedCalls, type Run } from './words'
@@ -73,10 +73,10 @@ export function streamFaults(meeting: Meeting, model: Model, stream: StreamSampl
   return [
     ...grammarFaults(dialect, events, 'whole'),
     ...differing('words', comparable(meeting, reported), comparable(meeting, sent)),
-    ...differingTokens(tokensTold(dialect, figuresIn(dialect, events)), vendor.tokensOf(reply)),
+    ...differingTokens(reportedTokens(dialect, figuresIn(dialect, events)), vendor.tokensOf(reply)),
     ...(isWhole(sent) ? wholeFaults : () => [])(meeting, model, reply, {
       words: reported,
-      stop: stopTold(dialect, events),
+      stop: reportedStop(dialect, events),
     }),
     ...(['cut', 'fail'] as const).flatMap((ending) => {
       const { events: some } = read({ ending, until })
@@ -115,9 +115,9 @@ function wholeFaults(
   const reported = byKind(parsedCalls(withoutSentence(wordsInReply(answer), reply)))
   return [
     ...differing('words', reported, byKind(parsedCalls(vendor.wordsOf(reply)))),
-    ...differingTokens(tokensTold(dialect, answer), vendor.tokensOf(reply)),
+    ...differingTokens(reportedTokens(dialect, answer), vendor.tokensOf(reply)),
     ...(stream ? differing('words of the stream', reported, byKind(parsedCalls(stream.words))) : []),
-    ...(stream ? differing('end', stopTold(dialect, answer), stream.stop) : []),
+    ...(stream ? differing('end', reportedStop(dialect, answer), stream.stop) : []),
   ].map((fault) => `whole: ${fault}`)
 }
 

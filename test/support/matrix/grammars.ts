@@ -97,7 +97,7 @@ const grammars: Readonly<
 }
 
 /** Tokens of the input and the output, as a caller reads them in a whole answer, or in the events of a stream. */
-export function tokensTold(dialect: DialectName, answer: Json): [input: number, output: number] {
+export function reportedTokens(dialect: DialectName, answer: Json): [input: number, output: number] {
   const { usage, usageMetadata, response } = answer
   switch (dialect) {
     case 'chat':
@@ -132,7 +132,7 @@ export function figuresIn(dialect: DialectName, events: readonly Json[]): Json {
 }
 
 /** Why an answer ended, whole or as a stream. */
-export function stopTold(dialect: DialectName, answer: Json | readonly Json[]): string | undefined {
+export function reportedStop(dialect: DialectName, answer: Json | readonly Json[]): string | undefined {
   const all: Json[] = Array.isArray(answer) ? answer.map(({ data }) => data) : [answer]
   const found = all.flatMap((data) => {
     if (dialect === 'chat') return data.choices?.[0]?.finish_reason ?? []

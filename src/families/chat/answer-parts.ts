@@ -35,7 +35,7 @@ export interface PiecedCall extends CallPiece {
 }
 
 /** Maximum of failed checks per call; each one parses all of its text so far. After that, the call is complete only at its end. */
-const MAX_VAIN_CHECKS = 100
+const MAX_FAILED_CHECKS = 100
 
 const NO_CALLS: readonly CallPiece[] = []
 const NO_DETAILS: readonly Record<string, unknown>[] = []
@@ -111,7 +111,7 @@ export function callOf<Call extends PiecedCall>(
 /** Whether the arguments are a complete JSON object. Checked only if something else follows. */
 export function isWhole(call: PiecedCall): boolean {
   const { arguments: text, partLength } = call
-  if (text.length === partLength || call.failedChecks === MAX_VAIN_CHECKS) return false
+  if (text.length === partLength || call.failedChecks === MAX_FAILED_CHECKS) return false
   try {
     if (text.trimEnd().endsWith('}')) return typeof JSON.parse(text) === 'object'
   } catch {

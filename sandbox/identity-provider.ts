@@ -11,7 +11,7 @@ export const sandboxPeople: Readonly<Record<string, string>> = {
 }
 
 const ID_TOKEN_SECONDS = 300
-const MOST_KEPT = 1_000
+const MAX_KEPT = 1_000
 const ALGORITHM = 'ES256'
 
 interface SignIn {
@@ -99,7 +99,7 @@ export function createIdentityProvider(issuer: string, now: () => number): Ident
 
 /** Keeps a sign-in under a random secret; the oldest goes when there are many. */
 function keep(store: Map<string, SignIn>, signIn: SignIn): string {
-  if (store.size >= MOST_KEPT) store.delete(store.keys().next().value as string)
+  if (store.size >= MAX_KEPT) store.delete(store.keys().next().value as string)
   const secret = crypto.randomUUID()
   store.set(secret, signIn)
   return secret

@@ -8,7 +8,7 @@ import { countTokens } from './pieces'
  * Shorter beginnings are not cached, and longer ones in such steps, in tokens
  * (https://developers.openai.com/cookbook/examples/prompt_caching_201).
  */
-const LEAST_TOKENS = 1_024
+const MIN_TOKENS = 1_024
 const STEP_TOKENS = 128
 
 export class PromptCaches {
@@ -29,7 +29,7 @@ export class PromptCaches {
       if (cache.has(beginning)) cached = tokens
       cache.add(beginning)
     }
-    return cached < LEAST_TOKENS ? 0 : cached - (cached % STEP_TOKENS)
+    return cached < MIN_TOKENS ? 0 : cached - (cached % STEP_TOKENS)
   }
 }
 

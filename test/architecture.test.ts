@@ -20,9 +20,9 @@ import {
 } from './support/source-rules'
 
 const ROOT = `${import.meta.dir}/..`
-const FILE_LINES_MOST = 500
-const FUNCTION_LINES_MOST = 70
-const FOLDER_FILES_MOST = 25
+const MAX_FILE_LINES = 500
+const MAX_FUNCTION_LINES = 70
+const MAX_FOLDER_FILES = 25
 
 /** Files and functions that are longer than they may be, in lines rounded up to tens. An entry may only become smaller. */
 const longFilesAllowed: Record<string, number> = {}
@@ -58,9 +58,9 @@ describe('the source keeps', () => {
   test('process, clock and network at the edge', () => expect(wordingFaults(program)).toEqual([]))
   test('words of the console in its texts', () => expect(shownTextFaults(program)).toEqual([]))
   test('vendors in their folders', () => expect(vendorFaults(program)).toEqual([]))
-  test(`folders of at most ${FOLDER_FILES_MOST} files`, () => {
+  test(`folders of at most ${MAX_FOLDER_FILES} files`, () => {
     const shared = around.filter(({ path }) => path.startsWith('test/support/'))
-    expect(over(fullFolders([...program, ...shared], FOLDER_FILES_MOST), fullFoldersAllowed)).toEqual([])
+    expect(over(fullFolders([...program, ...shared], MAX_FOLDER_FILES), fullFoldersAllowed)).toEqual([])
   })
   test('one file for each name that is exported', () => expect(doubledNames(program)).toEqual([]))
   test('files that say what they are for', () => expect(fileFaults(all)).toEqual([]))
@@ -69,13 +69,11 @@ describe('the source keeps', () => {
     const prose = await read('*.md', '{docs,decisions}/**/*.md', 'test/support/README.md', 'tools/**/*.ts')
     expect(phraseFaults([...all, ...prose])).toEqual([])
   })
-  test(`files of at most ${FILE_LINES_MOST} lines`, () => {
-    expect(over(longFiles(programs, FILE_LINES_MOST), longFilesAllowed)).toEqual([])
+  test(`files of at most ${MAX_FILE_LINES} lines`, () => {
+    expect(over(longFiles(programs, MAX_FILE_LINES), longFilesAllowed)).toEqual([])
   })
-  test(`functions of at most ${FUNCTION_LINES_MOST} lines`, () => {
-    expect(over(longFunctions([...program, ...around], FUNCTION_LINES_MOST), longFunctionsAllowed)).toEqual(
-      [],
-    )
+  test(`functions of at most ${MAX_FUNCTION_LINES} lines`, () => {
+    expect(over(longFunctions([...program, ...around], MAX_FUNCTION_LINES), longFunctionsAllowed)).toEqual([])
   })
   test('tests in their folders, and a line for each file that they share', async () => {
     const tests = around.filter(({ path }) => path.endsWith('.test.ts')).map(({ path }) => path)
@@ -102,8 +100,8 @@ describe('the source keeps', () => {
     expect(named.sort()).toEqual([...inside].sort())
   })
   test('lists of exceptions without one that is no longer needed', () => {
-    const files = longFiles(programs, FILE_LINES_MOST)
-    const functions = longFunctions([...program, ...around], FUNCTION_LINES_MOST)
+    const files = longFiles(programs, MAX_FILE_LINES)
+    const functions = longFunctions([...program, ...around], MAX_FUNCTION_LINES)
     expect(Object.keys(longFilesAllowed).filter((name) => !files.has(name))).toEqual([])
     expect(Object.keys(longFunctionsAllowed).filter((name) => !functions.has(name))).toEqual([])
   })

@@ -13,18 +13,18 @@ const ROOT = join(import.meta.dir, '..')
 const QUICK = ['architecture.test.ts', 'unit/', 'contract/', 'vendors/']
 const ALL = ['architecture.test.ts', 'browser/', 'unit/', 'contract/', 'vendors/', 'scenario/', 'cli/']
 /** Only computes, and takes as long as many others together: it runs where those that begin first wait much. */
-const LONGEST = 'scenario/simulation.test.ts'
+const LONGEST_FILE = 'scenario/simulation.test.ts'
 /** Tests that fill the machine and look at what it still does then: one after another, as two of them disturb each other. */
 const ONE_BY_ONE = ['load/']
 /** Tests often wait for a moment to come: others work meanwhile. Each more reads and compiles the gateway again. */
 const WORKERS_PER_CORE = 3
-const WORKERS_MOST = 12
+const MAX_WORKERS = 12
 /** How long each file takes, as `--update-timings` writes it: the longest begin first. */
 const TIMINGS = './test/timings.json'
 const MEMORY = '/dev/shm'
-const MEMORY_BYTES_LEAST = 4 * 1024 ** 3
+const MIN_MEMORY_BYTES = 4 * 1024 ** 3
 /** Room for all processes of a run where none gives memory back before it ends; all at once take 12 GiB at most. */
-const KEPT_MEMORY_BYTES_LEAST = 16 * 1024 ** 3
+const MIN_KEPT_MEMORY_BYTES = 16 * 1024 ** 3
 const TIMEOUT_MS = 180_000
 
 const words = Bun.argv.slice(2)
@@ -43,7 +43,7 @@ const environment: Record<string, string | undefined> = { ...process.env }
 // Processes of tests live for seconds: code that is compiled for longer takes more of the processors than it gives back.
 environment.BUN_JSC_useFTLJIT ??= '0'
 // Memory that is given back and taken again, or looked through each second for what can be, costs some percent more.
-if (freemem() >= KEPT_MEMORY_BYTES_LEAST) {
+if (freemem() >= MIN_KEPT_MEMORY_BYTES) {
   environment.MIMALLOC_PURGE_DELAY ??= '-1'
   environment.BUN_GC_TIMER_DISABLE ??= '1'
 }
@@ -60,9 +60,14 @@ try {
   ])
   // After all of them, so that a server which has started is stopped.
   for (const each of preparations) if (each.status === 'rejected') throw each.reason
-  const workers = Math.min(Math.round(WORKERS_PER_CORE * availableParallelism()), WORKERS_MOST)
+  const workers = Math.min(Math.round(WORKERS_PER_CORE * availableParallelism()), MAX_WORKERS)
   // A process keeps what it has loaded for all its files: loading the gateway again for each takes longer than most of them.
-  const flags = [`--parallel=${workers}`, '--no-isolate', `--path-ignore-patterns=**/${LONGEST}`, ...more]
+  const flags = [
+    `--parallel=${workers}`,
+    '--no-isolate',
+    `--path-ignore-patterns=**/${LONGEST_FILE}`,
+    ...more,
+  ]
   if (chosen.length > 0)
     code = await run(
       more,
@@ -71,7 +76,7 @@ try {
   else if (isQuick) code = await run(flags, QUICK)
   else {
     const oneByOne = run(more, ONE_BY_ONE)
-    const longest = oneByOne.then(() => run(more, [LONGEST]))
+    const longest = oneByOne.then(() => run(more, [LONGEST_FILE]))
     code = Math.max(...(await Promise.all([longest, oneByOne, run(flags, ALL)])))
   }
   console.log(code === 0 ? 'All tests passed.' : 'Tests failed: look for "(fail)" above.')
@@ -86,7 +91,7 @@ process.exit(code)
 function inMemory(): boolean {
   if (!existsSync(MEMORY)) return false
   const { bavail, bsize } = statfsSync(MEMORY)
-  return bavail * bsize >= MEMORY_BYTES_LEAST
+  return bavail * bsize >= MIN_MEMORY_BYTES
 }
 
 async function build(): Promise<void> {

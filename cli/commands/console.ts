@@ -21,7 +21,7 @@ import { print, printJson, say } from '../view/output'
 import { parseDurationMs, utcTime } from '../view/times'
 
 const DEFAULT_EXPIRY = '5m'
-const LONGEST_MS = 24 * 3_600_000
+const MAX_LIFE_MS = 24 * 3_600_000
 
 export const consoleCommand = defineCommand({
   meta: {
@@ -61,7 +61,7 @@ export const consoleCommand = defineCommand({
   },
   async run({ args }) {
     const forMs = parseDurationMs('expires', args.expires ?? DEFAULT_EXPIRY)
-    if (forMs > LONGEST_MS) throw new WrongUsage('--expires takes 24h at most.')
+    if (forMs > MAX_LIFE_MS) throw new WrongUsage('--expires takes 24h at most.')
     if ([args.role, args.admin, args.key].filter((given) => given !== undefined).length > 1)
       throw new WrongUsage('Give only one of --role, --admin and --key.')
     const role = parseWord('role', args.role ?? 'owner', ROLES)

@@ -22,7 +22,7 @@ import { CommandFailed, WrongUsage } from '../lib/errors'
 import { print, printJson, say } from '../view/output'
 import { renderTable } from '../view/table'
 
-const MOST_SHOWN = 20
+const MAX_SHOWN = 20
 
 const importArgs = {
   yes: { type: 'boolean', description: 'Carry it over; without this nothing is changed' },
@@ -250,8 +250,8 @@ function showPlan(found: Found, plan: Plan): void {
 function showSome(titles: readonly string[], rows: readonly (readonly string[])[]): void {
   if (rows.length === 0) return
   const columns = titles.map((title) => ({ title, flexible: true }))
-  print(`\n${renderTable(columns, rows.slice(0, MOST_SHOWN))}`)
-  if (rows.length > MOST_SHOWN) print(`and ${rows.length - MOST_SHOWN} more; --json shows all`)
+  print(`\n${renderTable(columns, rows.slice(0, MAX_SHOWN))}`)
+  if (rows.length > MAX_SHOWN) print(`and ${rows.length - MAX_SHOWN} more; --json shows all`)
 }
 
 function sayNext(found: Found, flags: ImportFlags): void {

@@ -24,7 +24,7 @@ import { renderTable, tableOf } from '../view/table'
 
 const TIMEOUT_MS = 120_000
 /** Maximum of changed models that are shown one by one. */
-const MOST_SHOWN = 40
+const MAX_SHOWN = 40
 
 const fetchPrices = defineCommand({
   meta: {
@@ -153,13 +153,13 @@ function show(name: string, list: ModelList, { added, removed, changed }: Change
   print(`${name}: ${counted(count, 'model')}`)
   if (!isNew) print(`${added.length} new, ${removed.length} gone, ${changed.length} changed`)
   if (changed.length > 0) {
-    const table = tableOf(changed.slice(0, MOST_SHOWN), [
+    const table = tableOf(changed.slice(0, MAX_SHOWN), [
       ['CHANGED', ({ model }) => model],
       ['BEFORE', ({ before }) => before, { flexible: true }],
       ['NOW', ({ now }) => now, { flexible: true }],
     ])
     print(`\n${table}`)
-    if (changed.length > MOST_SHOWN) print(`and ${changed.length - MOST_SHOWN} more, see --json`)
+    if (changed.length > MAX_SHOWN) print(`and ${changed.length - MAX_SHOWN} more, see --json`)
   }
 }
 
@@ -167,9 +167,9 @@ function show(name: string, list: ModelList, { added, removed, changed }: Change
 function showRefused(list: ModelList): void {
   const refused = Object.entries(list.refused)
   if (refused.length > 0) {
-    const rows = refused.slice(0, MOST_SHOWN)
+    const rows = refused.slice(0, MAX_SHOWN)
     print(`\n${renderTable([{ title: 'NOT SERVED' }, { title: 'BECAUSE', flexible: true }], rows)}`)
-    if (refused.length > MOST_SHOWN) print(`and ${refused.length - MOST_SHOWN} more, see the file`)
+    if (refused.length > MAX_SHOWN) print(`and ${refused.length - MAX_SHOWN} more, see the file`)
   }
 }
 
@@ -210,7 +210,7 @@ const update = defineCommand({
     const text = await readList(args.from as string)
     const read = readVendorList(text)
     if ('faults' in read)
-      throw new CommandFailed(`${args.from} is not taken:`, read.faults.slice(0, MOST_SHOWN))
+      throw new CommandFailed(`${args.from} is not taken:`, read.faults.slice(0, MAX_SHOWN))
     const { list } = read
     const before = listInForce(dataDir, list.kind)
     const changes = changesOf(before, list)
@@ -229,7 +229,7 @@ const update = defineCommand({
     if (leaping.length > 0 && !args['accept-leaps'])
       throw new CommandFailed(
         'Nothing was written. Check these prices at the vendor, then add --accept-leaps:',
-        leaping.slice(0, MOST_SHOWN),
+        leaping.slice(0, MAX_SHOWN),
       )
     if (!isTaken) return say('Nothing was written. Add --yes to take this list.')
     say('Taken. It is in force after gateway config reload. Charges keep the prices by which they were made.')

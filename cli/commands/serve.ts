@@ -38,7 +38,7 @@ const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = 8080
 const MAX_PORT = 65_535
 /** Ports that a sandbox tries if one is taken. */
-const MOST_PORTS = 100
+const MAX_PORTS = 100
 /** How long running requests may continue after SIGTERM, in seconds. */
 const DRAIN_SECONDS = 30
 /** Signals within this time count as one, in milliseconds: a terminal and a script runner may each send it. */
@@ -155,7 +155,7 @@ async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeC
 function portBesideTaken({ server }: Config, flagHost: string | undefined): number | undefined {
   const { host = DEFAULT_HOST, port: wanted = DEFAULT_PORT, unixSocket } = server ?? {}
   if (unixSocket && !flagHost) return undefined
-  for (let port = wanted; port < wanted + MOST_PORTS && port <= MAX_PORT; port++) {
+  for (let port = wanted; port < wanted + MAX_PORTS && port <= MAX_PORT; port++) {
     try {
       assertFree({ hostname: flagHost || host, port })
     } catch (error) {

@@ -125,7 +125,7 @@ export function modelFinder(config: Config): (name: string) => NamedModel | unde
 }
 
 /** Unavailable models that are named for each reason; the others are counted. */
-const NAMED_MOST = 12
+const MAX_NAMED = 12
 
 /** Entries for a block: the available models, and the others by reason. */
 export function availability(models: readonly { id: string; reason: string | null }[]): [string, string][] {
@@ -134,8 +134,8 @@ export function availability(models: readonly { id: string; reason: string | nul
     .map(([reason, group]) => {
       const ids = group.map(({ id }) => id)
       if (reason === null) return ['models', ids.join(', ')]
-      const more = ids.length - NAMED_MOST
-      const named = more > 0 ? [...ids.slice(0, NAMED_MOST), `${more} more`] : ids
+      const more = ids.length - MAX_NAMED
+      const named = more > 0 ? [...ids.slice(0, MAX_NAMED), `${more} more`] : ids
       return ['not available', `${named.join(', ')}: ${reason}`]
     })
 }

@@ -11,7 +11,7 @@ import { descriptorLimit } from '../process/sockets'
 import { broken, type Finding, ok, warning } from './findings'
 
 /** Below this nothing new is begun (`/health/ready`). */
-const LEAST_FREE_BYTES = 64e6
+const MIN_FREE_BYTES = 64e6
 const LITTLE_FREE_BYTES = 1e9
 /** Signatures of webhooks are refused when they are five minutes old, and those of some vendors earlier. */
 const WRONG_CLOCK_MS = 60_000
@@ -29,7 +29,7 @@ export function examineDisk(dataDir: string): Finding {
     const free = bavail * bsize
     const found = `${bytesText(free)} free in ${place}`
     const cure = 'Free some space, or move the data directory to a larger disk.'
-    if (free < LEAST_FREE_BYTES) return broken('disk', found, cure)
+    if (free < MIN_FREE_BYTES) return broken('disk', found, cure)
     return free < LITTLE_FREE_BYTES ? warning('disk', found, cure) : ok('disk', found)
   } catch (error) {
     return broken('disk', `${place}: ${lineOf(error)}`, 'Name another folder with --data-dir.')

@@ -147,7 +147,7 @@ export class PlanNames {
   }
 }
 
-const MOST_NAME_LENGTH = 64
+const MAX_NAME_LENGTH = 64
 
 /** Valid and distinct names, in the order of the requests. */
 export class Names {
@@ -160,7 +160,7 @@ export class Names {
       .replaceAll(/\p{M}/gu, '')
       .replaceAll(/[^A-Za-z0-9._@-]+/g, '-')
       .replaceAll(/^-+|-+$/g, '')
-    const base = (plain || otherwise).slice(0, MOST_NAME_LENGTH - 8)
+    const base = (plain || otherwise).slice(0, MAX_NAME_LENGTH - 8)
     for (let count = 1; ; count++) {
       const name = count === 1 ? base : `${base}-${count}`
       if (this.taken.has(name.toLowerCase()) || !isName(name)) continue

@@ -1,6 +1,6 @@
 // Finds known names similar to a mistyped one. It must never correct a name by itself.
 
-const MOST = 3
+const MAX_NAMES = 3
 /** One wrong letter in this many is allowed, and one more: two swapped letters count as two. */
 const LETTERS_PER_FAULT = 5
 
@@ -12,7 +12,7 @@ export function nearNames(name: string, names: Iterable<string>): string[] {
     .map((known) => ({ known, faults: faultsBetween(wanted, known.toLowerCase()) }))
     .filter(({ faults, known }) => faults <= most || known.toLowerCase().startsWith(wanted))
     .sort((one, other) => one.faults - other.faults)
-    .slice(0, MOST)
+    .slice(0, MAX_NAMES)
     .map(({ known }) => known)
 }
 

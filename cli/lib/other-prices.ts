@@ -14,7 +14,7 @@ import { readList } from './list-text'
 import { parsePairs } from './values'
 
 /** Maximum of faults that are shown for one file. */
-const MOST_SHOWN = 40
+const MAX_SHOWN = 40
 /** Formats of files that can only be configurations. */
 const CONFIGURATIONS = new Set(['.jsonc', '.yaml', '.yml', '.toml', '.ts', '.mts', '.js', '.mjs'])
 
@@ -23,7 +23,7 @@ export async function readPrices(file: string, flags: SettingsFlags): Promise<Ot
   const text = await readIfList(file)
   if (text !== undefined) {
     const read = readVendorList(text)
-    if ('faults' in read) throw new CommandFailed(`${file} has faults:`, read.faults.slice(0, MOST_SHOWN))
+    if ('faults' in read) throw new CommandFailed(`${file} has faults:`, read.faults.slice(0, MAX_SHOWN))
     const { kind, source, fetchedAt, models } = read.list
     const priced = Object.entries(models).map(([name, { price, free }]) => [
       name,
@@ -70,7 +70,7 @@ export async function readPlans(text: string): Promise<Record<string, PlanPrices
         ? error
         : new CommandFailed(`${file} cannot be read: ${lineOf(error)}.`)
     })
-    if (faults.length > 0) throw new CommandFailed(`${file} has faults:`, faults.slice(0, MOST_SHOWN))
+    if (faults.length > 0) throw new CommandFailed(`${file} has faults:`, faults.slice(0, MAX_SHOWN))
     const { priceFactor, priceFactors } = isObject(value) ? (value as PlanPrices) : {}
     if (priceFactor === undefined && priceFactors === undefined)
       throw new CommandFailed(

@@ -21,7 +21,7 @@ const STEP_MS = DAY_MS / 8
 /** Requests of the busiest step: about 1,300 in all. */
 const BUSIEST = 10
 /** After this time no further request is made, in milliseconds. */
-const LONGEST_MS = 180_000
+const MAX_RUN_MS = 180_000
 /** By their clock, requests take so many times as long as here: simulated vendors answer sooner than real ones. */
 const SLOWNESS = 25
 const VIDEOS = 3
@@ -79,7 +79,7 @@ async function fill(world: World, busiest: number): Promise<HistoryReport> {
   for (let step = since; step < world.now() && models.length > 0; step += STEP_MS) {
     if ((step - since) % (7 * DAY_MS) === 0) await pay(world, step)
     const count = Math.round(busiest * busyShare(new Date(step)) * (0.7 + 0.6 * random()))
-    for (let each = 0; each < count && world.monotonic() - begun < LONGEST_MS; each++) {
+    for (let each = 0; each < count && world.monotonic() - begun < MAX_RUN_MS; each++) {
       at = Math.min(Math.floor(step + ((each + random()) * STEP_MS) / count), world.now())
       await ask(
         gateway,

@@ -51,7 +51,7 @@ interface ControlChannel {
 }
 
 /** Maximum length of a socket path with a number appended: macOS accepts 103 bytes, Linux 107. */
-const MOST_PATH_BYTES = 95
+const MAX_PATH_BYTES = 95
 
 /** The header that names the author of a change. */
 export const BY = 'x-by'
@@ -67,8 +67,8 @@ export function controlSocketOf(dataDir: string): string {
 export function openControl(dataDir: string, controlled: ControlHandlers, log: Log): ControlChannel {
   const path = controlSocketOf(dataDir)
   try {
-    if (Buffer.byteLength(path) > MOST_PATH_BYTES) {
-      throw new Error(`the path is longer than ${MOST_PATH_BYTES} bytes: choose a shorter --data-dir`)
+    if (Buffer.byteLength(path) > MAX_PATH_BYTES) {
+      throw new Error(`the path is longer than ${MAX_PATH_BYTES} bytes: choose a shorter --data-dir`)
     }
     const { server, placed } = serveAt(path, controlled)
     return {

@@ -11,7 +11,7 @@ const AF_UNIX = 1
 const [SOCK_DGRAM, SOCK_CLOEXEC] = [2, 0o2000000]
 const MSG_NOSIGNAL = 0x4000
 /** The length of `sun_path`. */
-const MOST_PATH_BYTES = 108
+const MAX_PATH_BYTES = 108
 /** Buffers of this size stay in place: Bun keeps small arrays elsewhere, and moves them later. */
 const BUFFER_BYTES = 256
 
@@ -30,7 +30,7 @@ function send(path: string, state: string): void {
   const c = openLibrary()
   // `struct sockaddr_un`. A path that begins with @ is an abstract one, which begins with a zero byte.
   const name = Buffer.from(path.replace(/^@/, '\0'))
-  if (name.length > MOST_PATH_BYTES) throw new Error('the path of NOTIFY_SOCKET is too long')
+  if (name.length > MAX_PATH_BYTES) throw new Error('the path of NOTIFY_SOCKET is too long')
   const address = Buffer.alloc(BUFFER_BYTES)
   address.writeUInt16LE(AF_UNIX)
   name.copy(address, 2)

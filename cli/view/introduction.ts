@@ -25,7 +25,7 @@ interface Introduction {
 }
 
 /** Maximum of models without a simulator that are listed. */
-const NAMED_MOST = 6
+const MAX_NAMED = 6
 
 /** The text. `width` is the terminal's columns; undefined for a program, which gets every command on one line. */
 export function introduction(about: Introduction, width: number | undefined): string {
@@ -81,8 +81,8 @@ function entriesOf(about: Introduction): Entry[] {
       entries.push([index === 0 ? 'not available' : '', `${name} ${count}: set ${variable}`])
   }
   if (notSimulated.length > 0) {
-    const more = notSimulated.length - NAMED_MOST
-    const names = [...notSimulated.slice(0, NAMED_MOST), ...(more > 0 ? [`${more} more`] : [])].join(', ')
+    const more = notSimulated.length - MAX_NAMED
+    const names = [...notSimulated.slice(0, MAX_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(', ')
     entries.push(['not simulated', `${names}: another model answers for each`])
   }
   entries.push(...ending, ...Object.entries(pages ?? {}))

@@ -12,8 +12,8 @@ const NO_EFFORT = /^claude-(haiku|sonnet)-4-5/
 const NO_FORCED_CHOICE = /^claude-(opus-5-5|sonnet-5-5|fable-5-1|mythos-5-1)/
 const ONE_OF_SAMPLING = /^claude-(opus-4-[156]|sonnet-4-[56]|haiku-4-5)/
 /** Models that take these efforts only while they think. */
-const THINKS_FOR_MOST = /^claude-(opus-5|haiku-5-5)/
-const MOST = ['xhigh', 'max']
+const THINKS_AT_HIGHEST = /^claude-(opus-5|haiku-5-5)/
+const HIGHEST_EFFORTS = ['xhigh', 'max']
 
 const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
 const THINKING_PAGE =
@@ -69,8 +69,8 @@ function findEffortFault(model: string, body: JsonObject): string | undefined {
   const thinking = thinkingOf(body)
   const isQuiet = model.startsWith('claude-sonnet-5-5')
     ? thinking === 'between_tools'
-    : THINKS_FOR_MOST.test(model) && thinking === 'disabled'
-  return isQuiet && MOST.includes(String(effort))
+    : THINKS_AT_HIGHEST.test(model) && thinking === 'disabled'
+  return isQuiet && HIGHEST_EFFORTS.includes(String(effort))
     ? `output_config.effort '${String(effort)}' is not supported when thinking is disabled on this model. Use effort 'high' or below, or enable thinking.`
     : undefined
 }

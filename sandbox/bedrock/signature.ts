@@ -23,7 +23,7 @@ export interface Credentials {
 const FORM =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/([^/]+)\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/
 const NEEDED = ['host', 'x-amz-date']
-const MOST_SKEW_MS = 300_000
+const MAX_SKEW_MS = 300_000
 
 /** Why a request is not signed as it must be; undefined if it is. */
 export function signatureFault(call: SignedCall, known: Credentials): string | undefined {
@@ -38,7 +38,7 @@ export function signatureFault(call: SignedCall, known: Credentials): string | u
   }
   if (service !== 'bedrock' || !date.startsWith(day)) return 'Credential should be scoped to correct service.'
   const at = Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'))
-  if (!(Math.abs(call.now - at) <= MOST_SKEW_MS)) return 'Signature expired.'
+  if (!(Math.abs(call.now - at) <= MAX_SKEW_MS)) return 'Signature expired.'
   const signed = names.split(';')
   const sensitive = Object.keys(headers).filter((name) => name.startsWith('x-amz-'))
   if (![...NEEDED, ...sensitive].every((name) => signed.includes(name))) return 'A header is not signed.'

@@ -169,7 +169,11 @@ function chat(request: VendorRequest, body: JsonObject): Reply {
 
 /** Whether a model thinks; Qwen 3.8 does unless a request turns it off. */
 function thinksFor(model: string, { enable_thinking: requested }: JsonObject): boolean {
-  return requested === true || (/^qwen3\.8/.test(model) && requested !== false) || /^(qwq|qvq)|-thinking/.test(model)
+  return (
+    requested === true ||
+    (/^qwen3\.8/.test(model) && requested !== false) ||
+    /^(qwq|qvq)|-thinking/.test(model)
+  )
 }
 
 /** The words are on record in test/vendors/dashscope. */

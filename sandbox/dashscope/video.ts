@@ -15,7 +15,7 @@ const DEFAULT_SECONDS = 5
 const CHOSEN_SECONDS = 12
 /** Seconds of every video that a video is made from, and those of all together that are billed. */
 const INPUT_SECONDS = 5
-const INPUT_SECONDS_MOST = { ofOlder: 5, ofWan3: 15 }
+const MAX_INPUT_SECONDS = { ofOlder: 5, ofWan3: 15 }
 const VIDEO_TYPES = ['reference_video', 'first_clip', 'video']
 const BEIJING_MS = 8 * 3_600_000
 
@@ -138,7 +138,7 @@ function inputSecondsOf(model: string, input: JsonObject): number {
   const count =
     media.filter(({ type }) => VIDEO_TYPES.includes(asString(type) ?? '')).length +
     listed.filter((url) => /\.(mp4|mov)$/.test(asString(url) ?? '')).length
-  const most = /^wan3/.test(model) ? INPUT_SECONDS_MOST.ofWan3 : INPUT_SECONDS_MOST.ofOlder
+  const most = /^wan3/.test(model) ? MAX_INPUT_SECONDS.ofWan3 : MAX_INPUT_SECONDS.ofOlder
   return Math.min(count * INPUT_SECONDS, most)
 }
 

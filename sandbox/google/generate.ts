@@ -29,7 +29,7 @@ const MEDIA: Readonly<Record<string, readonly [modality: string, tokens: number]
 const TOKENS_PER_PICTURE_MADE = 1_120
 const TOKENS_PER_SEARCH = 100
 const LEVELS: Readonly<Record<string, number>> = { MINIMAL: 4, LOW: 8, MEDIUM: 16, HIGH: 32 }
-const MOST_CHOICES = 8
+const MAX_CHOICES = 8
 
 interface GenerateRequest {
   request: VendorRequest
@@ -97,7 +97,7 @@ function readGenerateRequest(request: VendorRequest, body: JsonObject, model: st
         : isGiven(config.responseJsonSchema ?? config.responseSchema)
           ? { schema: schemaOf(config, 'response') }
           : 'json',
-    choices: Math.min(Math.max(Math.floor(asNumber(config.candidateCount) ?? 1), 1), MOST_CHOICES),
+    choices: Math.min(Math.max(Math.floor(asNumber(config.candidateCount) ?? 1), 1), MAX_CHOICES),
     stops: (asArray(config.stopSequences) ?? []).filter((stop) => typeof stop === 'string'),
     tokenLimit: asNumber(config.maxOutputTokens),
     reasoningTokens: directives.reasoning ?? thoughtsOf(asObject(config.thinkingConfig) ?? {}, model),

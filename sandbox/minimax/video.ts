@@ -42,8 +42,12 @@ const H3_FIELDS = [
   'extra',
 ]
 const H3_SECONDS = { min: 4, max: 15, usual: 5 }
-const MOST: Readonly<Record<string, number>> = { reference_image: 9, reference_video: 3, reference_audio: 3 }
-const MOST_TEXT = 7_000
+const MAX_FILES: Readonly<Record<string, number>> = {
+  reference_image: 9,
+  reference_video: 3,
+  reference_audio: 3,
+}
+const MAX_TEXT_LENGTH = 7_000
 
 /** The answer to a request about videos; undefined for any other path. */
 export function video(request: VendorRequest): Reply | undefined {
@@ -99,7 +103,7 @@ function contentFault(content: readonly JsonObject[], ratio: unknown): string | 
   const texts = content.flatMap(({ type, text }) => (type === 'text' ? [asString(text) ?? ''] : []))
   if (!texts.some((text) => text.trim() !== ''))
     return 'content must include a non-empty text item (prompt is required)'
-  if (texts.some((text) => text.length > MOST_TEXT)) return 'text is too long'
+  if (texts.some((text) => text.length > MAX_TEXT_LENGTH)) return 'text is too long'
   const media = content.filter(({ type }) => type !== 'text')
   for (const item of media) {
     const url = asString(asObject(item[String(item.type)])?.url) ?? ''
@@ -107,11 +111,11 @@ function contentFault(content: readonly JsonObject[], ratio: unknown): string | 
   }
   const roles = media.map(({ role, type }) => asString(role) ?? (type === 'image_url' ? 'first_frame' : ''))
   const isFrame = (role: string) => role === 'first_frame' || role === 'last_frame'
-  if (roles.some((role) => !isFrame(role) && MOST[role] === undefined)) return 'role'
+  if (roles.some((role) => !isFrame(role) && MAX_FILES[role] === undefined)) return 'role'
   if (roles.some(isFrame) && !roles.every(isFrame)) return 'frames and references cannot be used together'
   if (new Set(roles.filter(isFrame)).size < roles.filter(isFrame).length)
     return 'one first and one last frame'
-  for (const [role, most] of Object.entries(MOST))
+  for (const [role, most] of Object.entries(MAX_FILES))
     if (roles.filter((each) => each === role).length > most) return `too many items of ${role}`
   if (roles.length > 0 && roles.every((role) => role === 'reference_audio'))
     return 'audio needs an image or a video'

@@ -11,7 +11,7 @@ const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const LIFE_SECONDS = 3_600
 /** Tokens that were given, each with its end. The oldest go first. */
 const given = new Map<string, number>()
-const MOST_GIVEN = 1_000
+const MAX_TOKENS = 1_000
 
 let pair: { privateKey: string; publicKey: string } | undefined
 
@@ -55,7 +55,7 @@ export function giveToken({ text, filesUrl }: VendorRequest): Reply {
   const token = `ya29.sandbox-${crypto.randomUUID()}`
   given.set(token, Date.now() + LIFE_SECONDS * 1_000)
   const [oldest = ''] = given.keys()
-  if (given.size > MOST_GIVEN) given.delete(oldest)
+  if (given.size > MAX_TOKENS) given.delete(oldest)
   return jsonReply(200, { access_token: token, expires_in: LIFE_SECONDS, token_type: 'Bearer' })
 }
 

@@ -44,8 +44,8 @@ export class SessionToken {
   constructor(readonly text: string) {}
 }
 
-const MOST_SESSIONS_OF_OWNER = 20
-const MOST_USER_AGENT = 200
+const MAX_SESSIONS_OF_OWNER = 20
+const MAX_USER_AGENT = 200
 /** Ended sessions are listed this long, in milliseconds. */
 const REMEMBERED_MS = 30 * 86_400_000
 /** Uses are recorded when this share of the idle time has passed: a page calls many times a second. */
@@ -135,14 +135,14 @@ export function openSession(session: NewSession, linkHash?: string): Statement[]
         Math.min(now + session.idleMs, endsAt),
         endsAt,
         session.clientAddress,
-        session.userAgent?.slice(0, MOST_USER_AGENT) ?? null,
+        session.userAgent?.slice(0, MAX_USER_AGENT) ?? null,
       ],
       guard: true,
     },
     {
       sql: `update console_sessions set revoked_at = $1 where kind = $2 and subject = $3 and revoked_at is null
         and id not in (select id from console_sessions where kind = $2 and subject = $3 and revoked_at is null
-          order by created_at desc, id desc limit ${MOST_SESSIONS_OF_OWNER})`,
+          order by created_at desc, id desc limit ${MAX_SESSIONS_OF_OWNER})`,
       parameters: [now, kind, subject],
     },
   ]

@@ -25,16 +25,16 @@ export interface Spender extends SpenderLimits {
 export type NewToken = Omit<Spender, 'endedAt'> & { kind: 'browser' | 'mcp'; hash: string }
 
 /** Maximum of valid tokens per key. */
-export const MOST_TOKENS = 10_000
+export const MAX_TOKENS = 10_000
 const DAY_MS = 86_400_000
 /** How long a token is listed after its end, in milliseconds. */
 const LISTED_MS = DAY_MS
 /** The condition of SQL for spenders with a secret. Others are named by requests. */
 const IS_TOKEN = `kind in ('browser', 'mcp')`
 /** Maximum of spenders of one name that a filter finds. */
-const MOST_NAMESAKES = 500
+const MAX_NAMESAKES = 500
 /** Number of tokens that are deleted at once. */
-const FORGOTTEN_MOST = 1_000
+const MAX_DELETED = 1_000
 
 /** Stores a token. False if its key has too many, or was revoked meanwhile. */
 export async function createToken(db: Db, token: NewToken): Promise<boolean> {
@@ -51,7 +51,7 @@ export function insertToken(token: NewToken): Statement {
           cast($12 as bigint)
         where exists (select 1 from keys where id = $2 and revoked_at is null)
           and (select count(*) from spenders where key_id = $2 and ${IS_TOKEN} and ended_at is null
-            and (expires_at is null or expires_at > $12)) < ${MOST_TOKENS}`,
+            and (expires_at is null or expires_at > $12)) < ${MAX_TOKENS}`,
     parameters: [
       token.id,
       token.keyId,
@@ -96,7 +96,7 @@ export async function spenderNames(db: Db, ids: readonly string[]): Promise<Map<
 export async function spenderIds(db: Db, text: string, keyId?: string): Promise<string[]> {
   const named = new Conditions().where('name = ?', text).where('key_id = ?', keyId)
   const rows = await db.query({
-    sql: `select id from spenders ${named.sql} order by id limit ${named.place(MOST_NAMESAKES)}`,
+    sql: `select id from spenders ${named.sql} order by id limit ${named.place(MAX_NAMESAKES)}`,
     parameters: named.parameters,
   })
   return [...rows.map(({ id }) => id as string), text]
@@ -192,7 +192,7 @@ export function revokeTokensOf(keyId: string, now: number): Statement {
 
 /** Statements that delete tokens whose end is long past, with their budgets. Their charges stay those of the key. */
 export function forgetTokens(now: number): Statement[] {
-  const past = `select id from spenders where expires_at < $1 order by expires_at limit ${FORGOTTEN_MOST}`
+  const past = `select id from spenders where expires_at < $1 order by expires_at limit ${MAX_DELETED}`
   const parameters = [now - LISTED_MS]
   return [
     { sql: `delete from budgets where key_id in (${past})`, parameters },

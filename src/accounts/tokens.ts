@@ -4,7 +4,7 @@
 import type { Db } from '../db/db'
 import { GatewayError, invalidRequest, notFound } from '../lib/errors'
 import { hashSecret, hintOf, type Key, makeTokenSecret, mayUse } from './keys'
-import { createToken, findSpender, MOST_TOKENS, type NewToken, type Spender } from './spenders'
+import { createToken, findSpender, MAX_TOKENS, type NewToken, type Spender } from './spenders'
 
 interface Source {
   now(): number
@@ -43,7 +43,7 @@ export async function storeToken(db: Db, token: NewToken): Promise<void> {
   if (await createToken(db, token)) return
   throw new GatewayError(429, {
     code: 'Throttling.ConcurrencyQuota',
-    message: `A key may have ${MOST_TOKENS} tokens at a time. Revoke some, or wait until they expire.`,
+    message: `A key may have ${MAX_TOKENS} tokens at a time. Revoke some, or wait until they expire.`,
     headers: { 'retry-after': '60' },
   })
 }

@@ -7,7 +7,7 @@ import type { Db, Value } from '../db/db'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** Maximum of rows per list. */
-const MOST_LISTED = 20
+const MAX_LISTED = 20
 
 /** A key whose last hour costs far more than its usual hours. */
 export interface SpendSpike {
@@ -20,16 +20,16 @@ export interface SpendSpike {
 /** How many times the median an hour must cost. */
 const SPIKE_TIMES = 5
 /** A median of fewer hours is meaningless. */
-const LEAST_HOURS = 5
+const MIN_HOURS = 5
 /** A smaller sum is not worth a warning: 10 cents. */
-const LEAST_SPIKE_NANO = 100_000_000
+const MIN_SPIKE_NANO = 100_000_000
 
 /** Keys whose last hour cost at least five times the median of their hours in the previous week, the most expensive first. */
 export async function spendSpikes(db: Db, now: number): Promise<SpendSpike[]> {
   const since = now - HOUR_MS
   const most = (await usageBy(db, 'key', { since, until: now }))
-    .filter(({ amountNano }) => amountNano >= LEAST_SPIKE_NANO)
-    .slice(0, MOST_LISTED)
+    .filter(({ amountNano }) => amountNano >= MIN_SPIKE_NANO)
+    .slice(0, MAX_LISTED)
   if (most.length === 0) return []
   const parameters: Value[] = most.map(({ name }) => name)
   const places = parameters.map((_, index) => `$${index + 1}`).join(', ')
@@ -49,7 +49,7 @@ export async function spendSpikes(db: Db, now: number): Promise<SpendSpike[]> {
 
 /** The lower median; 0 if there are too few numbers. */
 function medianOf(numbers: readonly number[]): number {
-  if (numbers.length < LEAST_HOURS) return 0
+  if (numbers.length < MIN_HOURS) return 0
   return numbers.toSorted((one, other) => one - other)[Math.floor((numbers.length - 1) / 2)] ?? 0
 }
 
@@ -66,7 +66,7 @@ const EXPIRES_SOON_MS = 7 * DAY_MS
 export async function expiringKeys(db: Db, now: number): Promise<ExpiringKey[]> {
   const rows = await db.query({
     sql: `select name, account, expires_at from keys where revoked_at is null and paused_at is null
-      and expires_at > $1 and expires_at <= $2 order by expires_at, name limit ${MOST_LISTED}`,
+      and expires_at > $1 and expires_at <= $2 order by expires_at, name limit ${MAX_LISTED}`,
     parameters: [now, now + EXPIRES_SOON_MS],
   })
   return rows.map(({ name, account, expires_at: expiresAt }) => ({
@@ -91,5 +91,5 @@ export function lossMakers(usedByModel: ReadonlyMap<string, readonly Usage[]>): 
     })
     .filter(({ paidNano, costNano }) => costNano > paidNano)
     .toSorted((one, other) => other.costNano - other.paidNano - (one.costNano - one.paidNano))
-    .slice(0, MOST_LISTED)
+    .slice(0, MAX_LISTED)
 }

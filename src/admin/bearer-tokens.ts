@@ -29,9 +29,9 @@ const KINDS: Record<TokenUse, SessionKind> = { adminApi: 'admin', calls: 'key' }
 const CODES = { adminApi: 'invalid_admin_token', calls: 'invalid_api_key' } as const
 /** Three parts in base64url, the first an object in JSON: no secret of this gateway looks like this. */
 const FORM = /^eyJ[\w-]+\.([\w-]+)\.[\w-]+$/
-const MOST_LENGTH = 8_192
+const MAX_LENGTH = 8_192
 const KEPT_MS = 60_000
-const MOST_KEPT = 10_000
+const MAX_KEPT = 10_000
 
 export class BearerTokens {
   private readonly verified = new Map<string, Verified>()
@@ -44,7 +44,7 @@ export class BearerTokens {
    */
   async ownerOf(token: string, use: TokenUse, sender?: Omit<Actor, 'name'>): Promise<string | undefined> {
     const takers = [...this.world.issuers.all().values()].filter(({ entry }) => entry.tokens?.[use] === true)
-    if (takers.length === 0 || token.length > MOST_LENGTH) return undefined
+    if (takers.length === 0 || token.length > MAX_LENGTH) return undefined
     const [, payload] = FORM.exec(token) ?? []
     if (payload === undefined) return undefined
     const hash = `${use} ${new Bun.CryptoHasher('sha256').update(token).digest('hex')}`
@@ -54,7 +54,7 @@ export class BearerTokens {
     const issuer = takers.find(({ entry }) => URL.parse(entry.issuer)?.href === named)
     if (!issuer) throw refused(use, 'This token is not from an identity provider of this gateway.')
     const { owner, leftMs } = await this.verify(token, issuer, use, sender)
-    if (this.verified.size >= MOST_KEPT) this.verified.clear()
+    if (this.verified.size >= MAX_KEPT) this.verified.clear()
     this.verified.set(hash, {
       issuer,
       owner,

@@ -33,13 +33,13 @@ export interface Speed {
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** Longer periods are shown by day. */
-const MOST_HOURS = 96
+const MAX_HOURS = 96
 /** Models that a chart shows separately; the others are merged. */
-const MOST_MODELS = 6
+const MAX_MODELS = 6
 export const OTHERS = 'others'
 
 export function spanOf({ since, until }: Period): number {
-  return until - since > MOST_HOURS * HOUR_MS ? DAY_MS : HOUR_MS
+  return until - since > MAX_HOURS * HOUR_MS ? DAY_MS : HOUR_MS
 }
 
 /** The beginnings of all spans of a period. */
@@ -68,7 +68,7 @@ export async function spendOf(db: Db, { since, until }: Period) {
   const models = [...byModel]
     .toSorted(([, one], [, other]) => paid(other) - paid(one))
     .map(([model]) => model)
-  const shown = models.slice(0, MOST_MODELS)
+  const shown = models.slice(0, MAX_MODELS)
   const sums = new Map<string, number>()
   for (const { name, second = '', amountNano } of used) {
     const key = `${name}\n${shown.includes(second) ? second : OTHERS}`
@@ -154,7 +154,7 @@ interface LowBalance {
 
 /** A balance is low if it lasts no longer than this at the rate of the last day, in hours. */
 const LOW_HOURS = 48
-const MOST_LISTED = 20
+const MAX_LISTED = 20
 
 /** Accounts whose balance ends soon at the rate of the last day, the first to end first. */
 export async function lowBalances(db: Db, now: number): Promise<LowBalance[]> {
@@ -171,7 +171,7 @@ export async function lowBalances(db: Db, now: number): Promise<LowBalance[]> {
     .map((each) => ({ ...each, days: each.availableNano / (spent.get(each.account) ?? 0) }))
     .filter(({ account, days }) => spent.has(account) && days < LOW_HOURS / 24)
     .toSorted((one, other) => one.days - other.days)
-    .slice(0, MOST_LISTED)
+    .slice(0, MAX_LISTED)
   if (low.length === 0) return []
   const spentLately = await spentSince(db, now - HOUR_MS, now)
   return low.map(({ account, availableNano }) => {
@@ -222,7 +222,7 @@ export async function endingInUse(db: Db, catalogue: Catalogue, now: number): Pr
   )
   return ending
     .flatMap((model) => (used.has(model.id) ? [{ ...model, requests: used.get(model.id) ?? 0 }] : []))
-    .slice(0, MOST_LISTED)
+    .slice(0, MAX_LISTED)
 }
 
 /** Keys that have spent or hold at least nine tenths of their budget, the fullest first. */
@@ -241,7 +241,7 @@ export function accountsAtLimit(
 
 async function fullestOf(db: Db, { sql, parameters = [] }: Statement): Promise<FullBudget[]> {
   const rows = await db.query({
-    sql: `select * from (${sql}) full_ones order by committed * 1.0 / budget desc, name limit ${MOST_LISTED}`,
+    sql: `select * from (${sql}) full_ones order by committed * 1.0 / budget desc, name limit ${MAX_LISTED}`,
     parameters,
   })
   return rows.map(fullBudgetOfRow)

@@ -17,7 +17,7 @@ interface Searched {
   readonly config: Config
 }
 
-const MOST_HITS = 5
+const MAX_HITS = 5
 
 export async function search({ db, requestLog, config }: Searched, text: string): Promise<Hit[]> {
   if (text === '') return []
@@ -25,7 +25,7 @@ export async function search({ db, requestLog, config }: Searched, text: string)
   const named = (kind: Hit['kind'], names: readonly string[]): Hit[] =>
     names
       .filter(beginsLike)
-      .slice(0, MOST_HITS)
+      .slice(0, MAX_HITS)
       .map((name) => ({ kind, name }))
   const [accounts, keys, request, task] = await Promise.all([
     namesFrom(db, 'accounts', text),
@@ -46,7 +46,7 @@ export async function search({ db, requestLog, config }: Searched, text: string)
 /** Names that begin with a text, by their index. */
 async function namesFrom(db: Db, table: 'accounts' | 'keys', text: string): Promise<string[]> {
   const rows = await db.query({
-    sql: `select name from ${table} where name >= $1 order by name limit ${MOST_HITS}`,
+    sql: `select name from ${table} where name >= $1 order by name limit ${MAX_HITS}`,
     parameters: [text],
   })
   return rows.map(({ name }) => name as string)

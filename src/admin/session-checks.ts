@@ -22,7 +22,7 @@ const EVERY_MS = 30_000
 /** How long a session continues while its provider does not answer, in milliseconds. */
 const UNANSWERED_MS = 10 * 60_000
 /** Maximum of checks per run, and of concurrent ones. */
-const MOST_CHECKS = 500
+const MAX_CHECKS = 500
 const AT_A_TIME = 10
 
 type OpenCheck = ReturnType<typeof checkOfRow>
@@ -99,7 +99,7 @@ async function dueChecks({ db, now }: CheckWorld): Promise<OpenCheck[]> {
   const rows = await db.query({
     sql: `select session_checks.* from session_checks join console_sessions on console_sessions.id = session
       where checked_at <= $1 and revoked_at is null and expires_at > $2
-      order by checked_at limit ${MOST_CHECKS}`,
+      order by checked_at limit ${MAX_CHECKS}`,
     parameters: [now() - EVERY_MS, now()],
   })
   return rows.map(checkOfRow)

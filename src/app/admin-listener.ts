@@ -24,7 +24,7 @@ export interface AdminListener {
 
 const DEFAULT_HOST = '127.0.0.1'
 const IDLE_SECONDS = 30
-const MOST_BODY_BYTES = 1024 * 1024
+const MAX_BODY_BYTES = 1024 * 1024
 
 /** Answers requests of the admin API that arrive at the port of the API. */
 export type AdminAtPort = (request: Request, listener: Listener | null) => Promise<Response>
@@ -74,7 +74,7 @@ export function listenForAdmins(
     reusePort: canShare,
     development: false,
     idleTimeout: IDLE_SECONDS,
-    maxRequestBodySize: MOST_BODY_BYTES,
+    maxRequestBodySize: MAX_BODY_BYTES,
     ...(tls && { tls: certificateOf(tls) }),
     routes: everyPath(answer, fail),
     fetch: answer,

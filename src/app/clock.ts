@@ -39,7 +39,7 @@ const DAY_MS = 86_400_000
 /** Maximum share by which the clock runs faster or slower, to approach the reference. */
 const SLEW = 0.1
 /** The clock is never set back: it runs at half speed at least. */
-const MOST_SLOWER = 0.5
+const MAX_SLOWDOWN = 0.5
 /** Speed at which the clock follows processes that are ahead, at most: that of one that makes up for a jump of half a day. */
 const KEEP_UP = 1.5
 /** The difference from which it is logged, in milliseconds. */
@@ -47,7 +47,7 @@ const JUMP_MS = 10_000
 /** Maximum age of a record that means that other nodes run, in milliseconds of the reference. */
 const FRESH_MS = 60_000
 /** Maximum useful duration of a query of the database's clock, in milliseconds: slower ones are too inexact. */
-const LONGEST_LOOK_MS = 1_000
+const MAX_READ_MS = 1_000
 
 /** Creates the clock: milliseconds since 1970, whole, never less than before. */
 export function createClock(parts: ClockParts): () => number {
@@ -67,7 +67,7 @@ export function createClock(parts: ClockParts): () => number {
     if (sizeMs >= JUMP_MS && sizeMs > 2 * jumpMs) log('clock_jumped', { by_ms: Math.round(differenceMs) })
     jumpMs = Math.max(jumpMs, sizeMs)
     const slew = Math.max(SLEW, jumpMs / DAY_MS)
-    const mostMs = elapsedMs * (differenceMs < 0 ? Math.min(slew, MOST_SLOWER) : slew)
+    const mostMs = elapsedMs * (differenceMs < 0 ? Math.min(slew, MAX_SLOWDOWN) : slew)
     if (sizeMs <= mostMs) jumpMs = 0
     at += Math.max(-mostMs, Math.min(mostMs, differenceMs))
     at = Math.max(at, Math.min(mostAhead, reached()))
@@ -118,7 +118,7 @@ export async function followDatabase(
     const before = monotonic()
     const answered = await read()
     const after = monotonic()
-    if (aheadMs === undefined || after - before <= LONGEST_LOOK_MS) aheadMs = answered - (before + after) / 2
+    if (aheadMs === undefined || after - before <= MAX_READ_MS) aheadMs = answered - (before + after) / 2
   }
   await refresh()
   return { at: () => monotonic() + (aheadMs ?? 0), refresh }
@@ -159,7 +159,7 @@ export class ReachedTime {
     if (noted) [this.notedAt, this.readAtMs] = [noted.at, this.monotonic()]
   }
 
-  readonly at = (): number => this.notedAt + (this.monotonic() - this.readAtMs) * MOST_SLOWER
+  readonly at = (): number => this.notedAt + (this.monotonic() - this.readAtMs) * MAX_SLOWDOWN
 }
 
 /** Records the time for processes that start later. */

@@ -16,14 +16,14 @@ interface Copy {
 }
 
 /** Number of concurrent copies; others wait, within their own time limit. */
-const MOST_COPIES = 16
-const MOST_FILE_BYTES = 2 * 1024 ** 3
+const MAX_COPIES = 16
+const MAX_FILE_BYTES = 2 * 1024 ** 3
 
 export class Copying {
   private readonly world: ArtifactsWorld
   /** Called before a file goes to the store. */
   private readonly makeRoom: () => Promise<void>
-  private readonly semaphore = createSemaphore(MOST_COPIES)
+  private readonly semaphore = createSemaphore(MAX_COPIES)
   private readonly copies = new Set<Copy>()
   private readonly watch: () => void
   /** Set when the gateway stops: copies that begin later end at this time too. */
@@ -75,7 +75,7 @@ export class Copying {
     const response = await source.fetchFile(url, signal)
     const contentType = safeTypeOf(response.header('content-type'), URL.parse(url)?.pathname ?? '')
     const announced = Number(response.header('content-length'))
-    const mostBytes = Math.min(MOST_FILE_BYTES, this.world.maxBytes)
+    const mostBytes = Math.min(MAX_FILE_BYTES, this.world.maxBytes)
     const saved = await this.world.uploads.save(limited(response, announced, mostBytes))
     try {
       return await this.store(saved, contentType, source, signal)

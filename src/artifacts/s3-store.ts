@@ -21,7 +21,7 @@ export class StorageFailed extends Error {
 
 /** Bun's message for anything that has no message of its own. */
 const NO_REASON = 'an unexpected error has occurred'
-const MOST_WORDS = 300
+const MAX_REASON_LENGTH = 300
 
 export class S3Store {
   private readonly client: S3Client
@@ -84,6 +84,6 @@ export class S3Store {
 /** The store's message, or why there was no answer: `NoSuchBucket: The specified bucket does not exist`. */
 function reasonOf(error: Error & { code?: string }): string {
   const { code = 'no reason' } = error
-  if (error.message !== NO_REASON) return `${code}: ${lineOf(error).slice(0, MOST_WORDS)}`
+  if (error.message !== NO_REASON) return `${code}: ${lineOf(error).slice(0, MAX_REASON_LENGTH)}`
   return code === 'UnknownError' ? 'it answered with an error and no reason' : `no answer (${code})`
 }

@@ -265,7 +265,11 @@ function resolveListed(
   // A pattern matches only models that serve the operation: `gpt-*` never matches a voice.
   if (known.length === 0 || (!serves && isMatchedByStar(catalogue, requested))) {
     // By the requested name: the error must not reveal the model of an alias.
-    throw invalidRequest('model', unknownModel(catalogue, key, requested as string, operation), 'model_not_found')
+    throw invalidRequest(
+      'model',
+      unknownModel(catalogue, key, requested as string, operation),
+      'model_not_found',
+    )
   }
   const [first, ...others] = ids.flatMap((each) =>
     known.filter(({ id, family }) => id === each && family.operation === operation.name),
@@ -290,7 +294,7 @@ function servingNow(catalogue: Catalogue, id: string, operation: Operation, now:
 }
 
 /** Maximum of models that an error lists before it refers to the list. */
-const MOST_NAMED = 5
+const MAX_NAMED = 5
 
 /** The message for a name that no model of the key has: the models that it may use, and how to give one of them that name. */
 export function unknownModel(catalogue: Catalogue, key: Key, name: string, operation?: Operation): string {
@@ -305,8 +309,8 @@ export function unknownModel(catalogue: Catalogue, key: Key, name: string, opera
   if (!first) {
     return `The model \`${shown}\` does not exist or this key may not use it. This key may use no model${place}.`
   }
-  const named = usable.slice(0, MOST_NAMED).map(({ id }) => id)
-  const others = usable.length > MOST_NAMED ? ` and ${usable.length - MOST_NAMED} more` : ''
+  const named = usable.slice(0, MAX_NAMED).map(({ id }) => id)
+  const others = usable.length > MAX_NAMED ? ` and ${usable.length - MAX_NAMED} more` : ''
   return [
     `The model \`${shown}\` does not exist or this key may not use it.`,
     `This key may use${place}: ${named.join(', ')}${others}. GET /v1/models lists all.`,

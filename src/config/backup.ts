@@ -30,14 +30,14 @@ export const BackupEntry = Type.Object(
 export type BackupEntry = Static<typeof BackupEntry>
 
 /** The shortest time between two backups. */
-const LEAST_MS = 60_000
+const MIN_INTERVAL_MS = 60_000
 
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. */
 export function backupFaults(entry: unknown): string[] {
   if (!Check(BackupEntry, entry)) return []
   const { every, folder, s3 } = entry
   const faults = bucketFaults('backup.s3', s3)
-  if (every !== undefined && (parseDurationMs(every) ?? 0) < LEAST_MS)
+  if (every !== undefined && (parseDurationMs(every) ?? 0) < MIN_INTERVAL_MS)
     faults.push(`backup.every: "${every}" is not a duration of a minute or more, such as "6h" or "1d"`)
   if (folder !== undefined && s3) faults.push('backup.folder: give either folder or s3')
   return faults

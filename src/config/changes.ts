@@ -42,7 +42,7 @@ const OPEN_PARTS = new Set([
   'affinity',
 ])
 const OPEN_UPSTREAM_TEXTS = new Set(['kind', 'onAbort'])
-const MOST_SHOWN_LENGTH = 60
+const MAX_SHOWN_LENGTH = 60
 
 /** The changes from one configuration to another, in the order of the settings. */
 export function changesBetween(before: Config, after: Config): Change[] {
@@ -81,7 +81,7 @@ function compare(path: readonly string[], before: unknown, after: unknown, chang
 function shown(path: readonly string[], value: unknown): string | null {
   if (value === undefined || typeof value === 'object' || !isOpen(path, value)) return null
   const text = JSON.stringify(value)
-  return text.length > MOST_SHOWN_LENGTH ? `${text.slice(0, MOST_SHOWN_LENGTH - 1)}…` : text
+  return text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH - 1)}…` : text
 }
 
 /** A number with its unit, such as `7d`, `12mo` or `10GB`, which is never a secret. */

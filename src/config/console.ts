@@ -34,8 +34,8 @@ interface ConsoleSettings {
 
 const DEFAULT_IDLE = '1h'
 const DEFAULT_MAX = '12h'
-const SHORTEST_MS = 60_000
-const LONGEST_MS = 30 * 86_400_000
+const MIN_SESSION_MS = 60_000
+const MAX_SESSION_MS = 30 * 86_400_000
 
 /** How long sessions last, in milliseconds. */
 export function sessionTimesOf(entry: ConsoleSettings | undefined): { idleMs: number; maxMs: number } {
@@ -52,7 +52,7 @@ export function consoleFaults(entry: unknown): string[] {
     const text = settings[name]
     if (typeof text !== 'string') return []
     const ms = parseDurationMs(text)
-    return ms !== undefined && ms >= SHORTEST_MS && ms <= LONGEST_MS
+    return ms !== undefined && ms >= MIN_SESSION_MS && ms <= MAX_SESSION_MS
       ? []
       : [`console.${name}: expected a duration from 1m to 30d, such as 8h`]
   })

@@ -99,7 +99,7 @@ export const EventsEntry = Type.Object(
 )
 export type EventsEntry = Static<typeof EventsEntry>
 
-const LEAST_REPEAT_MS = 60_000
+const MIN_REPEAT_MS = 60_000
 const DEFAULT_REPEAT = '1d'
 const DEFAULT_BUDGET_PERCENT = 90
 const DEFAULT_EXPIRING_DAYS = 7
@@ -123,7 +123,7 @@ export function eventFaults(entry: unknown): string[] {
         ? []
         : [`events.${place}: "${usd}" is not an amount of dollars, such as "5" or "0.50"`],
     ),
-    ...(repeatEvery === undefined || (parseDurationMs(repeatEvery) ?? 0) >= LEAST_REPEAT_MS
+    ...(repeatEvery === undefined || (parseDurationMs(repeatEvery) ?? 0) >= MIN_REPEAT_MS
       ? []
       : [`events.repeatEvery: "${repeatEvery}" is not a duration of a minute or more, such as "12h"`]),
     ...(smtp && (smtp.user === undefined) !== (smtp.password === undefined)

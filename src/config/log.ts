@@ -47,7 +47,7 @@ type LogEntry = Static<typeof LogEntry>
 
 const DEFAULT_KEEP = '30d'
 const DEFAULT_BODIES = { keep: '7d', maxBodyBytes: '64KB', maxBytes: '1GB' } as const
-const MOST_BODY_BYTES = 1_000_000
+const MAX_BODY_BYTES = 1_000_000
 
 /** The fault of a removed setting of the log, with what to use instead; undefined for any other setting. */
 export function removedLogSetting(place: string): string | undefined {
@@ -73,7 +73,7 @@ function bodyFaults(bodies: Static<typeof BodiesEntry> = {}): string[] {
     faults.push(`log.bodies.keep: "${keep}" is not a duration such as "7d"`)
   }
   const each = parseBytes(maxBodyBytes)
-  if (each === undefined || each > MOST_BODY_BYTES) {
+  if (each === undefined || each > MAX_BODY_BYTES) {
     faults.push(`log.bodies.maxBodyBytes: "${maxBodyBytes}" is not a size up to 1MB, such as "64KB"`)
   }
   if (parseBytes(maxBytes) === undefined) {

@@ -20,7 +20,7 @@ import type { ConsolePlace } from './begin-session'
 import { type ConsoleWorld, readConsoleBody } from './sign-in'
 
 const DAY_MS = 86_400_000
-const MOST_DAYS = 365
+const MAX_DAYS = 365
 
 export class Consent {
   constructor(private readonly world: ConsoleWorld) {}
@@ -92,8 +92,8 @@ export class Consent {
     const budgetNano = typeof limit === 'string' ? parseUsd(limit) : undefined
     if (budgetNano === undefined || budgetNano <= 0)
       throw invalidRequest('limit_usd', 'Invalid \'limit_usd\': expected dollars above 0, such as "5".')
-    if (typeof days !== 'number' || !Number.isInteger(days) || days < 1 || days > MOST_DAYS)
-      throw invalidRequest('days', `Invalid 'days': expected 1 to ${MOST_DAYS}.`)
+    if (typeof days !== 'number' || !Number.isInteger(days) || days < 1 || days > MAX_DAYS)
+      throw invalidRequest('days', `Invalid 'days': expected 1 to ${MAX_DAYS}.`)
     return { budgetNano, endsAt: this.world.now() + days * DAY_MS }
   }
 }

@@ -37,7 +37,7 @@ const COOKIE = 'gateway_sign_in'
 const SEALED_FOR = 'console sign-in'
 /** How long a browser may stay at the provider, in milliseconds. */
 const AWAY_MS = 10 * 60_000
-const MOST_ADDRESS_LENGTH = 8_192
+const MAX_ADDRESS_LENGTH = 8_192
 
 export class IssuerSignIn {
   constructor(
@@ -143,7 +143,7 @@ export class IssuerSignIn {
     const { clientAddress, kinds } = place
     this.logins.check(clientAddress ?? 'unknown')
     const search = queryOf(request).toString()
-    if (search.length > MOST_ADDRESS_LENGTH) throw new SignInRefused('the address is too long')
+    if (search.length > MAX_ADDRESS_LENGTH) throw new SignInRefused('the address is too long')
     const back = new URL(`${begun.redirectUri}?${search}`)
     const { claims, ...tokens } = await issuer.exchange(back, begun)
     const owner = await ownerOf(this.world, issuer, claims, kinds, { requestId, clientAddress })

@@ -42,8 +42,8 @@ interface CurrentTask {
 }
 
 /** Maximum of rows per read. If there are more within a second, a row says so. */
-const MOST_ROWS = 200
-const MOST_OPEN_TASKS = 500
+const MAX_ROWS = 200
+const MAX_OPEN_TASKS = 500
 const DAY_MS = 86_400_000
 /** Figures and tasks are read once per this many reads. */
 const FIGURES = 5
@@ -76,11 +76,11 @@ export class LiveBalances {
 
   private async readRequests(): Promise<LiveEvent[]> {
     const { seen } = this
-    const { rows } = await this.world.requestLog.list({}, { limit: MOST_ROWS })
+    const { rows } = await this.world.requestLog.list({}, { limit: MAX_ROWS })
     this.seen = new Set(rows.map(({ id }) => id))
     if (!seen) return []
     const fresh = rows.filter(({ id }) => !seen.has(id)).toReversed()
-    const hasMore = fresh.length === MOST_ROWS
+    const hasMore = fresh.length === MAX_ROWS
     await this.learnNames(fresh)
     const nameOf = (id: unknown) => this.names.get(String(id)) ?? null
     return fresh.map((row, index) => {
@@ -123,14 +123,14 @@ export class LiveBalances {
     const columns = `id, model, account, key_id, upstream, state, upstream_id, error_code, error_message, cost,
       created_at, ended_at, case when state = 'submitted' then document end as document,
       (select state || attempts from webhooks where task = tasks.id order by created_at desc limit 1) as webhook`
-    const ids = (open ?? []).slice(0, MOST_OPEN_TASKS)
+    const ids = (open ?? []).slice(0, MAX_OPEN_TASKS)
     // No id is empty, and no database accepts an empty list.
     const places = ["''", ...ids.map((_id, index) => `$${index + 1}`)].join(', ')
     const others = open ? `id in (${places})` : `state = 'submitted'`
     const rows = await db.query({
       sql: `select ${columns} from tasks where id in (select id from (
-          select id from tasks order by created_at desc, id desc limit ${MOST_ROWS}) as newest)
-        or id in (select id from (select id from tasks where ${others} limit ${MOST_OPEN_TASKS}) as running)
+          select id from tasks order by created_at desc, id desc limit ${MAX_ROWS}) as newest)
+        or id in (select id from (select id from tasks where ${others} limit ${MAX_OPEN_TASKS}) as running)
         order by created_at desc, id desc`,
       parameters: ids,
     })

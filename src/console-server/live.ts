@@ -10,10 +10,10 @@ import type { ConsolePlace } from './begin-session'
 import { LiveBalances, type LiveEvent, type LiveWorld } from './live-balances'
 import type { SignedIn, SignIn } from './sign-in'
 
-const MOST_WATCHERS = 100
-const MOST_OF_SESSION = 6
+const MAX_WATCHERS = 100
+const MAX_PER_SESSION = 6
 /** Maximum of bytes that wait for a reader. Events that do not fit are dropped, and the reader is asked to reload. */
-const MOST_WAITING_BYTES = 256 * 1024
+const MAX_WAITING_BYTES = 256 * 1024
 /** A reader that takes nothing for this long is disconnected, in milliseconds. */
 const SLOW_MS = 60_000
 const BEAT_MS = 1_000
@@ -110,7 +110,7 @@ export class Live {
 
   private requireRoom(session: string): void {
     const own = [...this.watchers].filter((watcher) => watcher.session === session).length
-    if (own < MOST_OF_SESSION && this.watchers.size < MOST_WATCHERS) return
+    if (own < MAX_PER_SESSION && this.watchers.size < MAX_WATCHERS) return
     throw new GatewayError(429, {
       code: 'too_many_watchers',
       message: 'Too many pages watch at once. Close some, and load this one again.',
@@ -120,7 +120,7 @@ export class Live {
 
   private open(signedIn: SignedIn): ReadableStream<Uint8Array> {
     const watcher = new Watcher(signedIn, this.world.monotonic, (left) => this.leave(left))
-    const strategy = new ByteLengthQueuingStrategy({ highWaterMark: MOST_WAITING_BYTES })
+    const strategy = new ByteLengthQueuingStrategy({ highWaterMark: MAX_WAITING_BYTES })
     const stream = new ReadableStream(watcher, strategy)
     this.watchers.add(watcher)
     watcher.send('retry: 3000\n\n')

@@ -42,7 +42,7 @@ export interface SignedIn {
   account?: string
 }
 
-const MOST_BODY_BYTES = 4_096
+const MAX_BODY_BYTES = 4_096
 /** The path of the gateway behind a proxy: it is stored in a cookie. */
 const BASE = /^(\/[\w.~-]{1,64}){0,8}$/
 
@@ -246,10 +246,10 @@ export async function readConsoleBody(request: Request): Promise<Record<string, 
       message: "This endpoint takes JSON. Send it with the header 'Content-Type: application/json'.",
     })
   const length = Number(headers.get('content-length') ?? Number.NaN)
-  if (!(length <= MOST_BODY_BYTES))
+  if (!(length <= MAX_BODY_BYTES))
     throw new GatewayError(413, {
       code: 'body_too_large',
-      message: `Send at most ${MOST_BODY_BYTES} bytes, with their Content-Length.`,
+      message: `Send at most ${MAX_BODY_BYTES} bytes, with their Content-Length.`,
     })
   return parseObject(await request.text())
 }

@@ -39,8 +39,8 @@ const FOLDER = 'pending-ends'
 const OWNER_ONLY = 0o600
 /** The size of a file, and the minimum that is tried if a disk or a limit has no room for it, in bytes. */
 const SIZE = 16 * 1024 * 1024
-const LEAST_SIZE = 1024 * 1024
-const PIECE = Buffer.alloc(LEAST_SIZE)
+const MIN_SIZE = 1024 * 1024
+const PIECE = Buffer.alloc(MIN_SIZE)
 /** Before each record: its length, the checksum of its text, and its state. A length of 0 ends the file. */
 const HEAD = 9
 const STATE = 8
@@ -67,7 +67,7 @@ export class PendingFile implements PendingRecords {
     } catch {
       return
     }
-    for (let size = SIZE; size >= LEAST_SIZE && this.size === 0; size /= 2) {
+    for (let size = SIZE; size >= MIN_SIZE && this.size === 0; size /= 2) {
       if (fill(this.descriptor, size)) this.size = size
     }
   }

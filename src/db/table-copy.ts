@@ -25,7 +25,7 @@ type Position = readonly Value[]
 
 /** Number of rows per read, at first; later as many as fit in a page of about `PAGE_BYTES`. */
 export const FIRST_ROWS = 64
-const MOST_ROWS = 4096
+const MAX_ROWS = 4096
 const PAGE_BYTES = 2_000_000
 /** Sizes of the statements that insert several rows: only a few, because each is prepared once and kept. */
 const CHUNKS = [128, 16, 1]
@@ -88,7 +88,7 @@ export async function* pagesOf(
 export function nextLimit(rows: readonly Row[], limit: number): number {
   const bytes = rows.reduce((sum, row) => sum + bytesOf(row), 0)
   const fitting = Math.floor((rows.length * PAGE_BYTES) / Math.max(bytes, 1))
-  return Math.max(1, Math.min(fitting, 2 * limit, MOST_ROWS))
+  return Math.max(1, Math.min(fitting, 2 * limit, MAX_ROWS))
 }
 
 function bytesOf(row: Row): number {

@@ -37,7 +37,7 @@ export const UNTIL_ENDED = Number.MAX_SAFE_INTEGER
 
 /** How long nothing must be seen before an end counts: initially, and at most. */
 const CALM_MS = 2 * 60_000
-const MOST_CALM_MS = 64 * 60_000
+const MAX_CALM_MS = 64 * 60_000
 /** How long a vendor must be down before it is reported; other conditions are reported immediately. */
 const DOWN_MS = 60_000
 /** A condition lasts if it was seen within this time, or until it is over. */
@@ -45,7 +45,7 @@ const JUST_NOW_MS = 60_000
 /** How long a condition that has come and gone is remembered. */
 const REMEMBERED_MS = 86_400_000
 /** Maximum of conditions that are reported at once. */
-const MOST_SENT = 200
+const MAX_SENT = 200
 
 /** The statement that records a condition, which lasts for some time unless it is seen again. */
 export function noteCondition(
@@ -104,7 +104,7 @@ export function newAmong(type: EventName, now: number, repeatMs: number, current
     sql: `select * from (${current.sql}) as found where not exists (select 1 from event_conditions c
         where c.type = ${ofType} and c.subject = found.subject and c.lasts_until = ${forever}
         and (c.told_at is null or c.told_at > ${before}))
-      limit ${MOST_SENT}`,
+      limit ${MAX_SENT}`,
     parameters,
   }
 }
@@ -116,7 +116,7 @@ export async function dueConditions(db: Db, now: number, repeatMs: number): Prom
       (told_at is null and lasts_until > $1 and (type <> 'upstream.down' or seen_at - began_at >= ${DOWN_MS}))
       or (told_at is not null and lasts_until <= $1)
       or (told_at <= $2 and type not in (${SENT_ONCE}) and (lasts_until = ${UNTIL_ENDED} or seen_at > $1 - ${JUST_NOW_MS}))
-      order by type, subject limit ${MOST_SENT}`,
+      order by type, subject limit ${MAX_SENT}`,
     parameters: [now, now - repeatMs],
   })
   return rows.map(conditionOfRow).map((condition) => ({ ...condition, state: stateOf(condition, now) }))
@@ -150,7 +150,7 @@ export function markNotified({ type, subject, state, notifiedAt }: DueCondition,
     }
   return {
     sql: `update event_conditions set told_at = null,
-        calm_ms = case when calm_ms * 2 > ${MOST_CALM_MS} then ${MOST_CALM_MS} else calm_ms * 2 end
+        calm_ms = case when calm_ms * 2 > ${MAX_CALM_MS} then ${MAX_CALM_MS} else calm_ms * 2 end
       where type = $1 and subject = $2 and told_at = $4 and lasts_until <= $3`,
     parameters: [type, subject, now, notifiedAt],
     guard: true,

@@ -26,8 +26,8 @@ interface Noticed {
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
-const MOST_SHOWN = 5
-const MOST_LENGTH = 500
+const MAX_SHOWN = 5
+const MAX_LENGTH = 500
 
 /** Lines that begin a condition, by their events. */
 const noticed: Readonly<Record<string, Noticed>> = {
@@ -151,6 +151,6 @@ function detailsOf(fields: readonly string[], line: Record<string, unknown>): Re
 
 /** A value in the form of a message. */
 function shown(value: unknown): unknown {
-  if (Array.isArray(value)) return value.slice(0, MOST_SHOWN).map(shown)
-  return typeof value === 'string' ? value.slice(0, MOST_LENGTH) : (value ?? null)
+  if (Array.isArray(value)) return value.slice(0, MAX_SHOWN).map(shown)
+  return typeof value === 'string' ? value.slice(0, MAX_LENGTH) : (value ?? null)
 }

@@ -110,7 +110,7 @@ const sentences: Readonly<Record<EventName, { on: Words; over: Words }>> = {
 }
 
 /** Maximum of subjects that are written out; a webhook has all. */
-const MOST_LINES = 50
+const MAX_LINES = 50
 
 export function textOfEvent({ type, data: { state, items } }: EventBody): EventText {
   if (type === TEST_EVENT)
@@ -119,8 +119,8 @@ export function textOfEvent({ type, data: { state, items } }: EventBody): EventT
   const say = state === 'ended' ? over : on
   const still = state === 'continues' ? ' (still)' : ''
   const all = items.map((item) => say(item) + still)
-  const lines = all.slice(0, MOST_LINES)
-  if (all.length > MOST_LINES) lines.push(`And ${all.length - MOST_LINES} more.`)
+  const lines = all.slice(0, MAX_LINES)
+  if (all.length > MAX_LINES) lines.push(`And ${all.length - MAX_LINES} more.`)
   const [only] = all
   if (all.length === 1 && only !== undefined) return { title: firstLineOf(only), lines }
   const prefix = state === 'ended' ? 'Over: ' : ''
@@ -136,9 +136,9 @@ function listed(value: unknown): string {
   return Array.isArray(value) ? value.join('; ') : String(value ?? '')
 }
 
-const MOST_TITLE = 150
+const MAX_TITLE_LENGTH = 150
 
 function firstLineOf(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ')
-  return line.length > MOST_TITLE ? `${line.slice(0, MOST_TITLE - 1)}…` : line
+  return line.length > MAX_TITLE_LENGTH ? `${line.slice(0, MAX_TITLE_LENGTH - 1)}…` : line
 }

@@ -3,7 +3,7 @@
 
 import type { Connection, ConnectionOwner } from './connection'
 
-const IDLE_MOST = 1024
+const MAX_IDLE = 1024
 /** Silence after an answer before a connection may serve another partition, in milliseconds. */
 const REST_MS = 100
 const SWEEP_MS = 1_000
@@ -27,7 +27,7 @@ export class IdleConnections implements ConnectionOwner {
       return
     }
     // The connection that has been idle longest is needed least.
-    if (this.connections.length >= IDLE_MOST) this.connections.shift()?.close()
+    if (this.connections.length >= MAX_IDLE) this.connections.shift()?.close()
     connection.idleSince = performance.now()
     this.connections.push(connection)
     this.sweeper ??= setInterval(() => this.sweep(), SWEEP_MS).unref()

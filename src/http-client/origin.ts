@@ -25,7 +25,7 @@ const CONNECT_TIMEOUT_MS = 10_000
  */
 const IDLE_MS = { 'http:': 4_000, 'https:': 30_000 }
 /** A longer body uses a new connection, and so does a body in pieces: a server that refuses it may not read it all. */
-const MOST_KEPT_LENGTH = 1024 * 1024
+const MAX_KEPT_LENGTH = 1024 * 1024
 
 /** The transport that uses only the proxies of a server's own settings. */
 export const directTransport: Transport = { open: openOrigin }
@@ -111,7 +111,7 @@ class DirectOrigin implements Origin {
 
   private place(exchange: Exchange): void {
     const { body, partition } = exchange
-    const isLong = typeof body === 'string' ? body.length > MOST_KEPT_LENGTH : body !== null
+    const isLong = typeof body === 'string' ? body.length > MAX_KEPT_LENGTH : body !== null
     const connection = isLong ? undefined : this.idle.take(partition)
     if (connection) this.beginAfterReading(connection, exchange)
     else void connect(exchange, this.server, this.idle)

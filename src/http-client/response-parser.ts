@@ -24,7 +24,7 @@ const MAX_FRAMING_BYTES = 16 * 1024
 const MAX_SIZE_DIGITS = 12
 /** Maximum of responses with a status below 200 before the final one. */
 const MAX_INTERIM_RESPONSES = 16
-const MOST_COPIED_BYTES = 4 * 1024
+const MAX_COPIED_BYTES = 4 * 1024
 const HEAD_START = 'HTTP/1.'
 const LINE_END = Buffer.from('\r\n')
 const HEAD_END = Buffer.from('\r\n\r\n')
@@ -364,7 +364,7 @@ export class ResponseParser {
 
 /** A part of the bytes. A small copy costs half as much as a view, on memory without a view so far. */
 function part(bytes: Buffer, start: number, end: number): Buffer {
-  if (end - start > MOST_COPIED_BYTES) return bytes.subarray(start, end)
+  if (end - start > MAX_COPIED_BYTES) return bytes.subarray(start, end)
   const copy = Buffer.allocUnsafe(end - start)
   bytes.copy(copy, 0, start, end)
   return copy

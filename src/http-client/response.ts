@@ -27,7 +27,7 @@ export interface Head {
 export class BodyTooLarge extends Error {}
 
 /** Maximum of bytes that may arrive before somebody takes them. */
-const MOST_WAITING_BYTES = 256 * 1024
+const MAX_WAITING_BYTES = 256 * 1024
 
 export class HttpResponse {
   private readonly head: Head
@@ -69,7 +69,7 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
     this.sink = sink
     const { waiting, flow } = this
     this.waiting = []
-    if (this.waitingBytes > MOST_WAITING_BYTES) flow?.resume()
+    if (this.waitingBytes > MAX_WAITING_BYTES) flow?.resume()
     for (const bytes of waiting) {
       // Cancelled by its receiver.
       if (flow && !this.flow) return
@@ -171,7 +171,7 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
     }
     this.waiting.push(bytes)
     this.waitingBytes += bytes.length
-    if (this.waitingBytes > MOST_WAITING_BYTES) this.flow?.pause()
+    if (this.waitingBytes > MAX_WAITING_BYTES) this.flow?.pause()
   }
 
   end(): void {

@@ -3,9 +3,9 @@
 
 import { GatewayError } from '../lib/errors'
 
-const MOST_FAILURES = 10
+const MAX_FAILURES = 10
 const WINDOW_MS = 60_000
-const MOST_ADDRESSES = 10_000
+const MAX_ADDRESSES = 10_000
 
 interface Failures {
   count: number
@@ -24,7 +24,7 @@ export class AttemptLimit {
   check(address: string): void {
     const { count = 0, endsAt = 0 } = this.failures.get(address) ?? {}
     const leftMs = endsAt - this.monotonic()
-    if (count < MOST_FAILURES || leftMs <= 0) return
+    if (count < MAX_FAILURES || leftMs <= 0) return
     const seconds = Math.ceil(leftMs / 1000)
     throw new GatewayError(429, {
       code: 'too_many_attempts',
@@ -43,8 +43,7 @@ export class AttemptLimit {
     }
     // The oldest is removed: entries are in the order of creation.
     this.failures.delete(address)
-    if (this.failures.size >= MOST_ADDRESSES)
-      this.failures.delete(this.failures.keys().next().value as string)
+    if (this.failures.size >= MAX_ADDRESSES) this.failures.delete(this.failures.keys().next().value as string)
     this.failures.set(address, { count: 1, endsAt: now + WINDOW_MS })
   }
 }

@@ -15,7 +15,7 @@ export type BunRoutes = Record<string, RouteAnswer | Record<string, RouteAnswer>
 /** The methods that Bun's router knows. It answers HEAD by the route of GET, and omits the body. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 /** Maximum of segments of a path whose segments are checked. The longest route has fewer. */
-const MOST_SEGMENTS = 16
+const MAX_SEGMENTS = 16
 
 /** Gives the routes of an application to the servers that are made from it. */
 export function withBunRoutes<App extends AnyElysia>(app: App, refuse: Refuse): App {
@@ -30,7 +30,7 @@ export function everyPath(answer: RouteAnswer, refuse: Refuse): Record<string, R
   const routes: Record<string, RouteAnswer> = {
     '/*': (request) => {
       try {
-        checkUnmatched(request, MOST_SEGMENTS)
+        checkUnmatched(request, MAX_SEGMENTS)
       } catch (error) {
         return refuse(request, error)
       }
@@ -38,7 +38,7 @@ export function everyPath(answer: RouteAnswer, refuse: Refuse): Record<string, R
     },
   }
   let path = ''
-  for (let segment = 0; segment < MOST_SEGMENTS; segment++) {
+  for (let segment = 0; segment < MAX_SEGMENTS; segment++) {
     path += `/:segment${segment}`
     routes[path] = checked
     routes[`${path}/`] = checked

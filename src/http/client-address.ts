@@ -29,12 +29,12 @@ export function clientAddressOf(
 
 /** Addresses of the last peers: reading one takes longer than the rest of the work here. */
 const peers = new Map<string, string | null>()
-const MOST_PEERS = 1_024
+const MAX_PEERS = 1_024
 
 function peerOf(text: string): string | null {
   const known = peers.get(text)
   if (known !== undefined) return known
-  if (peers.size >= MOST_PEERS) peers.clear()
+  if (peers.size >= MAX_PEERS) peers.clear()
   const address = addressOf(text)
   peers.set(text, address)
   return address

@@ -14,9 +14,9 @@ interface LateAppend {
 }
 
 /** Maximum of remembered appends: an unavailable database refuses every one. */
-const MOST_APPENDS = 1_000
+const MAX_APPENDS = 1_000
 /** A server that has just resumed may still execute earlier statements, so the first check is not the last. */
-const MOST_MISSES = 2
+const MAX_MISSES = 2
 
 export class LateAppends {
   private appends: LateAppend[] = []
@@ -25,7 +25,7 @@ export class LateAppends {
 
   /** Deletes refused items, repeatedly if necessary. Their ids must belong to this append only. */
   takeBack({ id, account }: LateAppend['conversation'], itemIds: readonly string[]): void {
-    if (this.appends.length >= MOST_APPENDS || itemIds.length === 0) return
+    if (this.appends.length >= MAX_APPENDS || itemIds.length === 0) return
     this.appends.push({ conversation: { id, account }, itemIds, misses: 0 })
   }
 
@@ -45,6 +45,6 @@ export class LateAppends {
   private async isGone(append: LateAppend): Promise<boolean> {
     let deleted = 0
     for (const itemId of append.itemIds) if (await deleteItem(this.db, append.conversation, itemId)) deleted++
-    return deleted > 0 || ++append.misses >= MOST_MISSES
+    return deleted > 0 || ++append.misses >= MAX_MISSES
   }
 }

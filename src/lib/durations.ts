@@ -12,7 +12,7 @@ const durationUnits = new Map([
   ['d', DAY_MS],
   ['w', 7 * DAY_MS],
 ])
-const LONGEST_MS = 100 * 365 * DAY_MS
+const MAX_DURATION_MS = 100 * 365 * DAY_MS
 
 /** Decimal units, as for disks, not powers of two. */
 const byteUnits = new Map([
@@ -26,7 +26,7 @@ const byteUnits = new Map([
 export function parseDurationMs(text: string): number | undefined {
   const [, count, unit = ''] = /^(\d{1,9})([smhdw])$/.exec(text) ?? []
   const durationMs = Number(count) * (durationUnits.get(unit) ?? Number.NaN)
-  return durationMs > 0 && durationMs <= LONGEST_MS ? durationMs : undefined
+  return durationMs > 0 && durationMs <= MAX_DURATION_MS ? durationMs : undefined
 }
 
 /** Bytes of a size such as `10GB`. Undefined for other text, for zero, and for more than 999 TB. */

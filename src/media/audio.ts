@@ -17,7 +17,7 @@ const LIMIT_MS = 2_000
 const LIMIT_MS_PER_MEBIBYTE = 200
 const MEBIBYTE = 1024 * 1024
 /** Minimum of bytes per second of audio: even silence needs these, whatever the codec. */
-const LEAST_BYTES_PER_SECOND = 10
+const MIN_BYTES_PER_SECOND = 10
 /** Bytes that hold the marks of all formats. */
 const HEAD_BYTES = 16
 
@@ -53,7 +53,7 @@ export class AudioReader {
     this.#asked++
     try {
       const seconds = await this.#semaphore.run(signal, () => this.#measure(file))
-      const isKnown = seconds !== undefined && seconds > 0 && seconds <= file.size / LEAST_BYTES_PER_SECOND
+      const isKnown = seconds !== undefined && seconds > 0 && seconds <= file.size / MIN_BYTES_PER_SECOND
       return { format, seconds: isKnown ? seconds : undefined }
     } finally {
       this.#asked--

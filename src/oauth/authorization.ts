@@ -15,7 +15,7 @@ export interface AuthorizationRequest {
 }
 
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
-const MOST_STATE = 2_000
+const MAX_STATE_LENGTH = 2_000
 
 /** Reads the request of a program. Rejects with `OAuthError` for anything but the one safe form. */
 export async function readAuthorization(
@@ -40,8 +40,8 @@ export async function readAuthorization(
   checkScope(query.get('scope'))
   checkResource(query.getAll('resource'), issuer)
   const state = query.has('state') ? one(query, 'state') : null
-  if (state !== null && state.length > MOST_STATE)
-    throw new OAuthError('invalid_request', `state has at most ${MOST_STATE} characters.`)
+  if (state !== null && state.length > MAX_STATE_LENGTH)
+    throw new OAuthError('invalid_request', `state has at most ${MAX_STATE_LENGTH} characters.`)
   return { client, redirectUri, state, challenge }
 }
 

@@ -20,11 +20,11 @@ function clientOfRow(row: Row) {
   }
 }
 
-const MOST_NAME = 80
-const MOST_URIS = 10
-const MOST_URI = 1_000
+const MAX_NAME_LENGTH = 80
+const MAX_URIS = 10
+const MAX_URI_LENGTH = 1_000
 /** Maximum of registered programs that nobody has allowed yet. The oldest is deleted for a new one. */
-const MOST_WAITING = 1_000
+const MAX_WAITING = 1_000
 /** How long a program that nobody has allowed is kept, in milliseconds. */
 const WAITING_MS = 86_400_000
 
@@ -32,8 +32,8 @@ const WAITING_MS = 86_400_000
 export function readRegistration(body: unknown): Pick<Client, 'name' | 'redirectUris'> {
   if (!isObject(body)) throw new OAuthError('invalid_client_metadata', 'Send an object in JSON.')
   const { redirect_uris: uris, client_name: name } = body
-  if (!Array.isArray(uris) || uris.length === 0 || uris.length > MOST_URIS)
-    throw new OAuthError('invalid_redirect_uri', `Send 1 to ${MOST_URIS} addresses in redirect_uris.`)
+  if (!Array.isArray(uris) || uris.length === 0 || uris.length > MAX_URIS)
+    throw new OAuthError('invalid_redirect_uri', `Send 1 to ${MAX_URIS} addresses in redirect_uris.`)
   const redirectUris = uris.map((uri) => {
     const fault = redirectFault(uri)
     if (fault !== undefined) throw new OAuthError('invalid_redirect_uri', fault)
@@ -44,13 +44,13 @@ export function readRegistration(body: unknown): Pick<Client, 'name' | 'redirect
 
 /** A name that fits in a line and cannot disturb a page. */
 function nameOf(value: unknown): string {
-  const text = typeof value === 'string' ? printableValue(value).trim().slice(0, MOST_NAME) : ''
+  const text = typeof value === 'string' ? printableValue(value).trim().slice(0, MAX_NAME_LENGTH) : ''
   return text === '' ? 'A program without a name' : text
 }
 
 function redirectFault(uri: unknown): string | undefined {
-  const url = typeof uri === 'string' && uri.length <= MOST_URI ? URL.parse(uri) : null
-  if (!url) return `A redirect address has at most ${MOST_URI} characters and is absolute.`
+  const url = typeof uri === 'string' && uri.length <= MAX_URI_LENGTH ? URL.parse(uri) : null
+  if (!url) return `A redirect address has at most ${MAX_URI_LENGTH} characters and is absolute.`
   if (url.hash !== '' || url.username !== '' || url.password !== '' || String(uri).includes('#'))
     return 'A redirect address has no fragment, user or password.'
   if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))) return undefined
@@ -77,7 +77,7 @@ export async function storeClient(db: Db, client: Client): Promise<void> {
     {
       sql: `delete from oauth_clients where id in (select id from oauth_clients
           where not exists (select 1 from oauth_grants where client_id = oauth_clients.id)
-          order by created_at desc limit 1000 offset ${MOST_WAITING - 1})`,
+          order by created_at desc limit 1000 offset ${MAX_WAITING - 1})`,
       parameters: [],
     },
     {

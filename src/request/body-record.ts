@@ -12,7 +12,7 @@ import type { Backlog } from './stream/backlog'
 import { wholeAnswer } from './stream/paced-body'
 
 /** How much of a body is read to find the part to keep: media before the text may take most of it. */
-const READ_MOST = 4 * 1024 * 1024
+const MAX_READ = 4 * 1024 * 1024
 /** Bytes of a stream per stored byte: its frames are longer than their content. */
 const STREAM_TIMES = 4
 
@@ -101,7 +101,7 @@ export class BodyRecord {
   }
 
   private kept(bytes: Uint8Array, length = bytes.byteLength): string {
-    const read = Math.min(bytes.byteLength, READ_MOST)
+    const read = Math.min(bytes.byteLength, MAX_READ)
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, read).toString()
     // Sizes are in bytes, and a text has fewer characters.
     return redacted(text, this.bodies.rules, read < length ? length : text.length)

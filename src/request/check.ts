@@ -89,7 +89,7 @@ export function readRequest(
   operation: Operation,
   content: Uint8Array | Form,
   system: Pick<System, 'now'>,
-  logRow?: Pick<RequestLogRow, 'askedModel'>,
+  logRow?: Pick<RequestLogRow, 'requestedModel'>,
 ): ReadRequest {
   const json = ArrayBuffer.isView(content) ? scanBody(content) : undefined
   const form = json ? undefined : (content as Form)
@@ -173,7 +173,12 @@ export interface RequestSource {
 interface ModelCheck extends Pick<CheckedRequest, 'parsed' | 'source' | 'fingerprint'> {}
 
 /** The check of a request for a model, made once for the model and its equals. */
-function checkOf(model: Model, read: ReadRequest, from: RequestSource, now: number): ModelCheck | GatewayError {
+function checkOf(
+  model: Model,
+  read: ReadRequest,
+  from: RequestSource,
+  now: number,
+): ModelCheck | GatewayError {
   // Each model of a reworded request has its own body.
   if (!read.checks || from.reword) return tryModel(model, read, from, now)
   for (const [other, check] of read.checks) if (other === model || areEqual(other, model)) return check

@@ -14,9 +14,9 @@ import type { Line } from './ending'
 /** Maximum ratio between two tokenizers' counts, in ordinary text. */
 export const TOKENS_FOR_ONE = 2
 /** A smaller request is held by its bytes: a count of its texts would save a few cents at most. */
-const LEAST_COUNTED_BYTES = 4_096
+const MIN_COUNTED_BYTES = 4_096
 /** Maximum share of the bytes that a count may save: there may be text that another tokenizer splits into far more tokens. */
-const MOST_SAVED_SHARE = 1 / 2
+const MAX_SAVED_SHARE = 1 / 2
 /** Output tokens per candidate that a stream may hold first, tried in this order. */
 const FIRST_STEPS = [Number.POSITIVE_INFINITY, 1_024, 256]
 /** Text that tokenizers split into very different numbers of tokens: other scripts, digits, and long runs of one character. */
@@ -71,7 +71,7 @@ async function countedSize(
 ): Promise<Pick<LeanHold, 'byteLength' | 'textTokens'>> {
   const { byteLength } = request.parsed
   const byBytes = { byteLength, textTokens: undefined }
-  if (byteLength < LEAST_COUNTED_BYTES) return byBytes
+  if (byteLength < MIN_COUNTED_BYTES) return byBytes
   const counted = await textCounts
     .run(signal, () => countTexts(world.tokenCounter, request))
     .catch((error) => {
@@ -81,7 +81,7 @@ async function countedSize(
   const mostTokens = counted.tokens * TOKENS_FOR_ONE
   // Uneven text, pictures and the JSON around the texts still count by their bytes.
   const evenBytes = counted.text.replace(UNEVEN_TEXT, '').length
-  const savedTokens = Math.floor(Math.max(0, Math.min(evenBytes - mostTokens, evenBytes * MOST_SAVED_SHARE)))
+  const savedTokens = Math.floor(Math.max(0, Math.min(evenBytes - mostTokens, evenBytes * MAX_SAVED_SHARE)))
   const atLeast = Math.min(byteLength, mostTokens)
   return { byteLength: Math.max(atLeast, byteLength - savedTokens), textTokens: counted.tokens }
 }

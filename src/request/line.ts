@@ -128,12 +128,12 @@ export interface Gateway {
 }
 
 /** Number of texts that are counted for holds of requests at once. */
-const MOST_TEXT_COUNTS = 2
+const MAX_TEXT_COUNTS = 2
 
 export function createGateway(world: RequestWorld): Gateway {
   const running = new RunningRequests(world)
   const reservations = new Reservations(world, running)
-  const textCounts = createSemaphore(MOST_TEXT_COUNTS)
+  const textCounts = createSemaphore(MAX_TEXT_COUNTS)
   const priceDrifts = new PriceDrifts(world)
   const responseCache = new ResponseCache(world)
   const line: Line = {

@@ -88,11 +88,11 @@ const DRAIN_LOOK_MS = 20
 /** Pause between attempts to store the ends of charges while the gateway stops, in milliseconds. */
 const PENDING_LOOK_MS = 500
 /** Maximum of waiting ends before a lost hold is left to expire: an unavailable database refuses every request. */
-const MOST_TAKEN_BACK = 1_000
+const MAX_WAITING_ENDS = 1_000
 /** How long an expired hold of another process is observed before it is released, in milliseconds: several sweeps of that process. */
 const SILENT_MS = 20_000
 /** Number of expired holds that are observed at once. */
-const MOST_WATCHED = 10_000
+const MAX_WATCHED = 10_000
 
 export class Reservations {
   /** True when the gateway stops: no new requests begin. */
@@ -232,7 +232,7 @@ export class Reservations {
     const known = this.expired.get(id)
     if (known?.expiresAt !== expiresAt) {
       // A hold that was released elsewhere is not checked again.
-      if (this.expired.size >= MOST_WATCHED) this.expired.clear()
+      if (this.expired.size >= MAX_WATCHED) this.expired.clear()
       this.expired.set(id, { expiresAt, since: now })
       return false
     }
@@ -374,7 +374,7 @@ export class Reservations {
   }
 
   private giveBackLater(charge: Charge, also: readonly Statement[]): void {
-    if (this.pending.length >= MOST_TAKEN_BACK) return
+    if (this.pending.length >= MAX_WAITING_ENDS) return
     const { db, now } = this.world
     const end = { charge, released: { endedBy: 'expired' as const, endedAt: now() }, also }
     let misses = 0

@@ -34,7 +34,7 @@ import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import { lastCutOf } from '../request-log/last-cut'
 import type { RequestLogRow } from '../request-log/row'
-import { guardOpenTasks, MOST_OPEN_TASKS, OPEN_TASKS } from '../tasks/deferred'
+import { guardOpenTasks, MAX_OPEN_TASKS, OPEN_TASKS } from '../tasks/deferred'
 import { insertTask, type NewTask } from '../tasks/rows'
 import { initialResponse } from './answer/background'
 import { acceptedAnswer, deferredTask } from './answer/deferred'
@@ -168,7 +168,7 @@ function taskRows(
 function tooManyOpen(): GatewayError {
   return new GatewayError(429, {
     code: 'Throttling.ConcurrencyQuota',
-    message: `The account may have ${MOST_OPEN_TASKS} requests at a time that run in the background. Wait for one to end.`,
+    message: `The account may have ${MAX_OPEN_TASKS} requests at a time that run in the background. Wait for one to end.`,
     headers: { 'retry-after': '3' },
   })
 }

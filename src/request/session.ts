@@ -36,8 +36,8 @@ const HEADERS = [
 const SESSION_OF_USER = /_session_([0-9a-f-]{36})$/
 
 /** Maximum of characters read from a text, and of values from a request: more would cost time and distinguish nothing. */
-const MOST_CHARACTERS = 4_096
-const MOST_VALUES = 300
+const MAX_CHARACTERS = 4_096
+const MAX_VALUES = 300
 
 /** A request with headers; a tool has none. */
 interface Headed {
@@ -151,8 +151,8 @@ class TextHash {
   constructor(private hash: number) {}
 
   add(value: unknown): number {
-    if (this.values++ >= MOST_VALUES) return this.hash
-    if (typeof value === 'string') this.hash = hashOf(value.slice(0, MOST_CHARACTERS), this.hash)
+    if (this.values++ >= MAX_VALUES) return this.hash
+    if (typeof value === 'string') this.hash = hashOf(value.slice(0, MAX_CHARACTERS), this.hash)
     else if (Array.isArray(value)) for (const item of value) this.add(item)
     else if (isObject(value)) for (const name in value) if (!NOT_CONTENT.has(name)) this.add(value[name])
     return this.hash

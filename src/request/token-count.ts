@@ -33,7 +33,7 @@ interface CountRequest {
 export type CountTokens = (operation: Operation, request: CountRequest) => Promise<number>
 
 /** Number of texts that are counted at once; a paid count never waits for more than these. */
-const MOST_COUNTS = 2
+const MAX_COUNTS = 2
 /** Maximum time for a vendor, in milliseconds. */
 const TIMEOUT_MS = 30_000
 
@@ -46,7 +46,7 @@ export interface TokenCountWorld extends Pick<System, 'now' | 'after' | 'random'
 
 /** Creates the counter of all operations. */
 export function createTokenCount(world: TokenCountWorld): CountTokens {
-  const semaphore = createSemaphore(MOST_COUNTS)
+  const semaphore = createSemaphore(MAX_COUNTS)
 
   async function count(
     operation: Operation,
@@ -63,7 +63,8 @@ export function createTokenCount(world: TokenCountWorld): CountTokens {
     chooseOrder(world, read, {})
     const checked = checkRequest(read, request, world.now())
     await countFreeRequest(world.db, key, world.now())
-    const reported = tokenCountOf(checked.model) && (await askUpstreams(world, key.account, checked, controller))
+    const reported =
+      tokenCountOf(checked.model) && (await askUpstreams(world, key.account, checked, controller))
     if (reported !== undefined) return reported
     const { family, parsed, model } = checked
     const texts = family.texts?.(parsed.body, model) ?? []

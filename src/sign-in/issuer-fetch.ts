@@ -6,7 +6,7 @@ import { CancelToken } from '../lib/cancel-token'
 
 /** Maximum time for an answer, in milliseconds. */
 const TIMEOUT_MS = 5_000
-const MOST_ANSWER_BYTES = 256 * 1024
+const MAX_ANSWER_BYTES = 256 * 1024
 /** The headers of answers that mean something to a client of OpenID Connect. */
 const READ_HEADERS = ['content-type', 'www-authenticate', 'location']
 
@@ -40,7 +40,7 @@ export function issuerFetch(transport: Transport, options: () => OpenOptions): I
         body: text,
         signal: cancel.signal,
       })
-      const bytes = await response.body.bytes(MOST_ANSWER_BYTES)
+      const bytes = await response.body.bytes(MAX_ANSWER_BYTES)
       const read = READ_HEADERS.flatMap((name): [string, string][] => {
         const value = response.header(name)
         return value === null ? [] : [[name, value]]

@@ -42,7 +42,7 @@ const RETRY_MS = 10_000
 /** Maximum difference between the two clocks. */
 const SKEW_SECONDS = 60
 /** A longer ID token is left out of the sign-out URL, whose length servers limit. */
-const MOST_HINT_LENGTH = 4_000
+const MAX_HINT_LENGTH = 4_000
 /** Signatures with a public key only: a token that is signed with a shared secret, or not at all, is refused. */
 const ALGORITHMS = [
   'RS256',
@@ -145,7 +145,7 @@ export class Issuer {
   async signOutAddress(backTo: string, idToken: string | undefined): Promise<string | undefined> {
     const [config, { buildEndSessionUrl }] = await this.parts()
     if (config.serverMetadata().end_session_endpoint === undefined) return undefined
-    const hint = idToken !== undefined && idToken.length <= MOST_HINT_LENGTH && { id_token_hint: idToken }
+    const hint = idToken !== undefined && idToken.length <= MAX_HINT_LENGTH && { id_token_hint: idToken }
     return buildEndSessionUrl(config, { post_logout_redirect_uri: backTo, ...hint }).href
   }
 

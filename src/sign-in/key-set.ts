@@ -10,7 +10,7 @@ const FRESH_MS = 10 * 60_000
 const STALE_MS = 3_600_000
 const COOLDOWN_MS = 30_000
 const RETRY_MS = 10_000
-const MOST_KEYS = 100
+const MAX_KEYS = 100
 
 type FindKey = (header: JWSHeaderParameters) => Promise<CryptoKey>
 
@@ -75,7 +75,7 @@ export class KeySet {
     const response = await this.fetch(address, { headers: { accept: 'application/json' } })
     const read: unknown = response.ok ? await response.json().catch(() => undefined) : undefined
     const keys = (read as Partial<JSONWebKeySet> | undefined)?.keys
-    if (!Array.isArray(keys) || keys.length > MOST_KEYS)
+    if (!Array.isArray(keys) || keys.length > MAX_KEYS)
       throw new IssuerUnreachable(`the identity provider gave no set of keys (HTTP ${response.status})`)
     this.find = createLocalJWKSet({ keys })
     this.fetchedAt = this.monotonic()

@@ -20,7 +20,7 @@ export interface Membership {
 
 const DEFAULT_CLAIM = 'groups'
 /** More groups than a directory puts into a token (Entra stops at 200). */
-const MOST_GROUPS = 1_000
+const MAX_GROUPS = 1_000
 
 type Mapping = Pick<SignInEntry, 'groups' | 'groupsClaim'>
 
@@ -44,7 +44,7 @@ function groupsIn(claims: Claims, claim: string): string[] {
   // An address that nobody has verified may be somebody else's.
   if (claim === 'email' && claims.email_verified !== true) return []
   const value = valueAt(claims, claim)
-  const list = Array.isArray(value) ? value.slice(0, MOST_GROUPS) : [value]
+  const list = Array.isArray(value) ? value.slice(0, MAX_GROUPS) : [value]
   return list.filter((each): each is string => typeof each === 'string' && each !== '')
 }
 
@@ -60,7 +60,7 @@ function valueAt(claims: Claims, claim: string): unknown {
 }
 
 /** The longest name that is made from claims: a suffix that distinguishes namesakes must fit too. */
-const MOST_NAME_LENGTH = 48
+const MAX_NAME_LENGTH = 48
 
 /** A name for a person, made from what the provider calls them. People can choose it, so it proves nothing. */
 export function personNameOf({ preferred_username: username, email, sub }: Claims): string {
@@ -70,7 +70,7 @@ export function personNameOf({ preferred_username: username, email, sub }: Claim
       .normalize('NFKD')
       .replace(/[^A-Za-z0-9._@-]+/g, '-')
       .replace(/^[-.]+|[-.]+$/g, '')
-      .slice(0, MOST_NAME_LENGTH)
+      .slice(0, MAX_NAME_LENGTH)
     if (name !== '') return name
   }
   return 'person'

@@ -14,14 +14,14 @@ export const DEFERRED_LEASE_MS = 45_000
 /** Name of the guard that misses when an account has too many deferred tasks. */
 export const OPEN_TASKS = 'open tasks'
 /** Maximum of deferred tasks per account: each holds a request in memory. */
-export const MOST_OPEN_TASKS = 100
+export const MAX_OPEN_TASKS = 100
 
 /** A guard for the batch of the hold: misses if the account has the maximum of deferred tasks. */
 export function guardOpenTasks(account: string): Statement {
   return {
     sql: `select 1 as free where (select count(*) from tasks
       where account = $1 and state = 'submitted' and operation <> 'video') < $2`,
-    parameters: [account, MOST_OPEN_TASKS],
+    parameters: [account, MAX_OPEN_TASKS],
     guard: OPEN_TASKS,
   }
 }

@@ -99,5 +99,8 @@ function pauseOf(ageMs: number): number {
 }
 
 function retryPauseOf(misses: number, vendorPauseMs = 0): number {
-  return Math.min(MAX_RETRY_MS, Math.max(vendorPauseMs, MIN_RETRY_MS * 2 ** Math.min(misses - 1, MAX_DOUBLINGS)))
+  return Math.min(
+    MAX_RETRY_MS,
+    Math.max(vendorPauseMs, MIN_RETRY_MS * 2 ** Math.min(misses - 1, MAX_DOUBLINGS)),
+  )
 }

@@ -32,7 +32,7 @@ export interface PollWorld extends KeepVideoWorld, Pick<System, 'after' | 'newId
 }
 
 /** Tasks with an internal error whose reason is remembered, so that it is logged once. */
-const MOST_FAULTY = 1_000
+const MAX_FAULTY = 1_000
 const MAX_REASON_LENGTH = 500
 
 export class TaskPolls {
@@ -97,7 +97,7 @@ export class TaskPolls {
     const isAway = error instanceof DatabaseUnavailable
     if (isAway || !this.faulty.has(task.id)) this.logFault(task, error)
     if (isAway) return
-    if (this.faulty.size >= MOST_FAULTY) this.faulty.clear()
+    if (this.faulty.size >= MAX_FAULTY) this.faulty.clear()
     this.faulty.add(task.id)
     try {
       if (begunAt >= task.deadlineAt)

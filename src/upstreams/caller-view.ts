@@ -129,14 +129,14 @@ function usageView(usage: unknown, depth: number): unknown {
 /** Names that were already checked: vendors use the same few again and again, and a look-up is faster than a match. */
 const reportedByAnswer = new Map<string, boolean>()
 const reportedByUsage = new Map<string, boolean>()
-const MOST_KNOWN_NAMES = 1_000
-const LONGEST_KNOWN_NAME = 64
+const MAX_KNOWN_NAMES = 1_000
+const MAX_KNOWN_NAME_LENGTH = 64
 
 function matchesName(name: string, pattern: RegExp, known: Map<string, boolean>): boolean {
   let isOperators = known.get(name)
   if (isOperators === undefined) {
     isOperators = pattern.test(name)
-    if (known.size < MOST_KNOWN_NAMES && name.length <= LONGEST_KNOWN_NAME) known.set(name, isOperators)
+    if (known.size < MAX_KNOWN_NAMES && name.length <= MAX_KNOWN_NAME_LENGTH) known.set(name, isOperators)
   }
   return isOperators
 }

@@ -16,13 +16,13 @@ export interface Mask {
 const MASK = '…'
 const MASK_BYTES = Buffer.from(MASK)
 /** Minimum length of a truncated key that is also masked, in bytes. */
-const SECRET_LENGTH_LEAST = 8
+const MIN_SECRET_LENGTH = 8
 /**
  * Shorter values of only letters or digits are words and numbers such as `none`, `ollama` or `1234`, which occur in honest answers
  * too: they are placeholders for servers that need no key. Others, such as `sk-1234`, are keys.
  */
 const SHORT_SECRET = /^(?=.*[^a-z])[a-z].{5,}$/i
-const SHORT_SECRET_LENGTH_LEAST = 4
+const MIN_SHORT_SECRET_LENGTH = 4
 /** The start of every JSON escape of an ASCII character. */
 const ESCAPE = Buffer.from('\\u00')
 const ESCAPE_LENGTH = 6
@@ -58,7 +58,7 @@ export function createMask(secrets: readonly (string | null)[]): Mask {
 
 /** Whether a key is masked. One that can occur in honest text by chance, such as `k` or `none`, is not. */
 export function isMaskable(key: string): boolean {
-  return key.length >= SECRET_LENGTH_LEAST || SHORT_SECRET.test(key)
+  return key.length >= MIN_SECRET_LENGTH || SHORT_SECRET.test(key)
 }
 
 function longestFirst(one: string, other: string): number {
@@ -146,7 +146,7 @@ interface Search {
 function createSearch(keys: readonly Buffer[]): Search {
   const plain = [...keys, ...keys.flatMap(inAddress)]
   // Searching for a whole long key would take twenty times as long.
-  const beginnings = plain.map((form) => form.subarray(0, SECRET_LENGTH_LEAST))
+  const beginnings = plain.map((form) => form.subarray(0, MIN_SECRET_LENGTH))
   const characters = new Set(keys.flatMap((key) => [...key]))
   /** Bytes that may be the last one of a truncated key. */
   const inside = new Set([
@@ -165,9 +165,9 @@ function createSearch(keys: readonly Buffer[]): Search {
     return false
   }
 
-  const isShort = keys.some(({ length }) => length < SECRET_LENGTH_LEAST)
+  const isShort = keys.some(({ length }) => length < MIN_SECRET_LENGTH)
   return {
-    least: isShort ? SHORT_SECRET_LENGTH_LEAST : SECRET_LENGTH_LEAST,
+    least: isShort ? MIN_SHORT_SECRET_LENGTH : MIN_SECRET_LENGTH,
     mask(bytes) {
       let masked = bytes
       for (let index = 0; index < plain.length; index++) {

@@ -34,11 +34,11 @@ export type ConfiguredEnds = ReadonlyMap<string, string | undefined>
 const TIMEOUT_MS = 20_000
 const LIST: Call = compatibleCall('/models', null, { method: 'GET' })
 /** Maximum length of a vendor's message that is shown, in characters. */
-const MOST_SHOWN = 200
+const MAX_SHOWN = 200
 /** Maximum of models that a reason names. */
-const MOST_NAMED = 5
+const MAX_NAMED = 5
 /** Maximum size of a list of models that is compared, in bytes. */
-const LIST_BYTES_MOST = 4 * 1024 * 1024
+const MAX_LIST_BYTES = 4 * 1024 * 1024
 
 export async function probeUpstream(
   {
@@ -93,7 +93,7 @@ async function ask(
   try {
     if (!read) return READY
     // The test only asks whether it answers: an unreadable list does not change that.
-    return read(parseForeign(new TextDecoder().decode(await response.body.bytes(LIST_BYTES_MOST))))
+    return read(parseForeign(new TextDecoder().decode(await response.body.bytes(MAX_LIST_BYTES))))
   } catch {
     return READY
   } finally {
@@ -110,7 +110,7 @@ function findingOf({ models }: ListedModels, ends: ConfiguredEnds): Finding {
     return model in models && vendor !== configured ? [{ model, configured, vendor }] : []
   })
   if (differing.length === 0) return READY
-  const named = differing.slice(0, MOST_NAMED).map(differenceText)
+  const named = differing.slice(0, MAX_NAMED).map(differenceText)
   const more = differing.length > named.length ? ` And ${differing.length - named.length} more.` : ''
   return {
     ...READY,
@@ -133,12 +133,12 @@ function judge(error: unknown, kind: UpstreamKind): Finding {
   if (error.status === 429) return reached('It answers that it is asked too often: the key is known.')
   if (status === 401 || status === 403) return failed(words(status, message), adviceForKey(kind))
   if (status !== undefined) return failed(words(status, message), 'See the account at the vendor.')
-  if (error.status < 500) return reached(`It answers: ${error.message.slice(0, MOST_SHOWN)}`)
-  return failed(error.message.slice(0, MOST_SHOWN), 'The vendor fails; try again later.')
+  if (error.status < 500) return reached(`It answers: ${error.message.slice(0, MAX_SHOWN)}`)
+  return failed(error.message.slice(0, MAX_SHOWN), 'The vendor fails; try again later.')
 }
 
 function words(status: number, message = ''): string {
-  return `HTTP ${status}: ${message.slice(0, MOST_SHOWN)}`
+  return `HTTP ${status}: ${message.slice(0, MAX_SHOWN)}`
 }
 
 function adviceForKey({ secretVariable }: UpstreamKind): string {

@@ -17,7 +17,7 @@ const NAMED: readonly RegExp[] = [
   new RegExp(`(?:parameter|argument|field|property)s?:? [\`'"](${NAME})[\`'"]`, 'i'),
   new RegExp(`(?:parameter|argument)s?:? (${NAME})`, 'i'),
 ]
-const LONGEST = 64
+const MAX_LENGTH = 64
 
 /** The field in the vendor's `param` or in its message, with all indexes replaced by the same text; empty if there is none. */
 export function refusedField(message: string, param: string | null): string {
@@ -25,5 +25,5 @@ export function refusedField(message: string, param: string | null): string {
   return (named ?? '')
     .replace(/\[\d+\]|\.\d+(?=\.|$)/g, '[]')
     .replace(/\.$/, '')
-    .slice(0, LONGEST)
+    .slice(0, MAX_LENGTH)
 }

@@ -4,15 +4,15 @@
 import { createEventSplitter, dataIn, eventsIn, fromLatin1, objectIn, toLatin1 } from '../lib/sse'
 
 /** Maximum of characters of a key's beginning that pass at once, such as `sk-`: a text that ends with them is not held back. */
-const MOST_OPEN_CHARACTERS = 7
+const MAX_OPEN_CHARACTERS = 7
 /** The share of a key that may pass before it is known whether the rest follows. */
 const OPEN_SHARE = 1 / 4
 /** Maximum of bytes of events that wait for the rest of a key, and of a document that is read as a whole. */
-const MOST_HELD_BYTES = 256 * 1024
+const MAX_HELD_BYTES = 256 * 1024
 /** Maximum of waiting events: other candidates and pings may arrive between the strings that contain a key. */
-const MOST_HELD_EVENTS = 4_096
+const MAX_HELD_EVENTS = 4_096
 /** Maximum of places whose strings end with the beginning of a key at the same time. */
-const MOST_PLACES = 64
+const MAX_PLACES = 64
 const QUOTE = 34
 const COLON = 58
 const BACKSLASH = 92
@@ -95,7 +95,7 @@ export class SplitKeys {
  * in ten ends with the first letter of `sk-`, and each would have to be read.
  */
 function keyOf(key: string): Key {
-  const open = Math.min(MOST_OPEN_CHARACTERS, Math.floor(key.length * OPEN_SHARE))
+  const open = Math.min(MAX_OPEN_CHARACTERS, Math.floor(key.length * OPEN_SHARE))
   const rare = key.search(/[^a-z]/)
   const from = rare === -1 || rare > open ? 0 : rare
   return { text: key.slice(from), open: open - from }
@@ -144,7 +144,7 @@ class StreamMask implements SplitMask {
   private withEvent(event: HeldEvent): string {
     this.held.push(event)
     this.heldBytes += event.text.length
-    if (this.heldBytes > MOST_HELD_BYTES || this.held.length > MOST_HELD_EVENTS) return this.release()
+    if (this.heldBytes > MAX_HELD_BYTES || this.held.length > MAX_HELD_EVENTS) return this.release()
     let shown = ''
     while (this.held[0]?.waiting === 0) {
       const first = this.held.shift() as HeldEvent
@@ -183,11 +183,11 @@ class DocumentMask implements SplitMask {
   push(piece: Buffer): Buffer {
     this.pieces.push(piece)
     this.length += piece.length
-    return this.length > MOST_HELD_BYTES ? this.take() : NOTHING
+    return this.length > MAX_HELD_BYTES ? this.take() : NOTHING
   }
 
   end(): Buffer {
-    if (this.length > MOST_HELD_BYTES) return this.take()
+    if (this.length > MAX_HELD_BYTES) return this.take()
     const whole = this.take()
     if (!this.mayShare(whole)) return whole
     const json = objectIn(whole.toString())
@@ -287,7 +287,7 @@ class Places {
   }
 
   private add(name: string, place: Place): void {
-    if (this.places.size >= MOST_PLACES) {
+    if (this.places.size >= MAX_PLACES) {
       const [oldest] = this.places
       if (oldest) {
         settle(oldest[1], oldest[1].pieces.length)

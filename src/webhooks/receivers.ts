@@ -4,7 +4,7 @@
 import type { Origin, Transport } from '../http-client/transport'
 
 /** Number of receivers whose connections are kept; the least recently used is dropped first. */
-const MOST_KEPT = 64
+const MAX_KEPT = 64
 
 export class Receivers {
   private readonly transport: Transport
@@ -22,7 +22,7 @@ export class Receivers {
     this.origins.delete(key)
     this.origins.set(key, origin)
     for (const [oldest, unused] of this.origins) {
-      if (this.origins.size <= MOST_KEPT) break
+      if (this.origins.size <= MAX_KEPT) break
       this.origins.delete(oldest)
       unused.close()
     }

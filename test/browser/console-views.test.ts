@@ -11,7 +11,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway'
 setDefaultTimeout(180_000)
 
 /** The least width of a field in which words can be typed, in pixels. */
-const LEAST_WIDTH = 150
+const MIN_WIDTH = 150
 const LONG_NAME = 'an-operator-whose-name-is-longer-than-most-names-of-operators'
 
 let gateway: TestGateway
@@ -66,7 +66,7 @@ test('the search keeps its room next to a long name, and nothing of the header i
       await visit.open(address)
       const search = await visit.page.locator('#search').boundingBox()
       const end = await visit.page.getByRole('button', { name: 'Sign out' }).boundingBox()
-      expect({ width, address, isWide: (search?.width ?? 0) >= LEAST_WIDTH }).toEqual({
+      expect({ width, address, isWide: (search?.width ?? 0) >= MIN_WIDTH }).toEqual({
         width,
         address,
         isWide: true,

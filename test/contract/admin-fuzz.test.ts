@@ -15,7 +15,7 @@ setDefaultTimeout(180_000)
 
 const ROUNDS = 12
 /** Requests that are asked at most until each that moves money was once right and once wrong. */
-const MOST_MORE = 5_000
+const MAX_MORE = 5_000
 /** Operations that move money, or make codes of it. */
 const MOVING = ['creditAccount', 'adjustAccount', 'createKey', 'createCustomer', 'createCodes']
 const seed = seedOf('ADMIN_FUZZ_SEED')
@@ -220,7 +220,7 @@ for (const database of databaseKinds) {
       moving.filter(
         ({ operationId }) => ![200, 400].every((status) => statuses.get(operationId)?.has(status)),
       )
-    for (let more = 0; more < MOST_MORE && lacking().length > 0; more++) await ask(random.pick(lacking()))
+    for (let more = 0; more < MAX_MORE && lacking().length > 0; more++) await ask(random.pick(lacking()))
     expect(await totalOf(gateway)).toBe(expected)
     expect((await gateway.audit()).problems).toEqual([])
     // Right ones were among them.

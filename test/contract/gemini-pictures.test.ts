@@ -54,7 +54,12 @@ function draw(model: string, asked: PictureOptions = {}, expected: Partial<Scena
 
 const FREE = { vendorCalls: 0, charges: 0 }
 
-async function refuse(model: string, asked: PictureOptions, field: string, words: string[] = []): Promise<void> {
+async function refuse(
+  model: string,
+  asked: PictureOptions,
+  field: string,
+  words: string[] = [],
+): Promise<void> {
   const { json } = await draw(model, asked, { status: 400, words, ...FREE })
   expect(json.error.status).toBe('INVALID_ARGUMENT')
   const [violation] = json.error.details.flatMap((detail: Json) => detail.fieldViolations ?? [])

@@ -6,7 +6,7 @@ import { type Sandbox, startSandbox } from '../../sandbox'
 import type { ModelConfig } from '../../src/config/schema'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { named, runOverLines, vendorPackages } from '../support/processes/python-packages'
-import { type SentRequest, asSent, differencesOf } from '../support/vendors/wanted-differences'
+import { asSent, differencesOf, type SentRequest } from '../support/vendors/wanted-differences'
 
 setDefaultTimeout(180_000)
 

@@ -8,10 +8,10 @@ import { startTestGateway, type TestGateway } from '../support/gateway'
 import { vendorCases, vendorModels } from '../support/vendors/cases'
 import { VendorClients } from '../support/vendors/clients'
 import {
-  type SentRequest,
   asSent,
   differencesOf,
   judge,
+  type SentRequest,
   wantedDifferences,
 } from '../support/vendors/wanted-differences'
 
@@ -61,7 +61,10 @@ describe('the vendor is asked as its own SDK asks it', () => {
     expect(wantedDifferences.filter((_, index) => !shown.has(index))).toEqual([])
   })
 
-  async function requestsMadeBy(vendor: VendorName, ask: () => Promise<unknown>): Promise<[unknown, SentRequest[]]> {
+  async function requestsMadeBy(
+    vendor: VendorName,
+    ask: () => Promise<unknown>,
+  ): Promise<[unknown, SentRequest[]]> {
     const before = sandbox.calls.length
     const answer = await ask()
     const calls = sandbox.calls.slice(before)

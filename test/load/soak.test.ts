@@ -22,8 +22,8 @@ import {
 import { videoBody } from '../support/vendors/task'
 
 const MINUTES = Number(process.env.SOAK_MINUTES ?? 0)
-const LONGEST_END_MS = 300_000
-setDefaultTimeout(MINUTES * 60_000 + 2 * LONGEST_END_MS)
+const MAX_END_MS = 300_000
+setDefaultTimeout(MINUTES * 60_000 + 2 * MAX_END_MS)
 
 const STREAM = { stream: true, messages: say('[sandbox tokens=160 token_delay_ms=50] Hello!') }
 /** Callers in turn: one that uses a connection again, and one that opens a new one for each request. */
@@ -175,7 +175,7 @@ async function faultsOf(place: Place, database: string): Promise<unknown[]> {
 }
 
 async function checkWebhooks({ receiver, tasks }: Place): Promise<void> {
-  await waitFor(() => idsOf(receiver).length >= tasks.length, LONGEST_END_MS)
+  await waitFor(() => idsOf(receiver).length >= tasks.length, MAX_END_MS)
 }
 
 /** Whether a process of this place lives: the system may have given its number to another one since. */
@@ -192,7 +192,7 @@ async function checkEnd(place: Place): Promise<void> {
   const { pids } = place
   process.kill(pids.at(-1) as number, 'SIGTERM')
   // Those that were replaced drain by themselves.
-  await waitFor(() => !pids.some((pid) => serves(pid, place)), LONGEST_END_MS)
+  await waitFor(() => !pids.some((pid) => serves(pid, place)), MAX_END_MS)
 }
 
 async function checkBooks({ installation, answered, failures }: Place, database: string): Promise<void> {

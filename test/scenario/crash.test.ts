@@ -25,7 +25,7 @@ setDefaultTimeout(180_000)
 const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (isWholeRun ? 8 : 4))
 const STREAMS = isWholeRun ? 200 : 80
 /** Answers of a round that are complete when the server is killed. */
-const ANSWERS_LEAST = 20
+const MIN_ANSWERS = 20
 const CLOSING_EVENT = 'data: [DONE]'
 /** How long callers have for their last bytes once the gateway has stopped. */
 const LAST_BYTES_MS = 3_000
@@ -46,7 +46,7 @@ describe('kill -9', () => {
         expect(await installation.rows(`select id from charges where state = 'held'`)).toEqual([])
         const answered: string[] = []
         const callers = Array.from({ length: STREAMS }, () => keepAsking(server, secret, answered))
-        await waitFor(() => callsSince(before) >= STREAMS && answered.length >= ANSWERS_LEAST)
+        await waitFor(() => callsSince(before) >= STREAMS && answered.length >= MIN_ANSWERS)
         await Bun.sleep(Math.random() * 800)
         server.kill('SIGKILL')
         expect((await server.ended).signal).toBe('SIGKILL')
@@ -58,7 +58,7 @@ describe('kill -9', () => {
         expect(callsSince(before)).toBeLessThanOrEqual(charges)
         expect(await unpaid(installation, answered)).toEqual([])
         expect(await installation.problems()).toEqual([])
-        expect(answered.length).toBeGreaterThanOrEqual(ANSWERS_LEAST)
+        expect(answered.length).toBeGreaterThanOrEqual(MIN_ANSWERS)
         heldInAll += held.length
       }
       // The rounds were worth it: there were holds to leave behind.
@@ -495,7 +495,7 @@ describe('SIGTERM', () => {
 describe('a full disk', () => {
   /** No file of the process may grow beyond this; blocks of the shell's `ulimit` are of 512 or 1024 bytes. */
   const FILE_BLOCKS = 4_096
-  const FILE_BYTES_MOST = FILE_BLOCKS * 1_024
+  const MAX_FILE_BYTES = FILE_BLOCKS * 1_024
   /** Without the trap, writing beyond the limit would end the process instead of failing. */
   const limited = { before: `trap '' XFSZ\nulimit -f ${FILE_BLOCKS}` }
 
@@ -509,7 +509,7 @@ describe('a full disk', () => {
       messages: say('[sandbox tokens=30 token_delay_ms=50]'),
     })
     const disk = fillDisk(installation)
-    expect(disk.logBytes()).toBeGreaterThan(FILE_BYTES_MOST)
+    expect(disk.logBytes()).toBeGreaterThan(MAX_FILE_BYTES)
 
     const refused = await ask(server, secret)
     expect(refused.status).toBe(503)
@@ -531,7 +531,7 @@ describe('a full disk', () => {
     await waitFor(async () => (await readiness(server)).checks.database === 'takes no changes')
 
     disk.free()
-    expect(disk.logBytes()).toBeLessThan(FILE_BYTES_MOST)
+    expect(disk.logBytes()).toBeLessThan(MAX_FILE_BYTES)
     expect((await ask(server, secret)).status).toBe(200)
     const settled = async () => (await installation.rows('select * from charges where id = ?1', id))[0]
     await waitFor(async () => (await settled())?.state === 'settled')

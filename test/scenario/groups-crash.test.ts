@@ -19,7 +19,7 @@ const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 3)
 const FUNDS_NANO = 1e12
 const PRICE_NANO = 400
 /** Settlements of a node before anything is killed. */
-const SETTLED_LEAST = 300
+const MIN_SETTLED = 300
 
 interface Mover {
   /** Charges by what was said of them. */
@@ -36,7 +36,7 @@ for (const kind of databaseKinds) {
       const db = await openFunded(address)
       const movers = Array.from({ length: nodes }, (_, index) => startMover(address, `node ${index}`))
       for (const mover of movers) {
-        await waitFor(() => mover.settled.length >= SETTLED_LEAST)
+        await waitFor(() => mover.settled.length >= MIN_SETTLED)
         await Bun.sleep(Math.random() * 50)
         await mover.kill()
       }
@@ -55,7 +55,7 @@ test.skipIf(!databaseKinds.includes('postgres'))(
     for (let round = 0; round < ROUNDS; round++) {
       const before = movers.map(({ settled }) => settled.length)
       const goOn = (index: number) =>
-        (movers[index] as Mover).settled.length >= (before[index] ?? 0) + SETTLED_LEAST
+        (movers[index] as Mover).settled.length >= (before[index] ?? 0) + MIN_SETTLED
       await waitFor(() => movers.every((_, index) => goOn(index)))
       await killServer(db)
     }

@@ -28,7 +28,7 @@ setDefaultTimeout(300_000)
 const seed = seedOf('GROUPS_SEED')
 const GROUPS = Number(process.env.GROUPS ?? 120)
 /** Most groups that are made until each answer has been given, and how often accounts get money again. */
-const MOST_GROUPS = 600
+const MAX_GROUPS = 600
 const DEPOSIT_EVERY = 40
 const TABLES = ['accounts', 'open_charges', 'charges', 'budgets', 'rate_windows', 'saved_answers', 'things']
 
@@ -49,7 +49,7 @@ group('a group of movements', () => {
     const requests = new Requests(random)
     const seen = new Map<string, number>()
     const isMissing = () => COMMON.some((kind) => !seen.has(kind))
-    for (let round = 0; round < GROUPS || (isMissing() && round < MOST_GROUPS); round++) {
+    for (let round = 0; round < GROUPS || (isMissing() && round < MAX_GROUPS); round++) {
       if (round % DEPOSIT_EVERY === 0)
         for (const db of [grouped, reference]) await deposit(db, `deposit ${round}`)
       const works = Array.from({ length: 1 + random.below(24) }, () => requests.next())

@@ -7,10 +7,10 @@ import { chatRequest, RawCaller } from '../support/servers/raw-caller'
 
 setDefaultTimeout(180_000)
 
-const MOST = 2
+const MAX_REQUESTS = 2
 let gateway: TestGateway
 beforeAll(async () => {
-  gateway = await startTestGateway({ config: { server: { maxRequestsPerKey: MOST } } })
+  gateway = await startTestGateway({ config: { server: { maxRequestsPerKey: MAX_REQUESTS } } })
 })
 afterAll(() => gateway.close())
 
@@ -36,16 +36,16 @@ async function begin(secret: string, what: 'stream' | 'body' = 'stream'): Promis
 async function expectAllFree(secret: string): Promise<void> {
   await waitFor(async () => {
     const statuses = await Promise.all(
-      Array.from({ length: MOST }, async () => (await chat(secret, '[sandbox delay_ms=100]')).status),
+      Array.from({ length: MAX_REQUESTS }, async () => (await chat(secret, '[sandbox delay_ms=100]')).status),
     )
     return statuses.every((status) => status === 200)
   })
   const running = await Promise.all(
-    Array.from({ length: MOST }, () =>
+    Array.from({ length: MAX_REQUESTS }, () =>
       chat(secret, '[sandbox tokens=9 token_delay_ms=60000]', { stream: true }),
     ),
   )
-  expect(running.map(({ status }) => status)).toEqual(Array(MOST).fill(200))
+  expect(running.map(({ status }) => status)).toEqual(Array(MAX_REQUESTS).fill(200))
   expect((await chat(secret)).status).toBe(429)
   for (const response of running) await response.body?.cancel()
 }
@@ -85,11 +85,11 @@ test('bodies that are still on their way count', async () => {
 })
 
 test('a key with a limit of its own may have more', async () => {
-  const { secret } = await gateway.makeKey('alice', '1', { concurrency: MOST + 1 })
-  for (let count = 0; count < MOST + 1; count++) await begin(secret)
+  const { secret } = await gateway.makeKey('alice', '1', { concurrency: MAX_REQUESTS + 1 })
+  for (let count = 0; count < MAX_REQUESTS + 1; count++) await begin(secret)
   const refused = await chat(secret)
   expect(refused.status).toBe(429)
-  expect(await refused.text()).toContain(`This key may have ${MOST + 1} requests`)
+  expect(await refused.text()).toContain(`This key may have ${MAX_REQUESTS + 1} requests`)
 })
 
 test('every end of a request gives its place back', async () => {
@@ -117,7 +117,7 @@ test('every end of a request gives its place back', async () => {
     },
   }
   for (const [name, end] of Object.entries(ends)) {
-    for (let times = 0; times < MOST + 1; times++) await end()
+    for (let times = 0; times < MAX_REQUESTS + 1; times++) await end()
     const { status } = await chat(secret)
     expect({ name, status }).toEqual({ name, status: 200 })
   }

@@ -19,7 +19,7 @@ const SEEDS = isWholeRun ? 2_000 : 600
 /** The sample of the suite: every fourth seed, since a seed also says at which access of the database the first process ends. */
 const STEP = isWholeRun || process.env.SIMULATION_SEEDS !== undefined ? 1 : 4
 /** The last seed that is run if those before did not see all that must occur, and how many are run before it is looked again. */
-const MOST_SEEDS = 2_000
+const MAX_SEEDS = 2_000
 const MORE_SEEDS = 10
 const WORKERS = 2
 /** Seeds that are run on PostgreSQL, where each takes longer: the first has spenders. */
@@ -122,7 +122,7 @@ describe('the simulation', () => {
     const counts = new Map<string, number>()
     expect(await runSeeds({ from: first, to: last, step: STEP }, counts)).toBeUndefined()
     if (seeds !== undefined) return
-    for (let next = last + 1; next <= MOST_SEEDS && missing(counts).length > 0; next += MORE_SEEDS) {
+    for (let next = last + 1; next <= MAX_SEEDS && missing(counts).length > 0; next += MORE_SEEDS) {
       // Where a process has not ended yet it ends in these; chance alone would take hundreds of them.
       const aims = missing(counts).map(classInName)
       expect(await runSeeds({ from: next, to: next + MORE_SEEDS - 1, aims }, counts)).toBeUndefined()

@@ -11,7 +11,7 @@ const MEBIBYTE = 1024 * 1024
 /** More than the system takes of it for a caller who reads nothing. */
 const LARGE_BYTES = 24 * MEBIBYTE
 /** Room for what waits of two large answers, and not for that of three. */
-const MOST_BYTES = 60 * MEBIBYTE
+const MAX_BYTES = 60 * MEBIBYTE
 const SMALL_BYTES = 1_000_000
 const TOKEN = 'a-token-for-the-readers'
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
     config: { metrics: { token: TOKEN } },
   })
   const { world } = gateway.server
-  world.backlog = new Backlog(world.log, MOST_BYTES)
+  world.backlog = new Backlog(world.log, MAX_BYTES)
 })
 afterAll(async () => {
   await gateway.close()
@@ -68,7 +68,7 @@ test('of three callers who take nothing of large answers the slowest is cut, and
   expect(cuts()).toBe(0)
   const third = await askSlowly()
   await waitFor(() => cuts() === 1)
-  expect(waitingBytes()).toBeLessThan(MOST_BYTES)
+  expect(waitingBytes()).toBeLessThan(MAX_BYTES)
   const figures = await metrics()
   expect(figures.value('gateway_waiting_bytes', {})).toBe(waitingBytes())
   expect(figures.value('gateway_log_lines_total', { event: 'slow_caller_cut' })).toBe(1)

@@ -57,7 +57,7 @@ afterAll(async () => {
 })
 
 /** Encoding as much as all buffers hold takes a busy machine a minute. */
-const FILLED_MS_MOST = 150_000
+const MAX_FILLED_MS = 150_000
 
 /** Events whose pieces come as fast as they are taken, without an end. */
 function endless(): { response: () => Response; taken: () => number; isCancelled: () => boolean } {
@@ -445,7 +445,7 @@ describe('a caller who leaves', () => {
       looks = source.taken() > 0 && source.taken() === seen ? looks + 1 : 0
       seen = source.taken()
       return looks === 8
-    }, FILLED_MS_MOST)
+    }, MAX_FILLED_MS)
     expect(await gateway.newestCharge()).toMatchObject({ state: 'held' })
     clockAheadMs += 301_000
     const { charge } = await endOf(gateway)

@@ -33,7 +33,7 @@ const seed = seedOf('STEPS_SEED')
 const FOUND = [1_641_736_204]
 const STREAMS = isWholeRun ? 120 : 40
 /** More streams than these must have been cut. */
-const LEAST_CUTS = STREAMS / 12
+const MIN_CUTS = STREAMS / 12
 /** Nano-dollars of an input and an output token of the test models. */
 const INPUT = 1_000
 const OUTPUT = 2_000
@@ -217,7 +217,7 @@ for (const kind of databaseKinds) {
       const random = createRandom(way.from + 1)
       let cuts = 0
       // Chance may cut few of the streams: then there are more of them.
-      for (let count = 0; count < STREAMS || (cuts <= LEAST_CUTS && count < 5 * STREAMS); count++) {
+      for (let count = 0; count < STREAMS || (cuts <= MIN_CUTS && count < 5 * STREAMS); count++) {
         const [counts, moreTokens] = [random.chance(0.5), random.below(60)]
         const played = await relay(db, random, way, way.vendor(random), { moreTokens, counts })
         const { whole, outcome, mostOver, charge, amountNano, parsed, model, step, limit, aborts } = played
@@ -247,7 +247,7 @@ for (const kind of databaseKinds) {
         expect(settled).toEqual({ paidNano: priceNano, shortfallNano: 0 })
         expect(priceNano).toBeLessThanOrEqual(charge.heldNano)
       }
-      expect(cuts).toBeGreaterThan(LEAST_CUTS)
+      expect(cuts).toBeGreaterThan(MIN_CUTS)
       await db.close()
     })
   })

@@ -283,7 +283,7 @@ function readersOf({ db, requestLog }: Server['world']): Readers {
       await requestLog.flush()
       const isAfter = ({ number }: Row) => Number(number) > after
       // Those after another are a few, and a long log takes long to read for each request of a table.
-      for (let limit = after === 0 ? LOG_ROWS_MOST : LOG_ROWS_FIRST; ; limit *= 16) {
+      for (let limit = after === 0 ? MAX_LOG_ROWS : LOG_ROWS_FIRST; ; limit *= 16) {
         const rows = await requestLog.recent(limit)
         // The newest row need not have the highest number: several nodes may write to one log.
         const isWhole = rows.length < limit || !rows.slice(limit / 2).some(isAfter)
@@ -317,7 +317,7 @@ export function say(content: string): { role: 'user'; content: string }[] {
 }
 
 /** The longest pause between two looks: what looks at a database may open it each time. */
-const LOOK_PAUSE_MS_MOST = 50
+const MAX_PAUSE_MS = 50
 
 /** Waits until something is so, and looks less often the longer it waits. Throws at the deadline, which only bounds what hangs. */
 export async function waitFor(
@@ -330,7 +330,7 @@ export async function waitFor(
   while (!(await condition())) {
     const waitedMs = performance.now() - begun
     if (waitedMs >= timeoutMs) throw late
-    await Bun.sleep(Math.min(Math.max(5, waitedMs / 20), LOOK_PAUSE_MS_MOST))
+    await Bun.sleep(Math.min(Math.max(5, waitedMs / 20), MAX_PAUSE_MS))
   }
 }
 
@@ -351,7 +351,7 @@ export async function withinOneMinute(work: () => Promise<void>): Promise<void> 
 }
 
 /** More rows than any test writes. */
-const LOG_ROWS_MOST = 100_000
+const MAX_LOG_ROWS = 100_000
 /** Rows that are read first where only those after another are wanted: more than a request of a test leaves. */
 const LOG_ROWS_FIRST = 64
 

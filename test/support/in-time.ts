@@ -2,7 +2,7 @@
 // again; a failure that came in time is a fault, and is never repeated.
 
 /** How often a test is run in all before it fails for the slowness of the machine. */
-const TRIES_MOST = 5
+const MAX_TRIES = 5
 
 /** A part of a test that must not take longer than the gateway allows. */
 export interface Part {
@@ -26,7 +26,7 @@ export async function inTime(limitMs: number, run: (part: Part) => Promise<void>
       return await run({ begin, end })
     } catch (error) {
       end()
-      if (longestMs <= limitMs || tries === TRIES_MOST) throw error
+      if (longestMs <= limitMs || tries === MAX_TRIES) throw error
     }
   }
 }

@@ -20,7 +20,7 @@ import {
 } from '../support/matrix/answers'
 import { geminiCases } from '../support/matrix/gemini-requests'
 import { grammarFaults } from '../support/matrix/grammars'
-import { requestOf, type Meeting, meetings } from '../support/matrix/pairs'
+import { type Meeting, meetings, requestOf } from '../support/matrix/pairs'
 import { requestFaults, tableFaults } from '../support/matrix/requests'
 import { createRandom } from '../support/random'
 import type { Json } from '../support/scenario'

@@ -11,7 +11,7 @@ import { createRandom, seedOf } from '../support/random'
 const seed = seedOf('LOG_SEED')
 const COMMITS = 12
 /** Commits that a power failure may leave damaged. */
-const MOST_TORN = 5
+const MAX_TORN = 5
 const FRAME_BYTES = 24 + 4096
 
 /** A database whose content is still only in its log, as a killed process leaves it. */
@@ -75,9 +75,9 @@ describe('the log of a database', () => {
     for (let round = 0; round < 30; round++) {
       const path = crashed()
       const ends = commitEnds(`${path}-wal`)
-      let at = random.below(ends.at(-1 - MOST_TORN) as number)
+      let at = random.below(ends.at(-1 - MAX_TORN) as number)
       // A commit whose own mark of the round is damaged looks like one of an older round, and does not count as torn itself.
-      if (isMark(at)) at %= ends.at(-2 - MOST_TORN) as number
+      if (isMark(at)) at %= ends.at(-2 - MAX_TORN) as number
       flip(`${path}-wal`, at)
       expect(logFault(path)).toContain('is damaged')
       // SQLite itself says nothing.
@@ -94,7 +94,7 @@ describe('the log of a database', () => {
   })
 
   test('may end with a few commits that are not whole, as a power failure leaves it', () => {
-    for (let torn = 1; torn <= MOST_TORN; torn++) {
+    for (let torn = 1; torn <= MAX_TORN; torn++) {
       const path = crashed()
       const ends = commitEnds(`${path}-wal`)
       const before = ends.at(-1 - torn) as number

@@ -86,7 +86,7 @@ const messageIn = (answer: string): string =>
   /"message":"((?:[^"\\]|\\.)*)"/.exec(answer)?.[1] ?? answer.slice(0, 200)
 
 /** Whether a refusal names a field that the request has. */
-const namesField = (answer: string, { body }: Asked): boolean =>
+const namesField = (answer: string, { body }: CallerRequest): boolean =>
   [...Object.keys(body), ...('output_config' in body ? ['effort'] : [])].some((field) =>
     answer.includes(`'${field}`),
   )

@@ -1,7 +1,7 @@
 // `bun run check:commits`: reports commits whose subject is longer than 72 characters, of those that came after this check. It reads
 // the history only, and passes where there is none: in a shallow clone, and in files without a repository.
 
-const MOST_CHARACTERS = 72
+const MAX_CHARACTERS = 72
 const ITSELF = 'tools/words/commit-subjects.ts'
 
 function git(...words: string[]): string | undefined {
@@ -18,6 +18,6 @@ if (shallow !== 'false') {
 }
 const [first] = git('log', '--diff-filter=A', '--format=%H', '--', ITSELF)?.split('\n').reverse() ?? []
 const subjects = first ? (git('log', '--format=%h %s', `${first}..HEAD`)?.split('\n') ?? []) : []
-const faults = subjects.filter((line) => line.slice(line.indexOf(' ') + 1).length > MOST_CHARACTERS)
-for (const fault of faults) console.error(`Longer than ${MOST_CHARACTERS} characters: ${fault}`)
+const faults = subjects.filter((line) => line.slice(line.indexOf(' ') + 1).length > MAX_CHARACTERS)
+for (const fault of faults) console.error(`Longer than ${MAX_CHARACTERS} characters: ${fault}`)
 process.exit(faults.length === 0 ? 0 : 1)

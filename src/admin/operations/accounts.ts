@@ -52,7 +52,7 @@ const Amount = Type.String({ description: 'Dollars, such as `5` or `0.25`.', min
 const Note = Type.String({ maxLength: MAX_NOTE_LENGTH, description: 'Kept in the ledger.' })
 
 /** Maximum of last movements: they are in memory at once. */
-const MOST_LAST = 100_000
+const MAX_LAST_MOVEMENTS = 100_000
 
 const accountOf = ({ world, params }: OperationContext) => requireAccount(world.db, params.account ?? '')
 
@@ -187,7 +187,7 @@ const ledger = operation({
     last: Type.Optional(
       Type.Integer({
         minimum: 1,
-        maximum: MOST_LAST,
+        maximum: MAX_LAST_MOVEMENTS,
         description: 'The number of newest rows to return, on one page; without `after`.',
       }),
     ),

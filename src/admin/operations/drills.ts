@@ -18,7 +18,7 @@ import {
   endDrill,
   findDrill,
   listDrills,
-  MOST_DRILLED,
+  MAX_DRILLED,
 } from '../../request/answer/drills'
 import {
   changing,
@@ -34,9 +34,9 @@ import {
 
 const operation = operationsIn('Upstreams')
 /** Maximum duration of a drill: a forgotten one must not outlast a working day. */
-const LONGEST_MS = 8 * 3_600_000
-const LONGEST_DELAY_MS = 5 * 60_000
-const MOST_KEYS = 20
+const MAX_DURATION_MS = 8 * 3_600_000
+const MAX_DELAY_MS = 5 * 60_000
+const MAX_KEYS = 20
 const MILLION = 1_000_000
 
 const drillView = viewOf<{ drill: Drill; now: number }>()({
@@ -78,7 +78,7 @@ function faultJson(fault: Drill['fault']) {
 const Begin = Type.Object(
   {
     upstream: Text('The upstream, by its name.'),
-    keys: Type.Array(Text('A key, by its name or id.'), { minItems: 1, maxItems: MOST_KEYS }),
+    keys: Type.Array(Text('A key, by its name or id.'), { minItems: 1, maxItems: MAX_KEYS }),
     for: Text('How long: `2m`, at most `8h`.'),
     status: Type.Optional(
       Type.Integer({ minimum: 400, maximum: 599, description: 'Requests are refused with this status.' }),
@@ -116,7 +116,7 @@ const begin = operation({
       keyIds: await keyIdsOf(context, body.keys),
       shareMillionths: Math.round((body.share_percent ?? 100) * (MILLION / 100)),
       begunAt,
-      endsAt: begunAt + durationOf('for', body.for, LONGEST_MS),
+      endsAt: begunAt + durationOf('for', body.for, MAX_DURATION_MS),
     }
     const shown = drillView.show({ drill, now: begunAt })
     const change = { action: 'drill.begin', target: `upstream:${drill.upstream}`, before: null, after: shown }
@@ -129,7 +129,7 @@ function faultOf({ status, delay, hang = false, cut = false }: Static<typeof Beg
   if ([status !== undefined, delay !== undefined, hang, cut].filter(Boolean).length !== 1)
     throw invalidRequest('status', "Give one of 'status', 'delay', 'hang' and 'cut'.")
   if (status !== undefined) return { kind: 'status', status }
-  if (delay !== undefined) return { kind: 'delay', delayMs: durationOf('delay', delay, LONGEST_DELAY_MS) }
+  if (delay !== undefined) return { kind: 'delay', delayMs: durationOf('delay', delay, MAX_DELAY_MS) }
   return { kind: hang ? 'hang' : 'cut' }
 }
 
@@ -177,7 +177,7 @@ const show = operation({
   endpoint: 'GET /drills/{drill}',
   role: 'viewer',
   summary: 'One drill',
-  description: `How the requests that it touched have ended, with sums from the ledger. It touches ${MOST_DRILLED} at most.`,
+  description: `How the requests that it touched have ended, with sums from the ledger. It touches ${MAX_DRILLED} at most.`,
   reply: Report,
   async run({ world: { db, now }, params: { drill: id = '' } }) {
     const drill = await requireDrill(db, id)

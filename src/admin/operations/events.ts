@@ -21,9 +21,9 @@ import {
 } from '../operation'
 
 const operation = operationsIn('Events')
-const MOST_CONDITIONS = 1_000
+const MAX_CONDITIONS = 1_000
 /** Events that are read for one page about an account, which are found by their contents. */
-const MOST_READ = 200
+const MAX_READ = 200
 
 const conditions = operation({
   id: 'listConditions',
@@ -37,7 +37,7 @@ const conditions = operation({
     open,
   ),
   async run({ world }) {
-    const rows = await activeConditions(world.db, world.now(), MOST_CONDITIONS)
+    const rows = await activeConditions(world.db, world.now(), MAX_CONDITIONS)
     return { data: rows.map(conditionJson) }
   },
 })
@@ -69,7 +69,7 @@ const list = operation({
   async run({ world }, query) {
     const limit = limitOf(query)
     const { delivery: state, recipient, account, after } = query
-    const read = account === undefined ? limit : MOST_READ
+    const read = account === undefined ? limit : MAX_READ
     const rows = await listEvents(world.db, { state, recipient, after, limit: read + 1 })
     const { data, next } = pageOf(
       rows,

@@ -32,7 +32,7 @@ import { search } from '../search'
 
 const operation = operationsIn('Overview')
 const DAY_MS = 86_400_000
-const MOST_DAYS = 400
+const MAX_DAYS = 400
 
 const Figures = Type.Object({ requests: Type.Integer(), failed: Type.Integer() }, open)
 
@@ -76,10 +76,10 @@ const overview = operation({
     const { until = now, since = until - DAY_MS } = periodOfQuery(query)
     const period: Period = { since, until }
     const length = period.until - period.since
-    if (length <= 0 || length > MOST_DAYS * DAY_MS)
+    if (length <= 0 || length > MAX_DAYS * DAY_MS)
       throw invalidRequest(
         'since',
-        `Invalid 'since': expected a time before 'until', at most ${MOST_DAYS} days.`,
+        `Invalid 'since': expected a time before 'until', at most ${MAX_DAYS} days.`,
       )
     const earlier = earlierOf(query, period)
     await requestLog.storeFigures()
@@ -150,10 +150,10 @@ function earlierOf(
   if (since === undefined) return periodBefore(period)
   const length = period.until - period.since
   const until = timeOfQuery('before_until', query.before_until) ?? Math.min(since + length, period.since)
-  if (until <= since || until > period.since || until - since > MOST_DAYS * DAY_MS)
+  if (until <= since || until > period.since || until - since > MAX_DAYS * DAY_MS)
     throw invalidRequest(
       'before_since',
-      `Invalid 'before_since': expected a period before 'since', at most ${MOST_DAYS} days long.`,
+      `Invalid 'before_since': expected a period before 'since', at most ${MAX_DAYS} days long.`,
     )
   return { since, until }
 }

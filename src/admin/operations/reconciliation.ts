@@ -22,7 +22,7 @@ import { closedBody, operationsIn, optionalText, periodQuery, Text } from '../op
 import { amountOf } from './accounts'
 
 const operation = operationsIn('Usage')
-const MOST_ROWS = 10_000
+const MAX_ROWS = 10_000
 const DEFAULT_TOLERANCE_PERCENT = 1
 const DEFAULT_OWN_MS = 30 * 86_400_000
 
@@ -76,7 +76,7 @@ const reconcile = operation({
       month: Text('A month in UTC, such as `2026-10`.'),
       rows: Type.Array(UsageRow, {
         minItems: 1,
-        maxItems: MOST_ROWS,
+        maxItems: MAX_ROWS,
         description: 'What the vendor says. A figure that no row has is not compared.',
       }),
       tolerance_percent: Type.Optional(

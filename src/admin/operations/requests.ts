@@ -60,7 +60,7 @@ const DAY_MS = 86_400_000
 const DEFAULT_DAYS = 30
 /** Hours are listed for at most this many days. */
 const MAX_HOURLY_DAYS = 93
-const MOST_USAGE_ROWS = 20_000
+const MAX_USAGE_ROWS = 20_000
 
 const filterQuery = {
   key: optionalText('Only those of this key, by name or id.'),
@@ -162,7 +162,12 @@ const list = operation({
       if (after !== undefined) throw unknownCursor()
       const names = context.world.config.usage?.metadata ?? []
       const pages = exportRequests({ db, requests }, filter, last)
-      return csvResponse('requests.csv', requestTitles(names), cellsOf(context, pages, names), (cells) => cells)
+      return csvResponse(
+        'requests.csv',
+        requestTitles(names),
+        cellsOf(context, pages, names),
+        (cells) => cells,
+      )
     }
     if (last !== undefined)
       throw invalidRequest('last', "'last' needs format=csv: pages take 'limit' and 'after'.")
@@ -320,10 +325,10 @@ const usage = usageOperation({
       })
       return csvResponse('usage.csv', titles, [rows], (row) => Object.values(row))
     }
-    if (rows.length > MOST_USAGE_ROWS)
+    if (rows.length > MAX_USAGE_ROWS)
       throw invalidRequest(
         'since',
-        `These are more than ${MOST_USAGE_ROWS} rows: choose a shorter period, or ask for them with format=csv.`,
+        `These are more than ${MAX_USAGE_ROWS} rows: choose a shorter period, or ask for them with format=csv.`,
         'too_many_rows',
       )
     return {

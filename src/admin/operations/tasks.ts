@@ -108,7 +108,11 @@ const cancel = operation({
   reply: TaskReply,
   async run(context) {
     const task = await taskOf(context)
-    const db = changing(context, { action: 'task.cancel', target: `task:${task.id}`, before: stateJson(task) })
+    const db = changing(context, {
+      action: 'task.cancel',
+      target: `task:${task.id}`,
+      before: stateJson(task),
+    })
     const { world } = context
     await orderCancel(db, task, { now: world.now(), newId: world.newId })
     return withDelivery(context, await taskOf(context))

@@ -17,7 +17,7 @@ import { keyVariableOf } from '../../upstreams/secrets'
 import { operationsIn, optionalText } from '../operation'
 
 const operation = operationsIn('Models and upstreams')
-const MOST_COUNT = 1_000_000_000
+const MAX_COUNT = 1_000_000_000
 const QUANTITY = /^([a-z0-9_]{1,40}):(\d{1,10})$/
 
 /** Reads `input_token:1000,output_token:200`. */
@@ -26,7 +26,7 @@ function quantitiesOf(text: string): Quantities {
   for (const part of text.split(',')) {
     const [, name = '', count = ''] = QUANTITY.exec(part.trim()) ?? []
     const unit = units.find((each): each is Unit => each === name)
-    if (!unit || Number(count) > MOST_COUNT)
+    if (!unit || Number(count) > MAX_COUNT)
       throw invalidRequest(
         'quantities',
         "Invalid 'quantities': expected units with their counts, such as input_token:1000,output_token:200.",

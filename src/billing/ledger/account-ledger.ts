@@ -54,7 +54,7 @@ const PAGE = 5_000
  */
 const POSITIONS = { sqlite: 5_000, postgres: 50_000 }
 /** Positions of other accounts that are read and skipped rather than left out by an additional statement. */
-const LEAST_GAP = 500
+const MIN_GAP = 500
 const NEVER = Number.MAX_SAFE_INTEGER
 const END: LedgerPlace = { position: NEVER, at: NEVER, id: '' }
 
@@ -438,7 +438,7 @@ async function rangesOf(
     // Charges that are added meanwhile are read after the mark.
     const [after, to] = [(first as number) - 1, Math.min(last as number, mark)]
     const before = ranges.at(-1)
-    if (before && after <= before[1] + LEAST_GAP) before[1] = Math.max(before[1], to)
+    if (before && after <= before[1] + MIN_GAP) before[1] = Math.max(before[1], to)
     else if (after < to) ranges.push([after, to])
   }
   return ranges

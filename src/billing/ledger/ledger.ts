@@ -326,7 +326,7 @@ interface ExpiryOptions {
 
 /** By how long an expired hold of a running request is extended, in milliseconds. */
 const PROLONGED_MS = 60_000
-const EXPIRED_MOST = 1_000
+const MAX_EXPIRED = 1_000
 
 /**
  * Releases expired charges, such as those of a crashed process, and returns their number. Charges of tasks are excluded: a task
@@ -340,7 +340,7 @@ export async function releaseExpired(db: Db, now: number, options: ExpiryOptions
   const latest = runs ? Math.max(now, await latestNoted(db)) : now
   const rows = await db.query({
     sql: `${SELECT_OPEN} where expires_at <= $1 ${all ? ofOthers : ''}
-      and not exists (select 1 from tasks where tasks.charge = open_charges.id) order by expires_at limit ${EXPIRED_MOST}`,
+      and not exists (select 1 from tasks where tasks.charge = open_charges.id) order by expires_at limit ${MAX_EXPIRED}`,
     parameters: all ? [Number.MAX_SAFE_INTEGER, ...liveProcesses] : [latest],
   })
   let released = 0
@@ -352,7 +352,7 @@ export async function releaseExpired(db: Db, now: number, options: ExpiryOptions
     if (!all && (charge.expiresAt > now || isSilent?.(charge) === false)) continue
     if (await release(db, charge, { endedBy: 'expired', endedAt: now }, [freeKey(charge.id)])) released++
   }
-  return rows.length === EXPIRED_MOST && released > 0
+  return rows.length === MAX_EXPIRED && released > 0
     ? released + (await releaseExpired(db, now, options))
     : released
 }

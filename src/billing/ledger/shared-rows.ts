@@ -30,11 +30,11 @@ interface Shape {
 /** The number for all sets of metadata beyond the maximum. */
 export const OTHER_METADATA = -1
 /** Usage shapes that are tried first, per series. */
-const MOST_RECENT = 4
+const MAX_RECENT = 4
 /** Numbers that are cached per table, so that most charges do not query the database. */
-const MOST_KNOWN = 20_000
+const MAX_KNOWN = 20_000
 /** Maximum of usage shapes. Usage of vendors that keep inventing shapes is stored as text. */
-const MOST_SHAPES = 1_000
+const MAX_SHAPES = 1_000
 /** How often the next number is tried while other nodes take numbers too. */
 const TRIES = 100
 
@@ -100,7 +100,7 @@ export class References {
       return this.once(shape, () => this.rememberShape(shape)).then(() => this.usage(series, usageJson))
     // There are too many shapes already.
     if (id === null) return { usageShape: null, usage: usageJson }
-    note(this.recentShapes, series, [{ id, pieces: piecesOfShape(shape) }, ...recent].slice(0, MOST_RECENT))
+    note(this.recentShapes, series, [{ id, pieces: piecesOfShape(shape) }, ...recent].slice(0, MAX_RECENT))
     return { usageShape: id, usage: figures }
   }
 
@@ -133,7 +133,7 @@ export class References {
   private async rememberShape(shape: string): Promise<void> {
     const reference = textReference('usage_shapes', 'shape', shape)
     const [counted] = await this.db.query({ sql: 'select count(*) as count from usage_shapes' })
-    const isFull = (counted?.count as number) >= MOST_SHAPES
+    const isFull = (counted?.count as number) >= MAX_SHAPES
     const id = isFull ? await findNumber(this.db, reference) : await numberOf(this.db, reference)
     note(this.usageShapes, shape, id ?? null)
   }
@@ -156,7 +156,7 @@ export class References {
 }
 
 function note<Content, Id>(known: Map<Content, Id>, content: Content, id: Id): void {
-  if (known.size >= MOST_KNOWN) known.clear()
+  if (known.size >= MAX_KNOWN) known.clear()
   known.set(content, id)
 }
 

@@ -113,7 +113,7 @@ export interface Priced {
 
 const DAY_MS = 86_400_000
 /** Maximum of models that are reported per day. */
-const MOST_MODELS = 10_000
+const MAX_MODELS = 10_000
 
 /** Logs the first difference per model and day. */
 export class PriceDrifts {
@@ -135,7 +135,7 @@ export class PriceDrifts {
     if (day !== this.day) this.reported.clear()
     this.day = day
     const { id, upstream, isListPrice = false } = model
-    if (this.reported.has(id) || this.reported.size >= MOST_MODELS) return
+    if (this.reported.has(id) || this.reported.size >= MAX_MODELS) return
     const compared = compareCost(amounts(), vendorNano)
     if (!compared || !exceedsTolerance(compared, isListPrice)) return
     this.reported.add(id)

@@ -11,7 +11,7 @@ const PARTS_PER_NANO = 10n ** BigInt(DECIMALS - 9)
 const PARTS_PER_TICK = 10n ** BigInt(DECIMALS - 10)
 /** The largest price whose parts are exact as a number: 2^51 of them are $2,251. */
 const EXACT_USD = 1_000
-const MOST_PARTS = BigInt(MAX_NANO) * PARTS_PER_NANO
+const MAX_PARTS = BigInt(MAX_NANO) * PARTS_PER_NANO
 
 /**
  * The price in nano-dollars, rounded up; undefined if the usage contains none. If there are several answers, all of them must have
@@ -19,7 +19,7 @@ const MOST_PARTS = BigInt(MAX_NANO) * PARTS_PER_NANO
  */
 export function vendorCostNano(usage: unknown): number | undefined {
   const parts = partsOf(usage)
-  if (parts === undefined || parts > MOST_PARTS) return undefined
+  if (parts === undefined || parts > MAX_PARTS) return undefined
   return Number((parts + PARTS_PER_NANO - 1n) / PARTS_PER_NANO)
 }
 

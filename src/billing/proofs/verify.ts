@@ -134,7 +134,7 @@ async function faultsOfClosings(db: Db, closings: readonly Closing[]): Promise<s
  * Number of ids that are compared with each other, twice: duplicates are usually written at the same moment, and `--whole` compares
  * all.
  */
-const MOST_IDS = 50_000
+const MAX_IDS = 50_000
 
 /** The last ids of a range of charges, however long it is. */
 class RecentIds {
@@ -144,7 +144,7 @@ class RecentIds {
   /** False for a repeated id. */
   add(id: string): boolean {
     if (this.last.has(id) || this.before.has(id)) return false
-    if (this.last.size >= MOST_IDS) [this.before, this.last] = [this.last, new Set()]
+    if (this.last.size >= MAX_IDS) [this.before, this.last] = [this.last, new Set()]
     this.last.add(id)
     return true
   }

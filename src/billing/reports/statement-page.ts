@@ -120,7 +120,7 @@ function movedRows(content: StatementContent): [string, string][] {
       ? []
       : [['Movements of earlier months', content.earlier_usd] as [string, string]]),
     ...content.transfers.map(({ at, kind, amount_usd: usd }): [string, string] => [
-      moved > MOST_ON_TOP ? `${KINDS[kind] ?? kind}` : `${KINDS[kind] ?? kind} on ${at.slice(0, 10)}`,
+      moved > MAX_IN_SUMMARY ? `${KINDS[kind] ?? kind}` : `${KINDS[kind] ?? kind} on ${at.slice(0, 10)}`,
       usd,
     ]),
     ['Used', content.used_usd === '0.00' ? '0.00' : `-${content.used_usd}`],
@@ -128,7 +128,7 @@ function movedRows(content: StatementContent): [string, string][] {
 }
 
 /** Number of transfers whose days are shown in the summary; more are listed below it. */
-const MOST_ON_TOP = 12
+const MAX_IN_SUMMARY = 12
 
 function usageTable({ usage, used_usd: used }: StatementContent): string {
   if (usage.length === 0) return ''

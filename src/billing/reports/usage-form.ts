@@ -13,7 +13,7 @@ interface ShortUsage {
 /** Marks the place of a figure in a shape. JSON never contains this character: in strings it is escaped. */
 const PLACE = '\u0001'
 /** Longer shapes hold texts rather than figures, and would hardly occur twice. */
-const LONGEST_SHAPE = 1_000
+const MAX_SHAPE_LENGTH = 1_000
 /** A string of this length in a usage object may differ per request, such as an id. */
 const LONG_STRING = /"[^"]{41,}"/
 
@@ -22,7 +22,7 @@ export function shortUsageOf(usageJson: string): ShortUsage {
   const shape = pieces.join(PLACE)
   const isShared =
     pieces.length > 1 &&
-    shape.length <= LONGEST_SHAPE &&
+    shape.length <= MAX_SHAPE_LENGTH &&
     !usageJson.includes(PLACE) &&
     !LONG_STRING.test(shape)
   const figures = isShared ? figuresIn(usageJson, pieces) : undefined

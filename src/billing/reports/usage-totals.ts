@@ -14,7 +14,7 @@ export const DAY_MS = 24 * HOUR_MS
 /** Charges that are added in one transaction: some milliseconds of work. */
 const CHUNK = 5_000
 /** Maximum of transactions per run, so that a stopping process is not delayed. */
-const MOST_CHUNKS = 400
+const MAX_CHUNKS = 400
 
 /** The last position whose charge is in the totals. */
 export async function markOf(db: Db): Promise<number> {
@@ -28,7 +28,7 @@ export async function addToTotals(db: Db): Promise<number> {
   const from = await markOf(db)
   const to = await lastPosition(db)
   let done = from
-  for (let chunk = 0; done < to && chunk < MOST_CHUNKS; chunk++) {
+  for (let chunk = 0; done < to && chunk < MAX_CHUNKS; chunk++) {
     const next = Math.min(done + CHUNK, to)
     // A miss means that another node is doing the same.
     if (!(await tryApply(db, [moveMark(done, next), add(HOUR_MS, done, next), add(DAY_MS, done, next)])))

@@ -12,7 +12,7 @@ import { usageBy } from '../reports/usage-report'
 /** How long after its end a period is settled, in milliseconds: by then, everything that was ending has ended, on every node. */
 const SETTLE_AFTER_MS = 60_000
 /** Number of accounts per run; the rest waits for the next run. */
-const MOST = 1_000
+const MAX_ACCOUNTS = 1_000
 
 interface PlanAllowance {
   name: string
@@ -23,7 +23,7 @@ interface PlanAllowance {
 export async function renewAllowances(db: Db, plans: Iterable<PlanAllowance>, now: number): Promise<void> {
   const ended = await db.query({
     sql: `select account, period, amount, begins_at, ends_at from allowances
-      where ended_at is null and ends_at <= $1 order by ends_at limit ${MOST}`,
+      where ended_at is null and ends_at <= $1 order by ends_at limit ${MAX_ACCOUNTS}`,
     parameters: [now - SETTLE_AFTER_MS],
   })
   for (const row of ended) await takeBack(db, row as unknown as GivenRow, now)
@@ -33,7 +33,7 @@ export async function renewAllowances(db: Db, plans: Iterable<PlanAllowance>, no
     const accounts = await db.query({
       sql: `select d.name from account_details d join accounts a on a.name = d.name
         where plan = $1 and closed_at is null and balance <= $3
-        and not exists (select 1 from allowances where account = d.name and period = $2) order by d.name limit ${MOST}`,
+        and not exists (select 1 from allowances where account = d.name and period = $2) order by d.name limit ${MAX_ACCOUNTS}`,
       parameters: [name, period.name, MAX_NANO - allowance.amountNano],
     })
     for (const row of accounts) await give(db, row.name as string, allowance, now)

@@ -10,7 +10,7 @@ interface PricedModels {
   models: Readonly<Record<string, { price?: object }>>
 }
 
-const MOST = 3n
+const MAX_FACTOR = 3n
 /** Decimals to which amounts are compared. */
 export const FINE_DECIMALS = 18
 
@@ -30,7 +30,7 @@ export function priceLeaps(kind: string, before: PricedModels, after: PricedMode
 
 function isStep(was: bigint, now: bigint): boolean {
   if (was === now) return true
-  return now > 0n && now * MOST >= was && now <= was * MOST
+  return now > 0n && now * MAX_FACTOR >= was && now <= was * MAX_FACTOR
 }
 
 interface Amount {

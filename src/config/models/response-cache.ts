@@ -10,13 +10,13 @@ import { closed, optionalSetting, requiredSetting } from '../../lib/setting'
 
 /** As vendors charge for reads from their own prompt caches. */
 const DEFAULT_PRICE = '0.1'
-const LONGEST_TTL = '30d'
+const MAX_TTL = '30d'
 const WHOLE = 10n ** BigInt(FACTOR_DECIMALS)
 
 export const CacheEntry = Type.Object(
   {
     ttl: requiredSetting(
-      `How long an answer may be given again: \`1h\`. At most \`${LONGEST_TTL}\`.`,
+      `How long an answer may be given again: \`1h\`. At most \`${MAX_TTL}\`.`,
       Type.String(),
     ),
     price: optionalSetting(
@@ -56,8 +56,8 @@ export function cacheRuleFaults(rule: CacheRule): string[] {
   const faults: string[] = []
   const ttlMs = parseDurationMs(ttl)
   if (ttlMs === undefined) faults.push(`.cache.ttl: "${ttl}" is not a duration such as "1h"`)
-  else if (ttlMs > (parseDurationMs(LONGEST_TTL) as number))
-    faults.push(`.cache.ttl: "${ttl}" is longer than "${LONGEST_TTL}", the longest that an answer is kept`)
+  else if (ttlMs > (parseDurationMs(MAX_TTL) as number))
+    faults.push(`.cache.ttl: "${ttl}" is longer than "${MAX_TTL}", the longest that an answer is kept`)
   if (price !== undefined && shareOf(price) === undefined)
     faults.push(
       `.cache.price: "${price}" is not a fraction from "0" to "1" with at most ${FACTOR_DECIMALS} decimals, such as "0.1"`,

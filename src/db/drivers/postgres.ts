@@ -32,9 +32,9 @@ const SILENCE_MS = 20_000
 /** Maximum time without an answer if statements have no limit: a change of the schema takes long on a large database. */
 const PATIENT_SILENCE_MS = 3_600_000
 /** How often a transaction is retried after conflicts with others; all the pauses together take about a second. */
-const MOST_ATTEMPTS = 16
+const MAX_ATTEMPTS = 16
 const FIRST_PAUSE_MS = 4
-const LONGEST_PAUSE_MS = 250
+const MAX_PAUSE_MS = 250
 /** Limits of a transaction if a pooler gives it a session that others have used. */
 const LIMIT_LOCKS = `set_config('lock_timeout', '${STATEMENT_TIMEOUT_MS}', true)`
 const LIMITS: Statement = {
@@ -214,8 +214,8 @@ async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work()
     } catch (error) {
-      if (attempt === MOST_ATTEMPTS || !/^40(001|P01)$/.test(errnoOf(error))) throw error
-      await Bun.sleep(Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt))
+      if (attempt === MAX_ATTEMPTS || !/^40(001|P01)$/.test(errnoOf(error))) throw error
+      await Bun.sleep(Math.random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt))
     }
   }
 }

@@ -16,7 +16,7 @@ interface ReplicaParts {
 }
 
 /** Maximum lag of a replica. Serving processes record the time every 15 seconds, so a record may be that old even without lag. */
-const MOST_BEHIND_MS = 30_000
+const MAX_LAG_MS = 30_000
 /** How long the result of a check of the replica is used. */
 const FRESH_MS = 2_000
 /** When an unusable replica is checked again. */
@@ -77,7 +77,7 @@ export class Replica {
     try {
       const noted = await Promise.race([notedAt(copy), late.promise])
       const behindMs = now() - (noted ?? 0)
-      if (behindMs > MOST_BEHIND_MS) throw new Error(`it is ${Math.round(behindMs / 1000)} s behind`)
+      if (behindMs > MAX_LAG_MS) throw new Error(`it is ${Math.round(behindMs / 1000)} s behind`)
       if (!this.isUsed) log('replica_used', { behindMs })
       this.isUsed = true
       return true

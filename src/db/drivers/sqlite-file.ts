@@ -14,7 +14,7 @@ const LOG_MAGIC = 0x377f0682
 /** Maximum number of consecutive commits that a process leaves to the system to sync: see sqlite.ts. */
 export const MAX_UNSYNCED = 2
 /** Commits that a power failure may leave damaged: those of two processes, one taking over from the other, and the one being written. */
-const MOST_TORN = 2 * MAX_UNSYNCED + 1
+const MAX_TORN = 2 * MAX_UNSYNCED + 1
 
 /**
  * Writes a copy to a new file. Others may read and write meanwhile: the copy is a snapshot of the moment at which it began. Blocks
@@ -71,7 +71,7 @@ export function logFault(path: string): string | undefined {
   const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0
   if (size > LOG_HEADER_BYTES && !existsSync(path)) return `${path} is missing, but its log ${log} is there`
   const lost = size === 0 ? 0 : lostCommits(log, size)
-  if (lost <= MOST_TORN) return undefined
+  if (lost <= MAX_TORN) return undefined
   return `${log} is damaged: ${lost} commits in it can no longer be read`
 }
 

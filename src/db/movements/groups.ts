@@ -6,14 +6,14 @@ import type { BatchResult, Guard, Movement, Statement } from '../db'
 import { arrayOfRecords, arrayOfTexts, movementRecord } from './records'
 
 /** Maximum of movements per call, and of characters of their data: the accounts of a call are locked until its end. */
-const MOST_MOVEMENTS = 256
-const MOST_LENGTH = 8 * 1024 * 1024
+const MAX_MOVEMENTS = 256
+const MAX_LENGTH = 8 * 1024 * 1024
 
 /** A group of this many movements indicates load. */
 const LOAD_MOVEMENTS = 8
 /** Number of movements from which a call is not worth a pause, and the longest pause; no pause is longer than the previous call. */
 const ENOUGH_MOVEMENTS = 32
-const LONGEST_PAUSE_MS = 5
+const MAX_PAUSE_MS = 5
 
 interface Waiting {
   movement: Movement
@@ -96,7 +96,7 @@ export class MovementGroups {
 
   private pause(longestMs: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.endPause?.(), Math.min(longestMs, LONGEST_PAUSE_MS))
+      const timer = setTimeout(() => this.endPause?.(), Math.min(longestMs, MAX_PAUSE_MS))
       this.endPause = () => {
         clearTimeout(timer)
         this.endPause = undefined
@@ -110,7 +110,7 @@ export class MovementGroups {
     let length = 0
     for (const { text } of this.waiting) {
       length += text.length
-      if (count === MOST_MOVEMENTS || (count > 0 && length > MOST_LENGTH)) break
+      if (count === MAX_MOVEMENTS || (count > 0 && length > MAX_LENGTH)) break
       count++
     }
     return this.waiting.splice(0, count)

@@ -2,13 +2,13 @@
 // fields edited; the vendor's bytes must never be changed.
 
 import type { JsonFamily } from '../../contract/family'
+import { emptyListsIn } from '../client-defaults'
 import { completionEdit } from '../completion-edit'
 import { checkParts } from '../media-parts'
 import { canUseBoth } from '../responses/tools-with-effort'
 import { chatEdit } from '../traits/chat'
 import { addEdit } from '../traits/edit'
 import { ignoredInChat } from '../traits/ignored'
-import { emptyListsIn } from '../client-defaults'
 import {
   CHAT_END,
   ChatBody,

@@ -213,7 +213,7 @@ function checkReferences(body: Body, model: Model): void {
 }
 
 /** The minimum of pixels of a picture, for the older versions and for the newer ones, which refuse smaller sizes. */
-const LEAST_PIXELS = { older: 921_600, newer: 3_686_400 }
+const MIN_PIXELS = { older: 921_600, newer: 3_686_400 }
 const OLDER = /seedream-(3|4-0)/
 /** Sides of an enlarged picture are multiples of this, in pixels. */
 const SIDE_STEP = 8
@@ -222,7 +222,7 @@ const SIDE_STEP = 8
 function enlarged(size: string, { sizes, upstreamModel }: Model): string {
   const asked = parseSize(size, 'x')
   if (!asked || sizes?.includes(size)) return size
-  const least = OLDER.test(upstreamModel) ? LEAST_PIXELS.older : LEAST_PIXELS.newer
+  const least = OLDER.test(upstreamModel) ? MIN_PIXELS.older : MIN_PIXELS.newer
   const factor = Math.sqrt(least / (asked.width * asked.height))
   if (factor <= 1) return size
   const [width, height] = [asked.width, asked.height].map(

@@ -263,9 +263,9 @@ export const openaiImageEditsOnGemini = openaiEditsOn('gemini', openaiForm)
 const MAX_REFERENCES = 14
 const ASPECT_RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9']
 /** The upper limit of pixels of each class: half way to the next, in powers of two. */
-const MOST_PIXELS = { '1K': 2 * 1024 * 1024, '2K': 8 * 1024 * 1024, '4K': 32 * 1024 * 1024 }
+const MAX_PIXELS = { '1K': 2 * 1024 * 1024, '2K': 8 * 1024 * 1024, '4K': 32 * 1024 * 1024 }
 /** Maximum of pixels per class; the smallest class ends half way to 1K. */
-const CLASS_PIXELS: Readonly<Record<string, number>> = { '512': 512 * 1024, ...MOST_PIXELS }
+const CLASS_PIXELS: Readonly<Record<string, number>> = { '512': 512 * 1024, ...MAX_PIXELS }
 
 /** The shape and the class of a size such as `1536x1024` or `2K`; undefined for the vendor's default. */
 function formatOf(size: string | undefined, quality: string | undefined): Record<string, string> | undefined {
@@ -273,7 +273,7 @@ function formatOf(size: string | undefined, quality: string | undefined): Record
   if (size === undefined) return /^(x?high|max|hd)$/.test(quality ?? '') ? { image_size: '2K' } : undefined
   if (/^(512|[124]k)$/i.test(size)) return { image_size: size.toUpperCase() }
   const { width, height } = readPixels(size)
-  const [name] = Object.entries(MOST_PIXELS).find(([, most]) => width * height <= most) ?? []
+  const [name] = Object.entries(MAX_PIXELS).find(([, most]) => width * height <= most) ?? []
   if (name === undefined) {
     throw invalidRequest(
       'size',

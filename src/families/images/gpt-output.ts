@@ -58,7 +58,7 @@ export function qualityOf({ quality }: Output): Quality | 'auto' | undefined {
 }
 
 /** Tokens held for the plan that models may write in addition to the picture. */
-const MOST_TEXT_TOKENS = 1_000
+const MAX_TEXT_TOKENS = 1_000
 /** Tokens of each partial picture that is sent before the final one. */
 const PARTIAL_IMAGE_TOKENS = 100
 
@@ -68,7 +68,7 @@ export function quoteOutput(body: Output): Quantities {
   const quality = qualityOf(body) ?? 'auto'
   const most = mostTokens(quality === 'auto' ? 'high' : quality, parseSize(body.size ?? 'auto', 'x'))
   return {
-    output_token: count * MOST_TEXT_TOKENS,
+    output_token: count * MAX_TEXT_TOKENS,
     output_image_token: count * (most + (body.partial_images ?? 0) * PARTIAL_IMAGE_TOKENS),
   }
 }

@@ -2,6 +2,7 @@
 // vendor, and others that they accept. Data only: the families must decide what is done with a field.
 
 import type { FieldRule } from '../../contract/family'
+import { OFFERED_TYPES } from '../client-defaults'
 import {
   ANOTHER_MODEL,
   dearerModes,
@@ -11,7 +12,6 @@ import {
   serviceTier,
   speed,
 } from '../surcharges'
-import { OFFERED_TYPES } from '../client-defaults'
 import { addresses, documentStores, earlierAnswers, fileIds } from '../vendor-state'
 
 /** Places of tools: the list, a namespace in it, and the same in an item that adds tools. */

@@ -46,14 +46,14 @@ const OTHER_NAMES: ReadonlyMap<unknown, string> = new Map(
 )
 /** Names that were already checked: a look-up is faster than a match, and vendors use few names. */
 const known = new Map<string, boolean>()
-const MOST_KNOWN_NAMES = 200
-const LONGEST_KNOWN_NAME = 64
+const MAX_KNOWN_NAMES = 200
+const MAX_KNOWN_NAME_LENGTH = 64
 
 function isKnown(type: string): boolean {
   let answer = known.get(type)
   if (answer === undefined) {
     answer = KNOWN.test(type)
-    if (known.size < MOST_KNOWN_NAMES && type.length <= LONGEST_KNOWN_NAME) known.set(type, answer)
+    if (known.size < MAX_KNOWN_NAMES && type.length <= MAX_KNOWN_NAME_LENGTH) known.set(type, answer)
   }
   return answer
 }

@@ -4,9 +4,9 @@
 import type { Model } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { isObject } from '../../lib/objects'
+import { OFFERED_TYPES, offeredIn } from '../client-defaults'
 import { isWebSearch, OPEN_SEARCHES } from '../surcharges'
 import { translatedOnce } from '../translation'
-import { OFFERED_TYPES, offeredIn } from '../client-defaults'
 import type { ResponsesBody } from './caller-side'
 
 type Fields = Record<string, unknown>

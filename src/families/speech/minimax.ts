@@ -56,7 +56,7 @@ const SAMPLE_RATE = 24_000
  * The most that the vendor bills per character: its example (platform.minimaxi.com/document/t2a_http) has 26 for 22 characters, 12
  * of which are Chinese.
  */
-const MOST_FOR_ONE = 2
+const MAX_PER_CHARACTER = 2
 const ASCII = /^[\0-\x7f]$/
 const FINISHED = 2
 
@@ -102,7 +102,7 @@ export const minimaxSpeech: SpeechFamily<SpeechBody> = {
 
   quote({ body }) {
     let most = 0
-    for (const character of body.input) most += ASCII.test(character) ? 1 : MOST_FOR_ONE
+    for (const character of body.input) most += ASCII.test(character) ? 1 : MAX_PER_CHARACTER
     return { character: most }
   },
 

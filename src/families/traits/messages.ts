@@ -34,9 +34,9 @@ interface Thinking {
 }
 
 const OFF = { type: 'disabled' }
-const LEAST_BUDGET = 1_024
+const MIN_BUDGET = 1_024
 /** The share of the limit that thinking may use, so that there is room for the answer. */
-const MOST_OF_LIMIT = 0.75
+const MAX_SHARE_OF_LIMIT = 0.75
 
 /**
  * The edit that makes a messages request acceptable to its model. Throws 400 for anything that the model refuses and that has no
@@ -129,8 +129,8 @@ function turnedOff({ thinking, effort }: Thinking, traits: Traits): Thinking {
 
 /** An effort as a number of tokens; no thinking if there is no room for it, or if earlier calls of tools lack theirs. */
 function budgeted(request: Request, { thinking, effort }: Thinking): Thinking {
-  const budget = Math.min(budgetOfEffort(effort), Math.floor(request.max_tokens * MOST_OF_LIMIT))
-  if (budget < LEAST_BUDGET || hasLostThinking(request)) return { thinking: OFF, effort: undefined }
+  const budget = Math.min(budgetOfEffort(effort), Math.floor(request.max_tokens * MAX_SHARE_OF_LIMIT))
+  if (budget < MIN_BUDGET || hasLostThinking(request)) return { thinking: OFF, effort: undefined }
   const { display } = thinking ?? {}
   const shown = display !== undefined && { display }
   return { thinking: { type: 'enabled', budget_tokens: budget, ...shown }, effort: undefined }

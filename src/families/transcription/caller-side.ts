@@ -50,12 +50,12 @@ export const audioRules = [
 /**
  * Minimum of bytes per second of audio, for a file of unknown length: 8 kbit/s is the lowest bit rate of speech in use.
  */
-const LEAST_BYTES_PER_SECOND = 1_000
+const MIN_BYTES_PER_SECOND = 1_000
 /** Tokens per minute of audio, by the vendor's price list. */
 const TOKENS_PER_MINUTE = 1_000
 /** Maximum of output tokens per second of audio: as fast as anybody can speak. */
 const OUTPUT_TOKENS_PER_SECOND = 15
-const LEAST_OUTPUT_TOKENS = 2_000
+const MIN_OUTPUT_TOKENS = 2_000
 /** Maximum of letters per second of audio: a longer text means that the file is longer than it declares. */
 const LETTERS_PER_SECOND = 30
 /** Maximum length of each sample of a known speaker, in seconds. */
@@ -98,14 +98,14 @@ export function quoteAudio({ body, byteLength }: ParsedRequest<AudioBody>, model
   return {
     input_token: byteLength,
     input_audio_token: Math.ceil((seconds * TOKENS_PER_MINUTE) / 60),
-    output_token: Math.max(LEAST_OUTPUT_TOKENS, seconds * OUTPUT_TOKENS_PER_SECOND),
+    output_token: Math.max(MIN_OUTPUT_TOKENS, seconds * OUTPUT_TOKENS_PER_SECOND),
   }
 }
 
 /** Seconds, rounded up. */
 function secondsOf(body: AudioBody): number {
   const [file] = uploadsIn(body, 'file')
-  const own = file?.audio?.seconds ?? (file?.bytes.size ?? 0) / LEAST_BYTES_PER_SECOND
+  const own = file?.audio?.seconds ?? (file?.bytes.size ?? 0) / MIN_BYTES_PER_SECOND
   return Math.max(1, Math.ceil(own)) + (body.known_speaker_references?.length ?? 0) * REFERENCE_SECONDS
 }
 

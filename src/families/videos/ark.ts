@@ -58,7 +58,7 @@ const DEFAULT_RESOLUTION = '720p'
 const DRAFT_RESOLUTION = '480p'
 /** The vendor's default for how long a task may wait and run, in seconds. */
 const VENDOR_EXPIRY_SECONDS = 172_800
-const LEAST_EXPIRY_SECONDS = 3_600
+const MIN_EXPIRY_SECONDS = 3_600
 /** Settings that older models read from the prompt, which the gateway could not bill. */
 const COMMANDS = /(?:^|\s)--(?:rs|resolution|dur|duration|frames)(?=[\s=:]|$)/i
 /** Refused fields, each with what to use instead. */
@@ -293,7 +293,7 @@ function checkTexts({ content }: Body): void {
  * receives.
  */
 function expirySeconds({ upstream }: Model): number {
-  return Math.max(LEAST_EXPIRY_SECONDS, Math.floor(upstream.taskDeadlineMs / 1000))
+  return Math.max(MIN_EXPIRY_SECONDS, Math.floor(upstream.taskDeadlineMs / 1000))
 }
 
 function checkExpiry({ execution_expires_after: asked }: Body, model: Model): void {

@@ -127,7 +127,7 @@ const FRAMES: Record<string, string> = {
 }
 const DEFAULT_FRAME = '1280:720'
 /** Minimum width of a frame in pixels: 16:9 is a shape and not a frame. */
-const LEAST_PIXELS = 100
+const MIN_PIXELS = 100
 
 export const runwayVideo: TaskFamily<Body> = {
   kind: 'task',
@@ -370,7 +370,7 @@ function resolutionOf(body: Body, model: Model): string | undefined {
   const { ratio } = body
   if (!ratio) return first
   const size = parseSize(ratio, ':')
-  return (size && size.width >= LEAST_PIXELS && resolutionOfSize(size)) || /^auto_(\d+p)$/.exec(ratio)?.[1]
+  return (size && size.width >= MIN_PIXELS && resolutionOfSize(size)) || /^auto_(\d+p)$/.exec(ratio)?.[1]
 }
 
 /** Refuses a frame without a known price. */

@@ -172,7 +172,11 @@ class OAuthServer {
   async revoke(context: OAuthContext): Promise<Response> {
     const form = await this.formOf(context)
     const clientId = one(form, 'client_id')
-    await revokeGrant(this.world.db, { token: one(form, 'token'), clientId }, this.endingBy(clientId, context))
+    await revokeGrant(
+      this.world.db,
+      { token: one(form, 'token'), clientId },
+      this.endingBy(clientId, context),
+    )
     return new Response(null, { status: 200, headers: NOT_KEPT })
   }
 

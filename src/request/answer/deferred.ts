@@ -19,7 +19,7 @@ import type { RequestWorld } from '../world'
 type EndingWorld = Pick<RequestWorld, 'db' | 'now' | 'newId' | 'keptResponses' | 'artifacts' | 'log'>
 
 /** Maximum length of an answer inside the task's webhook, in characters; others are read at their URL. */
-const MOST_INLINE_LENGTH = 64 * 1024
+const MAX_INLINE_LENGTH = 64 * 1024
 /** Maximum time that an answer waits for the copy of its file, in milliseconds. */
 const COPY_TIMEOUT_MS = 60_000
 /** Seconds after which a caller should poll a running task. */
@@ -114,7 +114,7 @@ function endOf({ now, newId }: EndingWorld) {
 function sizeAndResult({ contentType, body }: SavedAnswer): { bytes: number; result?: unknown } {
   if (typeof body !== 'string') return { bytes: body.byteLength }
   const bytes = Buffer.byteLength(body)
-  if (contentType !== 'application/json' || body.length > MOST_INLINE_LENGTH) return { bytes }
+  if (contentType !== 'application/json' || body.length > MAX_INLINE_LENGTH) return { bytes }
   return { bytes, result: JSON.parse(body) }
 }
 

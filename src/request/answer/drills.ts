@@ -29,7 +29,7 @@ export interface Drill {
 /** How long a process uses its cached drills before it reads them again, in milliseconds. */
 export const DRILLS_FRESH_MS = 1_000
 /** A drill ends after this many requests, because its report looks up each of them. */
-export const MOST_DRILLED = 1_000
+export const MAX_DRILLED = 1_000
 const MILLION = 1_000_000
 
 interface DrillWorld extends Pick<System, 'now' | 'random'> {
@@ -66,7 +66,7 @@ export class RunningDrills {
       {
         sql: `insert into drilled_requests (drill, request)
           select cast($1 as text), cast($2 as text)
-          where (select count(*) from drilled_requests where drill = $1) < ${MOST_DRILLED} on conflict do nothing`,
+          where (select count(*) from drilled_requests where drill = $1) < ${MAX_DRILLED} on conflict do nothing`,
         parameters: [id, request],
       },
     ])

@@ -111,7 +111,7 @@ function isRunByCaller(tool: unknown): boolean {
 }
 
 /** Maximum size of a cached answer, in bytes. */
-const MOST_BYTES = 4 * 1024 * 1024
+const MAX_BYTES = 4 * 1024 * 1024
 
 /**
  * Words with which answers of all dialects say that the vendor withheld something. They are members of JSON: the text of a model
@@ -135,6 +135,6 @@ export function isCacheable(
   if (output !== 'shown' || usage === 'invalid') return false
   const counted = calls ?? {}
   if (callUnits.some((unit) => (counted[unit] ?? measured.quantities[unit] ?? 0) > 0)) return false
-  if (typeof body !== 'string') return body.length > 0 && body.length <= (MOST_BYTES / 4) * 3
-  return body !== '' && Buffer.byteLength(body) <= MOST_BYTES && !WITHHELD.test(body)
+  if (typeof body !== 'string') return body.length > 0 && body.length <= (MAX_BYTES / 4) * 3
+  return body !== '' && Buffer.byteLength(body) <= MAX_BYTES && !WITHHELD.test(body)
 }

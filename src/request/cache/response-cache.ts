@@ -53,7 +53,7 @@ interface Place {
 }
 
 /** Maximum time that a request waits for an identical running one, in milliseconds: nothing is sent to its caller meanwhile. */
-const MOST_WAIT_MS = 60_000
+const MAX_WAIT_MS = 60_000
 
 type CacheWorld = Pick<RequestWorld, 'db' | 'now' | 'after' | 'log' | 'keptResponses'>
 
@@ -126,7 +126,7 @@ export class ResponseCache {
     const waiting = Promise.withResolvers<boolean>()
     const leave = () => waiting.reject(callerLeft())
     signal.addEventListener('abort', leave, { once: true })
-    const cancel = this.world.after(MOST_WAIT_MS, () => waiting.resolve(false))
+    const cancel = this.world.after(MAX_WAIT_MS, () => waiting.resolve(false))
     void made.then(() => waiting.resolve(true))
     return waiting.promise.finally(() => {
       cancel()

@@ -4,9 +4,9 @@
 import { asObject } from '../../lib/objects'
 
 /** Maximum length of a stored value, in characters. */
-const LONGEST_VALUE = 64
+const MAX_VALUE_LENGTH = 64
 /** Maximum length of a header that is read, in characters. */
-const LONGEST_HEADER = 4_096
+const MAX_HEADER_LENGTH = 4_096
 
 /** The configured metadata as JSON with its names in order; undefined if the request has none of it. */
 export function metadataOf(
@@ -31,7 +31,7 @@ export function metadataOf(
 
 /** Values of a header: a JSON object, or `team=search, project=x`. */
 export function valuesOfHeader(header: string): Record<string, unknown> {
-  if (header.length > LONGEST_HEADER) return {}
+  if (header.length > MAX_HEADER_LENGTH) return {}
   if (header.trimStart().startsWith('{')) {
     try {
       return asObject(JSON.parse(header))
@@ -49,11 +49,11 @@ export function valuesOfHeader(header: string): Record<string, unknown> {
 export function metadataValue(value: unknown): string | undefined {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined
   const text = String(value)
-    .slice(0, 4 * LONGEST_VALUE)
+    .slice(0, 4 * MAX_VALUE_LENGTH)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
     .replaceAll(/[\u0000-\u001f\u007f-\u009f\s]+/g, ' ')
     .trim()
-    .slice(0, LONGEST_VALUE)
+    .slice(0, MAX_VALUE_LENGTH)
     .toWellFormed()
   return text === '' ? undefined : text
 }

@@ -26,8 +26,8 @@ export interface RoutingParts extends Pick<Line, 'world' | 'textCounts' | 'warmS
 type Pass = (model: Model, reason: PassedOverReason, detail: string) => void
 
 /** Maximum of recorded models, and maximum length of a reason, in characters. */
-const MOST_NOTED = 32
-const LONGEST_DETAIL = 200
+const MAX_RECORDED = 32
+const MAX_DETAIL_LENGTH = 200
 const NO_LIMIT = Number.POSITIVE_INFINITY
 
 /** The checked request of a route, for the remaining models. Throws 400 if no condition is met. */
@@ -39,8 +39,8 @@ export async function checkRoute(
 ): Promise<CheckedRequest> {
   const passed: PassedOver[] = []
   const pass: Pass = ({ id, upstream }, reason, detail) => {
-    if (passed.length >= MOST_NOTED) return
-    passed.push({ model: id, upstream: upstream.name, reason, detail: detail.slice(0, LONGEST_DETAIL) })
+    if (passed.length >= MAX_RECORDED) return
+    passed.push({ model: id, upstream: upstream.name, reason, detail: detail.slice(0, MAX_DETAIL_LENGTH) })
     logRow.passedOver = passed
   }
   const met = read.candidates.filter((model) => {
@@ -67,7 +67,7 @@ export async function checkRoute(
   }
   if (prefer && order) {
     const models = order.places.filter(({ model, upstream }) => isChosen(model, upstream))
-    logRow.routeOrder = { prefer, models: models.slice(0, MOST_NOTED) }
+    logRow.routeOrder = { prefer, models: models.slice(0, MAX_RECORDED) }
   }
   return request
 }

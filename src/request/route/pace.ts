@@ -22,7 +22,7 @@ interface RoutePaces {
 }
 
 /** Number of times before an average is used. */
-const LEAST_SAMPLES = 3
+const MIN_SAMPLES = 3
 /** Weight of the newest time in the average. */
 const NEWEST_SHARE = 1 / 5
 /** One in this many conversations goes to the model whose figure is the oldest. */
@@ -36,7 +36,7 @@ export class Paces {
   /** The average time to the first output of a model, in milliseconds; undefined if it was measured too rarely. */
   meanMs(route: string, name: Name): number | undefined {
     const pace = this.routes.get(route)?.paces.get(name)
-    return pace && pace.samples >= LEAST_SAMPLES ? pace.meanMs : undefined
+    return pace && pace.samples >= MIN_SAMPLES ? pace.meanMs : undefined
   }
 
   /** Adds the time to a first output, in milliseconds. */
@@ -56,7 +56,7 @@ export class Paces {
     // A failing model has no times: attempts are counted too, so that it is not tried forever.
     const effort = ({ samples, tries }: Pace) => Math.max(samples, tries)
     let next = known.reduce((one, other) => (effort(other.pace) < effort(one.pace) ? other : one))
-    if (effort(next.pace) >= LEAST_SAMPLES) {
+    if (effort(next.pace) >= MIN_SAMPLES) {
       if (paces.conversations % MEASURE_EVERY !== 0) return undefined
       next = known.reduce((one, other) => (other.pace.seenAt < one.pace.seenAt ? other : one))
     }

@@ -16,7 +16,7 @@ import { costOf, UnwantedAnswer } from './unwanted'
 /** How long a stream without output is watched, in milliseconds: the caller must get something before proxies give up. */
 const WATCH_MS = 10_000
 /** Maximum size of a beginning without output, in bytes. */
-const MOST_BYTES = 64 * 1024
+const MAX_BYTES = 64 * 1024
 
 /**
  * The whole stream, once its first output has arrived or it was watched for long enough. Throws instead of a rejected one: an
@@ -99,7 +99,7 @@ class StreamStart implements BodySink {
     if (!this.isWatching) return
     this.byteLength += bytes.length
     this.read(this.splitter.push(bytes).toString('latin1'))
-    if (this.byteLength > MOST_BYTES) this.decide('begun')
+    if (this.byteLength > MAX_BYTES) this.decide('begun')
   }
 
   end(): void {

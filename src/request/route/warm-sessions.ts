@@ -21,9 +21,9 @@ interface Warm {
  */
 const WARM_MS = 5 * 60_000
 /** Minimum of tokens that both of them cache. */
-const LEAST_CACHED_TOKENS = 1_024
+const MIN_CACHED_TOKENS = 1_024
 /** Number of remembered conversations; the least recently used one is removed first. */
-const MOST_SESSIONS = 10_000
+const MAX_SESSIONS = 10_000
 
 /** An answered turn of a conversation. */
 interface Turn {
@@ -47,11 +47,11 @@ export class WarmSessions {
     const before = this.find(route, session, now)
     const { name: upstream } = model.upstream
     const isFirst = before?.model !== model.id || before.upstream !== upstream
-    const isCached = cacheTokens > 0 || (isFirst && inputTokens >= LEAST_CACHED_TOKENS)
+    const isCached = cacheTokens > 0 || (isFirst && inputTokens >= MIN_CACHED_TOKENS)
     const name = nameOf(route, session)
     this.sessions.delete(name)
     this.sessions.set(name, { model: model.id, upstream, byteLength, isCached, until: now + WARM_MS })
-    if (this.sessions.size <= MOST_SESSIONS) return
+    if (this.sessions.size <= MAX_SESSIONS) return
     for (const oldest of this.sessions.keys()) {
       this.sessions.delete(oldest)
       break

@@ -27,7 +27,7 @@ const LEASE_MS = 45_000
 const PAUSES_MS = [0, 1, 900, 900, 20_000, LEASE_MS]
 /** Enough for some tasks at a time, and soon for none, until some fail. */
 const BALANCE_NANO = 120 * SECOND_NANO
-const SECONDS_MOST = 10
+const MAX_SECONDS = 10
 const HOOK = 'http://192.0.2.1/ended'
 const SUCCEEDED: Success = {
   state: 'succeeded',
@@ -70,7 +70,7 @@ export class TaskFuzz {
   }
 
   private insertStep(account: string): Step {
-    const quantities = { second: 1 + this.random.below(SECONDS_MOST) }
+    const quantities = { second: 1 + this.random.below(MAX_SECONDS) }
     const webhookUrl = this.random.chance(0.5) ? HOOK : null
     const heldNano = quantities.second * SECOND_NANO
     const costNano = heldNano

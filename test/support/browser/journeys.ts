@@ -23,7 +23,7 @@ export interface Job {
 }
 
 /** Most clicks of a job. */
-export const MOST_CLICKS = 4
+export const MAX_CLICKS = 4
 
 /** Walks a job, and returns its clicks. */
 export async function walk(page: Page, { steps }: Job, settled: () => Promise<void>): Promise<number> {

@@ -26,7 +26,7 @@ export const theirSecrets = {
 const bare = (secret: string) => secret.slice('sk-'.length)
 
 /** The largest integer of these databases, which operators write for never. */
-const MOST_INTEGER = 9_223_372_036_854_775_807n
+const MAX_INTEGER = 9_223_372_036_854_775_807n
 
 /** The types of columns that are not texts, as GORM makes them. */
 const numbers =
@@ -216,7 +216,7 @@ export function makeOneApi(
       token(3, theirSecrets.spent, { unlimited_quota: false, status: 4 }),
       token(4, theirSecrets.bob, { user_id: 2 }),
       token(5, theirSecrets.gone, { user_id: 3 }),
-      token(6, theirSecrets.lasting, { expired_time: MOST_INTEGER, created_time: MOST_INTEGER }),
+      token(6, theirSecrets.lasting, { expired_time: MAX_INTEGER, created_time: MAX_INTEGER }),
       token(7, theirSecrets.disabled, { status: 2 }),
     ],
     channels: channels(baseUrl, isNew),
@@ -338,7 +338,7 @@ export async function makeLitellm(): Promise<string> {
     `insert into "LiteLLM_VerificationToken" ("token", "key_name", "models", "user_id", "expires", "blocked")
       values (${hash(theirSecrets.bob)}, 'sk-...h6Gh', '{all-proxy-models}', 'u-1', '2099-01-01 00:00:00', true)`,
     `insert into "LiteLLM_VerificationToken" ("token", "key_alias", "models", "user_id", "expires", "rpm_limit", "max_budget")
-      values (${hash(theirSecrets.lasting)}, 'lasting', '{all-proxy-models}', 'u-1', '99999-01-01 00:00:00', ${MOST_INTEGER}, 1e300)`,
+      values (${hash(theirSecrets.lasting)}, 'lasting', '{all-proxy-models}', 'u-1', '99999-01-01 00:00:00', ${MAX_INTEGER}, 1e300)`,
     `insert into "LiteLLM_VerificationToken" ("token", "models", "team_id")
       values (${hash(theirSecrets.gone)}, '{}', 'litellm-dashboard')`,
     `insert into "LiteLLM_VerificationToken" ("token", "key_alias", "models", "user_id", "budget_id")

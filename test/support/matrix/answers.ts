@@ -15,7 +15,7 @@ import type { Json } from '../scenario'
 import { wordsInEvents, wordsInReply } from './answer-words'
 import { geminiStream, oddGeminiStreams } from './gemini-answers'
 import { figuresIn, grammarFaults, reportedStop, reportedTokens } from './grammars'
-import { requestOf, type Meeting } from './pairs'
+import { type Meeting, requestOf } from './pairs'
 import { vendorAnswers } from './vendor-answers'
 import { parsedCalls, type Run } from './words'
 

@@ -61,7 +61,7 @@ export interface CommandLine extends Lines {
 export const WRITTEN = /^Written to \S.*\.\n/m
 
 /** A shell costs as much as the starts of a few processes. */
-const TABLE_ROWS_LEAST = 6
+const MIN_TABLE_ROWS = 6
 /** More processes at a time would only wait for each other. */
 const PARALLEL = 6
 let free = PARALLEL
@@ -117,7 +117,7 @@ export function createCommandLine(
     async allFail(code, rows, data) {
       await Promise.all(
         rows.map(async ([line, words], place) => {
-          const isReal = place === 0 || rows.length < TABLE_ROWS_LEAST
+          const isReal = place === 0 || rows.length < MIN_TABLE_ROWS
           const ran = await (isReal ? real : inShell).run(line, data)
           expect({ line, ...ran }).toEqual({
             line,

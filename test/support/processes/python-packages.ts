@@ -9,7 +9,7 @@ import { $ } from 'bun'
 /** The folder of an environment, or why it is not there. */
 export type Python = { folder: string; fault?: never } | { folder?: never; fault: string }
 
-const INSTALL_MINUTES_MOST = 40
+const MAX_INSTALL_MINUTES = 40
 
 const cacheFolder = join(
   process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'),
@@ -31,7 +31,7 @@ export async function pythonWith(
   const unfinished = `${folder}.part`
   rmSync(unfinished, { recursive: true, force: true })
   mkdirSync(cacheFolder, { recursive: true })
-  const seconds = String(INSTALL_MINUTES_MOST * 60)
+  const seconds = String(MAX_INSTALL_MINUTES * 60)
   const install =
     await $`${python} -m venv ${unfinished} && timeout ${seconds} ${unfinished}/bin/python -m pip install -q ${packages}`
       .env({ ...process.env, ...environment })

@@ -30,7 +30,7 @@ interface Exports {
 
 const RESPONSE = 2
 const PAUSED = 21
-const MOST_BYTES = 1024 * 1024
+const MAX_BYTES = 1024 * 1024
 
 let status = 0
 let body = ''
@@ -62,7 +62,7 @@ const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(
   },
 })
 const llhttp = exports as unknown as Exports
-const input = llhttp.malloc(MOST_BYTES)
+const input = llhttp.malloc(MAX_BYTES)
 
 function latin1(at: number, byteLength: number): string {
   return Buffer.from(llhttp.memory.buffer, at, byteLength).toString('latin1')
@@ -75,7 +75,7 @@ export function readByLlhttp(bytes: Buffer): Reference {
   isComplete = false
   keepsAlive = false
   const parser = llhttp.llhttp_alloc(RESPONSE)
-  new Uint8Array(llhttp.memory.buffer, input, MOST_BYTES).set(bytes)
+  new Uint8Array(llhttp.memory.buffer, input, MAX_BYTES).set(bytes)
   let code = llhttp.llhttp_execute(parser, input, bytes.length)
   const end = isComplete ? llhttp.llhttp_get_error_pos(parser) - input : undefined
   if (code === 0) code = llhttp.llhttp_finish(parser)

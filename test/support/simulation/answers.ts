@@ -25,9 +25,9 @@ export interface Wish {
 const JSON_TYPE = 'application/json'
 const EVENTS = 'text/event-stream'
 
-const MOST_OUTPUT = 40
+const MAX_OUTPUT = 40
 
-function tokensOf({ model, random }: Wish, most = MOST_OUTPUT) {
+function tokensOf({ model, random }: Wish, most = MAX_OUTPUT) {
   const [inputNano, outputNano] = TOKEN_NANO[model] as readonly [number, number]
   const [input, output] = [5 + random.below(30), 1 + random.below(most)]
   return { input, output, nano: input * inputNano + output * outputNano }
@@ -36,7 +36,7 @@ function tokensOf({ model, random }: Wish, most = MOST_OUTPUT) {
 /** The words of a stream, and tokens of which no more are in it than bytes: none are hidden. */
 function wordsOf(wish: Wish) {
   const words = Array.from({ length: 1 + wish.random.below(8) }, (_none, index) => `word ${index} `)
-  return { words, ...tokensOf(wish, Math.min(MOST_OUTPUT, words.join('').length)) }
+  return { words, ...tokensOf(wish, Math.min(MAX_OUTPUT, words.join('').length)) }
 }
 
 function whole(reply: object, nano: number): Made {

@@ -17,7 +17,7 @@ export interface Life {
 }
 
 /** The longest pause of a process, beyond which the others must take over, and how long it then has none. */
-export const LONGEST_PAUSE_MS = 90_000
+export const MAX_CALM_PAUSE_MS = 90_000
 const UNPAUSED_MS = 150_000
 
 export const never = new Promise<never>(() => {})

@@ -19,7 +19,7 @@ import type { Task } from '../../../src/tasks/task'
 import { redeliver, webhookOf } from '../../../src/webhooks/rows'
 import { makeWebhookSecret } from '../../../src/webhooks/secrets'
 import { createRandom, type Random } from '../random'
-import { type SimulatedRequest, ask, type Customer, isStream, SPENDER_RULE } from './callers'
+import { ask, type Customer, isStream, type SimulatedRequest, SPENDER_RULE } from './callers'
 import { checkAtEnd } from './checks'
 import { config } from './config'
 import {
@@ -32,7 +32,7 @@ import {
 } from './database'
 import type { FileStore } from './files'
 import { checkNow } from './invariants'
-import { LONGEST_PAUSE_MS } from './life'
+import { MAX_CALM_PAUSE_MS } from './life'
 import { type SimulatedNode, startNode } from './node'
 import { createVirtualTime, type VirtualTime } from './time'
 import { SimulatedVendor } from './vendor'
@@ -284,7 +284,7 @@ function superviseNodes(simulation: Simulation, seed: number, aim: number | unde
     supervise,
     calm() {
       const calmAt = time.monotonic()
-      everyMs = () => (time.monotonic() - calmAt < 2 * LONGEST_PAUSE_MS ? 5_000 : 60_000)
+      everyMs = () => (time.monotonic() - calmAt < 2 * MAX_CALM_PAUSE_MS ? 5_000 : 60_000)
     },
   }
 }
@@ -356,7 +356,7 @@ function act(simulation: Simulation): string {
   }
   if (dice < 82) {
     // Alone, a process may find that its own holds have expired meanwhile.
-    const longest = simulation.size === 1 ? OUTLIVED_MS : LONGEST_PAUSE_MS
+    const longest = simulation.size === 1 ? OUTLIVED_MS : MAX_CALM_PAUSE_MS
     return node?.life.pause(random.pick([5_000, 60_000, longest])) ? 'pause' : 'nothing'
   }
   if (dice < 84) {

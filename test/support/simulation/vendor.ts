@@ -16,7 +16,7 @@ import {
   type Wish,
 } from './answers'
 import { FILE_HOST, VENDOR_SECRET } from './config'
-import { type Life, LONGEST_PAUSE_MS } from './life'
+import { type Life, MAX_CALM_PAUSE_MS } from './life'
 import type { VirtualTime } from './time'
 
 /** A vendor's work on a request, found by the mark in its prompt. */
@@ -295,7 +295,7 @@ export class SimulatedVendor {
     if (status === 'FAILED') task.reportedFailed = true
     if (status === 'SUCCEEDED') task.reportedSucceeded = true
     // One report may be acted on after the other has arrived elsewhere.
-    if (task.result === 'wavering' && status === 'SUCCEEDED') exchange.caller.pause(LONGEST_PAUSE_MS)
+    if (task.result === 'wavering' && status === 'SUCCEEDED') exchange.caller.pause(MAX_CALM_PAUSE_MS)
     const video = status === 'SUCCEEDED' ? { video_url: `http://${FILE_HOST}/${id}.mp4` } : {}
     const output = { task_id: id, task_status: status, ...video }
     return this.answer(exchange, 200, JSON.stringify({ request_id: 'r', output }))
@@ -372,7 +372,7 @@ export class SimulatedVendor {
     if (host !== FILE_HOST && id === undefined && webhook === undefined) return this.paid(request, caller)
     const exchange = { request, caller, mark: '', text: '', over() {} }
     // Its answer arrives when others may have taken over.
-    if (this.isFault() && this.random.chance(PAUSE_SHARE)) caller.pause(LONGEST_PAUSE_MS)
+    if (this.isFault() && this.random.chance(PAUSE_SHARE)) caller.pause(MAX_CALM_PAUSE_MS)
     const free = () => {
       if (webhook !== undefined) return this.receive(exchange, webhook)
       if (host === FILE_HOST) return this.file(exchange)

@@ -109,7 +109,10 @@ function asCompared(name: string, value: string): string {
 }
 
 /** Places in which two requests differ, with both values. */
-export function differencesOf(one: SentRequest, other: SentRequest): Record<string, readonly [unknown, unknown]> {
+export function differencesOf(
+  one: SentRequest,
+  other: SentRequest,
+): Record<string, readonly [unknown, unknown]> {
   const [ones, others] = [placesOf(one), placesOf(other)]
   const places = [...new Set([...ones.keys(), ...others.keys()])].sort()
   return Object.fromEntries(

@@ -140,14 +140,14 @@ function numberAt(config: Fields, name: string): number | undefined {
   )
 }
 
-const MOST_CANDIDATES = 8
+const MAX_CANDIDATES = 8
 
 /** https://ai.google.dev/api/generate-content#generationconfig */
 export function candidatesOf(config: Fields): number {
   const count = numberAt(config, 'candidateCount') ?? 1
-  if (Number.isSafeInteger(count) && count >= 1 && count <= MOST_CANDIDATES) return count
+  if (Number.isSafeInteger(count) && count >= 1 && count <= MAX_CANDIDATES) return count
   const at = `${CONFIG}.candidateCount`
-  throw invalidRequest(at, `Invalid '${at}': expected a whole number from 1 to ${MOST_CANDIDATES}.`)
+  throw invalidRequest(at, `Invalid '${at}': expected a whole number from 1 to ${MAX_CANDIDATES}.`)
 }
 
 function formatOf(config: Fields): AnswerFormat | undefined {

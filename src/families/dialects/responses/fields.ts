@@ -3,10 +3,10 @@
 // does not name is refused. Data only.
 
 import { type BridgedField, bridgedFields, type FieldRule } from '../../../contract/family'
+import { OFFERED_TYPES } from '../../client-defaults'
 import type { Protocol } from '../../conversation/bridge'
 import { type DialectField, meanings } from '../../conversation/concepts'
 import { soundParts } from '../../media-parts'
-import { OFFERED_TYPES } from '../../client-defaults'
 import { addresses, filesInText } from '../../vendor-state'
 import { FOREIGN_ITEMS } from './turns'
 

@@ -4,12 +4,12 @@
 
 import { type GatewayError, invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
+import { OFFERED_TYPES } from '../../client-defaults'
 import type { Tool, ToolChoice } from '../../conversation/conversation'
 import { withoutKeywords } from '../../json-schema'
 import type { ResponsesBody } from '../../responses/caller-side'
 import { missingField, repeated, unsupportedField, wrongType, wrongValue } from '../../responses/refusals'
 import { isNeverBridged } from '../../responses/sent-tools'
-import { OFFERED_TYPES } from '../../client-defaults'
 
 /** A tool as the model on a bridge sees it: a function with this name. */
 export interface FlatTool extends Tool {

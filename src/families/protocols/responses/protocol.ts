@@ -5,13 +5,13 @@ import { readResponse, readResponseEvent } from '../../responses/reading'
 import { needsResponses, needsResponsesForSome } from '../../responses/tools-with-effort'
 import { responsesCan } from './can'
 import { ResponseReader, readResponseAnswer } from './read-events'
-import { LEAST_LIMIT, writeAfterRefusal, writeResponses } from './write'
+import { MIN_LIMIT, writeAfterRefusal, writeResponses } from './write'
 
 export const responsesProtocol: Protocol = {
   name: 'responses',
   family: 'openai-responses',
   can: responsesCan,
-  leastLimit: LEAST_LIMIT,
+  leastLimit: MIN_LIMIT,
   write: writeResponses,
   writeAfter: writeAfterRefusal,
   read: readResponse,

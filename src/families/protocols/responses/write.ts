@@ -18,7 +18,7 @@ const PROBABILITIES = 'message.output_text.logprobs'
 const SEALED_REASONING = 'reasoning.encrypted_content'
 
 /** Lowest limit of output tokens that vendors of the responses API accept. */
-export const LEAST_LIMIT = 16
+export const MIN_LIMIT = 16
 
 /** The call. Throws 400, with the name of the field, for anything that cannot be expressed. */
 export function writeResponses(conversation: Conversation, model: Model, options: WriteOptions): Call {
@@ -70,7 +70,7 @@ function callOf(request: Fields): Call {
 function limitOf({ limit }: Settings, { id }: Model, { outputTokens }: WriteOptions): number | undefined {
   if (!limit) return outputTokens
   const { tokens, at } = limit
-  if (tokens > 0) return Math.min(Math.max(tokens, LEAST_LIMIT), outputTokens ?? Number.POSITIVE_INFINITY)
+  if (tokens > 0) return Math.min(Math.max(tokens, MIN_LIMIT), outputTokens ?? Number.POSITIVE_INFINITY)
   throw invalidRequest(
     at,
     `Invalid '${at}': integer below minimum value. ${id} always writes: ask for 1 token or more.`,

@@ -37,7 +37,7 @@ export const ContentsModelList = named(
 )
 
 const USUAL_SIZE = 50
-const MOST_SIZE = 1_000
+const MAX_SIZE = 1_000
 const PageSize = Type.Integer({
   minimum: 0,
   maximum: 2_147_483_647,
@@ -57,7 +57,7 @@ export function contentsPage(
 ): Static<typeof ContentsModelList> {
   const size = readParameter('pageSize', PageSize, pageSize ?? '0') || USUAL_SIZE
   const begin = pageToken === undefined ? 0 : placeAfter(models, pageToken)
-  const page = models.slice(begin, begin + Math.min(size, MOST_SIZE))
+  const page = models.slice(begin, begin + Math.min(size, MAX_SIZE))
   const last = begin + page.length < models.length ? page.at(-1) : undefined
   return {
     models: page.map(show),

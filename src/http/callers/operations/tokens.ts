@@ -13,7 +13,7 @@ import { formatUsd, parseUsd } from '../../../lib/money'
 import { callerOperation } from '../operation'
 
 const MINUTE_MS = 60_000
-const MOST_MINUTES = 1_440
+const MAX_MINUTES = 1_440
 
 const ofTokens = { tag: 'Keys', isPrivate: true } as const
 
@@ -51,8 +51,8 @@ const create = callerOperation(
     {
       expires_in_minutes: Type.Integer({
         minimum: 1,
-        maximum: MOST_MINUTES,
-        description: `Minutes until it expires: 1 to ${MOST_MINUTES}.`,
+        maximum: MAX_MINUTES,
+        description: `Minutes until it expires: 1 to ${MAX_MINUTES}.`,
       }),
       budget_usd: Type.String({ description: 'Dollars that it may spend in all, such as `0.50`.' }),
       models: Type.Optional(

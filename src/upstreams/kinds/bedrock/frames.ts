@@ -14,10 +14,10 @@ export class BadFrame extends Error {}
 
 const PRELUDE_BYTES = 12
 const CHECKSUM_BYTES = 4
-const LEAST_BYTES = PRELUDE_BYTES + CHECKSUM_BYTES
+const MIN_BYTES = PRELUDE_BYTES + CHECKSUM_BYTES
 /** Maximum size of a frame: more than the vendor sends, and the maximum of an event. */
-const MOST_BYTES = 16 * 1024 * 1024
-const MOST_HEADER_BYTES = 128 * 1024
+const MAX_BYTES = 16 * 1024 * 1024
+const MAX_HEADER_BYTES = 128 * 1024
 /** Number of bytes of a value by the type of its header; types 6 and 7 begin with their length. */
 const FIXED_BYTES: Readonly<Record<number, number>> = { 0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16 }
 const BYTES = 6
@@ -64,8 +64,8 @@ function totalOf(bytes: Buffer): number {
   const headers = bytes.readUInt32BE(4)
   if (bytes.readUInt32BE(8) !== crc32(bytes.subarray(0, 8)))
     throw new BadFrame('the checksum of a prelude is wrong')
-  if (total < LEAST_BYTES || total > MOST_BYTES) throw new BadFrame('a frame has an impossible length')
-  if (headers > MOST_HEADER_BYTES || headers > total - LEAST_BYTES) {
+  if (total < MIN_BYTES || total > MAX_BYTES) throw new BadFrame('a frame has an impossible length')
+  if (headers > MAX_HEADER_BYTES || headers > total - MIN_BYTES) {
     throw new BadFrame('the headers of a frame have an impossible length')
   }
   return total

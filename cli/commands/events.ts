@@ -23,7 +23,7 @@ import { shortTime } from '../view/times'
 const DEFAULT_LIMIT = 50
 const TEST_TIMEOUT_MS = 20_000
 /** How often to check whether a remote gateway has sent a test, in milliseconds. */
-const LOOK_MS = 500
+const CHECK_MS = 500
 /** Events of a recipient that are searched for a test. */
 const NEWEST = 20
 const NO_EVENTS = 'The configuration has no `events`: no notifications are sent.'
@@ -144,7 +144,7 @@ async function tryThere(gateway: Gateway, recipient: string | undefined) {
 
 async function followTest(gateway: Gateway, recipient: string) {
   const { id } = await gateway.call('testEvent', { body: { recipient } })
-  for (const until = Date.now() + TEST_TIMEOUT_MS; Date.now() < until; await Bun.sleep(LOOK_MS)) {
+  for (const until = Date.now() + TEST_TIMEOUT_MS; Date.now() < until; await Bun.sleep(CHECK_MS)) {
     const newest = await gateway.rows('listEvents', { query: { recipient } }, NEWEST)
     const { last_status: status = null, last_answer: text = null } =
       newest.find((each) => each.id === id) ?? {}

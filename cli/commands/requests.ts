@@ -17,7 +17,7 @@ import { parsePeriod, periodArgs, periodQueryOf } from '../view/times'
 
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 1_000
-const LOOK_MS = 500
+const CHECK_MS = 500
 /** Maximum duration of a request that `tail` shows, in milliseconds. */
 const TAIL_MS = 3_600_000
 
@@ -162,7 +162,7 @@ const tail = gatewayCommand({
     remember(seen, await look())
     say('Requests are shown as they end. Ctrl-C stops it.')
     for (;;) {
-      await Bun.sleep(LOOK_MS)
+      await Bun.sleep(CHECK_MS)
       const rows = await look()
       for (const row of rows.filter(({ id }) => !seen.has(id)).reverse()) {
         print(args.json ? JSON.stringify(row) : requestLine(row))

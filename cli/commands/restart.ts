@@ -11,7 +11,7 @@ import { paint, print, printJson } from '../view/output'
 
 /** How long the new process may take to open its control channel once it serves. */
 const PATIENCE_MS = 10_000
-const LOOK_MS = 50
+const CHECK_MS = 50
 
 export const restart = defineCommand({
   meta: {
@@ -57,6 +57,6 @@ async function statusOf(pid: number, flags: SettingsFlags): Promise<Status> {
         `Process ${pid} has taken over and does not answer on its control channel: see the log of the gateway.`,
       )
     }
-    await Bun.sleep(LOOK_MS)
+    await Bun.sleep(CHECK_MS)
   }
 }

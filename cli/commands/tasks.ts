@@ -15,7 +15,7 @@ import { timeAgo } from '../view/times'
 type TaskReply = ReplyOf<'getTask'>
 
 const DEFAULT_LIMIT = 50
-const LOOK_MS = 500
+const CHECK_MS = 500
 /** How long a command waits for the server to do what was requested, in milliseconds. */
 const ANSWER_MS = 60_000
 const STATES = ['submitted', 'succeeded', 'failed', UNKNOWN] as const
@@ -212,7 +212,7 @@ async function follow(
   for (;;) {
     const task = await taskOf(gateway, id)
     if (isDone(task)) return task
-    await Bun.sleep(LOOK_MS)
+    await Bun.sleep(CHECK_MS)
   }
 }
 

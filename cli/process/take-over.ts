@@ -14,7 +14,7 @@ import { lockDataDir, type ServeLock } from './serve-lock'
 const START_PATIENCE_MS = 60_000
 /** Maximum time until a serving process answers commands, in milliseconds. */
 const CONTROL_PATIENCE_MS = 10_000
-const LOOK_MS = 50
+const CHECK_MS = 50
 /** The file of the program, recorded at the start: the system reports another name once it is replaced. */
 const program = process.execPath
 const startedIn = process.cwd()
@@ -91,7 +91,7 @@ export class Handover {
     const deadline = performance.now() + CONTROL_PATIENCE_MS
     while (performance.now() < deadline && !this.successors.hasEnded) {
       if (await isAnotherThan(process.pid, this.parts.dataDir)) return true
-      await Bun.sleep(LOOK_MS)
+      await Bun.sleep(CHECK_MS)
     }
     return false
   }

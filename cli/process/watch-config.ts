@@ -14,7 +14,7 @@ interface Reloadable {
 /** The inode, time of change and size of each file, by its path. */
 type States = ReadonlyMap<string, string>
 
-const LOOK_MS = 1_000
+const CHECK_MS = 1_000
 
 /** Watches for as long as the process lives. Nothing is watched for the built-in configuration. */
 export function watchConfig(file: string | undefined, server: Reloadable): void {
@@ -25,7 +25,7 @@ async function watch(file: string, server: Reloadable): Promise<never> {
   let known = statesOf(file)
   let seen = known
   for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS).unref())
+    await new Promise((resolve) => setTimeout(resolve, CHECK_MS).unref())
     const before = seen
     seen = statesOf(file)
     // Unchanged since the last check, so its writer has finished.

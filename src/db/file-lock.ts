@@ -5,13 +5,13 @@ import { Database } from 'bun:sqlite'
 import { makePrivate } from './private-file'
 
 /** How long to wait for the end of checks of a lock, in milliseconds. */
-const LOOK_MS = 5_000
+const WAIT_MS = 5_000
 
 /**
  * Locks a file, which is created if absent, until the process ends or the returned function is called. Throws SQLITE_BUSY if
  * another process has locked it.
  */
-export function lockFile(path: string, patienceMs = LOOK_MS): () => void {
+export function lockFile(path: string, patienceMs = WAIT_MS): () => void {
   makePrivate(path)
   const lock = new Database(path, { create: true })
   lock.run(`pragma busy_timeout = ${patienceMs}`)

@@ -77,7 +77,7 @@ const RENEW_MS = 1_000
 /** How often new events are written, in milliseconds. */
 const WRITE_MS = 250
 /** How often a follower of the stream polls for new events, in milliseconds. */
-const LOOK_MS = 100
+const CHECK_MS = 100
 /** Maximum length of stored events of one response, in characters: beyond it only the end is stored. */
 const MAX_LENGTH = 32 * 1024 * 1024
 /** How long a cancel waits for the end, in milliseconds. */
@@ -297,7 +297,7 @@ export class BackgroundResponses {
   }
 
   private pause(): Promise<void> {
-    return new Promise((resolve) => this.world.after(LOOK_MS, resolve))
+    return new Promise((resolve) => this.world.after(CHECK_MS, resolve))
   }
 }
 

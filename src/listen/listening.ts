@@ -86,7 +86,7 @@ export const SETTLE_MS = 1_500
  * next request by then, whose answer says that it is the last.
  */
 const IDLE_MS = 5_000
-const LOOK_MS = 250
+const CHECK_MS = 250
 
 /** A listening socket that another program has opened and passed to this one. */
 export interface PassedSocket {
@@ -248,9 +248,9 @@ class Doorway implements Listening {
 
   /** Waits until a server has nothing left to do, or is stopped, and closes connections that do nothing meanwhile. */
   private async idle(server: BunServer, isDone: (waitedMs: number) => boolean): Promise<void> {
-    for (let waitedMs = 0; this.isOpen && !isDone(waitedMs); waitedMs += LOOK_MS) {
+    for (let waitedMs = 0; this.isOpen && !isDone(waitedMs); waitedMs += CHECK_MS) {
       if (waitedMs > 0 && waitedMs % IDLE_MS === 0) server.closeIdleConnections()
-      await Bun.sleep(LOOK_MS)
+      await Bun.sleep(CHECK_MS)
     }
   }
 

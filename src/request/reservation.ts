@@ -84,9 +84,9 @@ interface PendingEnd {
 
 /** How long `drain` waits for cut requests to be settled, in milliseconds. */
 const SETTLE_MS = 5_000
-const DRAIN_LOOK_MS = 20
+const DRAIN_CHECK_MS = 20
 /** Pause between attempts to store the ends of charges while the gateway stops, in milliseconds. */
-const PENDING_LOOK_MS = 500
+const PENDING_CHECK_MS = 500
 /** Maximum of waiting ends before a lost hold is left to expire: an unavailable database refuses every request. */
 const MAX_WAITING_ENDS = 1_000
 /** How long an expired hold of another process is observed before it is released, in milliseconds: several sweeps of that process. */
@@ -255,7 +255,7 @@ export class Reservations {
     await this.waitUntilEmpty(SETTLE_MS)
     await this.endLater()
     while (this.pending.some(({ canExpire }) => !canExpire) && monotonic() < endsAt) {
-      await new Promise<void>((resolve) => after(PENDING_LOOK_MS, resolve))
+      await new Promise<void>((resolve) => after(PENDING_CHECK_MS, resolve))
       await this.endLater()
     }
     this.saveEnds()
@@ -474,7 +474,7 @@ export class Reservations {
     const { monotonic, after } = this.world
     const deadline = monotonic() + timeoutMs
     while (this.open.size > 0 && monotonic() < deadline) {
-      await new Promise<void>((resolve) => after(DRAIN_LOOK_MS, resolve))
+      await new Promise<void>((resolve) => after(DRAIN_CHECK_MS, resolve))
     }
   }
 }

@@ -20,7 +20,7 @@ export interface DeleteWorld extends Pick<System, 'now' | 'monotonic' | 'after' 
 
 /** How long a caller waits for a vendor to stop a task, in milliseconds: a poll may take twenty seconds. */
 const STOP_MS = 30_000
-const LOOK_MS = 250
+const CHECK_MS = 250
 /** End of the id of a charge for a success after a failure; results may belong to the charge before. */
 const LATE = /:late$/
 
@@ -63,7 +63,7 @@ async function stopped(
     const task = await findTask(db, account, id)
     if (task?.state !== 'submitted' || task.cancelAt === null) return task
     if (monotonic() >= until || leaves()) return task
-    await new Promise<void>((resolve) => after(LOOK_MS, resolve))
+    await new Promise<void>((resolve) => after(CHECK_MS, resolve))
   }
 }
 

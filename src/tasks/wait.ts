@@ -16,7 +16,7 @@ export interface TaskAnswer {
 }
 
 /** Interval of queries for a task that a caller waits for, in milliseconds. */
-const LOOK_MS = 250
+const CHECK_MS = 250
 
 /** Waits until a task has ended, at most until `until` on the monotonic clock. Returns its state then. */
 export async function waitForTask(
@@ -30,7 +30,7 @@ export async function waitForTask(
     const task = await findTask(world.db, account, id).catch(unknownWhileAway)
     if (task && task.state !== 'submitted') return { status: 200, body: await showWithResult(world, task) }
     if (world.monotonic() >= until || leaves()) return undefined
-    await new Promise<void>((resolve) => world.after(LOOK_MS, resolve))
+    await new Promise<void>((resolve) => world.after(CHECK_MS, resolve))
   }
 }
 

@@ -27,7 +27,7 @@ const FUNDS_NANO = 1_000_000_000
 const PRICE_NANO = 400
 const SILENCE_MS = 1_000
 /** How often a gateway looks whether its database has answered. */
-const LOOK_MS = 250
+const CHECK_MS = 250
 const group = databaseKinds.includes('postgres') ? describe : describe.skip
 const doors: Door[] = []
 afterAll(() => Promise.all(doors.map((door) => door.shut())))
@@ -438,7 +438,7 @@ async function startBehindDoor(
 
 /** Passes as slowly as the looks for an answer, where the machine is busy: as many timers, one after another. */
 async function timePasses(milliseconds: number): Promise<undefined> {
-  for (let passed = 0; passed < milliseconds; passed += LOOK_MS) await Bun.sleep(LOOK_MS)
+  for (let passed = 0; passed < milliseconds; passed += CHECK_MS) await Bun.sleep(CHECK_MS)
 }
 
 /** Less than a silence after which connections are closed. Only what hangs takes so long. */

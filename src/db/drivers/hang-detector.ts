@@ -2,7 +2,7 @@
 // network drops packets, closes no connection. It must never count time in which nothing is pending.
 
 /** Checks for a silence after which connections are closed. A single late check may mean that this process itself was suspended. */
-const LOOKS = 4
+const CHECKS = 4
 
 export class SilenceWatch {
   private running = 0
@@ -11,12 +11,12 @@ export class SilenceWatch {
 
   /** Calls `onQuiet` after each check that found no answer since the previous one, with the number of such checks in a row. */
   constructor(
-    private readonly lookMs: number,
-    private readonly onQuiet: (quietLooks: number) => void,
+    private readonly checkMs: number,
+    private readonly onQuiet: (quietChecks: number) => void,
   ) {}
 
   /** Consecutive checks that found no answer while a query was pending. */
-  get quietLooks(): number {
+  get quietChecks(): number {
     return this.quiet
   }
 
@@ -43,7 +43,7 @@ export class SilenceWatch {
       if (this.running === 0) return
       this.timer = this.check()
       this.onQuiet(++this.quiet)
-    }, this.lookMs)
+    }, this.checkMs)
     timer.unref()
     return timer
   }
@@ -51,8 +51,8 @@ export class SilenceWatch {
 
 /** Watches for a silence of the given milliseconds, and again after as many. */
 export function watchSilence(limitMs: number, onSilent: () => void): SilenceWatch {
-  const watch = new SilenceWatch(limitMs / LOOKS, (quietLooks) => {
-    if (quietLooks < LOOKS) return
+  const watch = new SilenceWatch(limitMs / CHECKS, (quietChecks) => {
+    if (quietChecks < CHECKS) return
     watch.answered()
     onSilent()
   })

@@ -51,9 +51,9 @@ interface Found {
 
 const DEFAULT_PORT = '5432'
 /** A server that answers nothing for four checks is probed; without an answer for two more, it hangs. */
-const HANG_LOOK_MS = 250
-const PROBE_LOOKS = 4
-const HANG_LOOKS = 6
+const HANG_CHECK_MS = 250
+const PROBE_CHECKS = 4
+const HANG_CHECKS = 6
 const PROBE = 'select 1 as one'
 /** How long to wait for a newer server after the first usable one has answered. */
 const NEWER_MS = 1_000
@@ -88,10 +88,10 @@ export class PostgresServers {
     this.isPooled = isPooled
     this.urls = urls
     this.target = target
-    this.hang = new SilenceWatch(HANG_LOOK_MS, (quietLooks) => {
+    this.hang = new SilenceWatch(HANG_CHECK_MS, (quietChecks) => {
       if (!options.onHang) return
-      if (quietLooks === PROBE_LOOKS) void this.use(({ pool }) => pool.unsafe(PROBE)).catch(() => {})
-      if (quietLooks === HANG_LOOKS) options.onHang()
+      if (quietChecks === PROBE_CHECKS) void this.use(({ pool }) => pool.unsafe(PROBE)).catch(() => {})
+      if (quietChecks === HANG_CHECKS) options.onHang()
     })
     // Without a choice no server is probed, and a wrong address shows at its first use.
     const [only, second] = urls
@@ -100,7 +100,7 @@ export class PostgresServers {
 
   /** Works with the current server. Rejects as the work does, if none of several can be used, or if it hangs. */
   async use<Result>(work: (connections: Connections) => Promise<Result>): Promise<Result> {
-    if (this.options.onHang && this.hang.quietLooks >= HANG_LOOKS) throw hangs()
+    if (this.options.onHang && this.hang.quietChecks >= HANG_CHECKS) throw hangs()
     return this.hang.during(() => this.workWith(work))
   }
 

@@ -22,7 +22,7 @@ const FRESH_MS = 2_000
 /** When an unusable replica is checked again. */
 const AWAY_MS = 10_000
 /** Maximum duration of a check: until then a report waits. */
-const LOOK_MS = 2_000
+const PROBE_MS = 2_000
 
 export class Replica {
   private probe: { until: number; isFit: Promise<boolean> } | undefined
@@ -73,7 +73,7 @@ export class Replica {
   private async isFit(): Promise<boolean> {
     const { copy, notedAt, now, after, log } = this.parts
     const late = Promise.withResolvers<never>()
-    const cancel = after(LOOK_MS, () => late.reject(new Error(`no answer in ${LOOK_MS / 1000} s`)))
+    const cancel = after(PROBE_MS, () => late.reject(new Error(`no answer in ${CHECK_MS / 1000} s`)))
     try {
       const noted = await Promise.race([notedAt(copy), late.promise])
       const behindMs = now() - (noted ?? 0)

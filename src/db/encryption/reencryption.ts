@@ -34,7 +34,7 @@ const BATCH_LENGTH = 262_144
  * Consecutive checks at which an older key must have been unused. A node that was delayed longer records its key again at its next
  * beat: then the key counts as used again, and nothing is lost.
  */
-const IDLE_LOOKS = 5
+const IDLE_CHECKS = 5
 /** Beats from one warning to the next. */
 const WARNING_BEATS = 6
 
@@ -111,7 +111,7 @@ export class Reencryption {
     const before = this.idle.get(id)
     const checks = before?.uses === uses ? before.checks + 1 : 0
     this.idle.set(id, { uses, checks })
-    return checks >= IDLE_LOOKS
+    return checks >= IDLE_CHECKS
   }
 
   private async forget(keys: readonly UsedKey[], rows: number): Promise<void> {

@@ -23,7 +23,7 @@ const MAX_INLINE_LENGTH = 64 * 1024
 /** Maximum time that an answer waits for the copy of its file, in milliseconds. */
 const COPY_TIMEOUT_MS = 60_000
 /** Seconds after which a caller should poll a running task. */
-const LOOK_SECONDS = 3
+const RETRY_SECONDS = 3
 
 /** The task of a deferred request. This process makes it, so the lease begins with the row. */
 export function deferredTask(
@@ -66,7 +66,7 @@ export function acceptedHeaders({ id }: NewTask, { mode }: Deferral): Record<str
     'content-type': 'application/json',
     'cache-control': 'no-store',
     location: `/v1/tasks/${id}`,
-    'retry-after': String(LOOK_SECONDS),
+    'retry-after': String(RETRY_SECONDS),
     ...(mode === 'preferred' && { 'preference-applied': 'respond-async' }),
   }
 }

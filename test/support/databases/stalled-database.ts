@@ -4,9 +4,9 @@
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 
-const LOOK_MS = 5
+const CHECK_MS = 5
 /** Looks in a row that find the file locked: no commit takes so long. */
-const BUSY_LOOKS = 20
+const BUSY_CHECKS = 20
 
 export interface Stall {
   /** True when the process is inside the change. */
@@ -38,9 +38,9 @@ export function stallAt(dataDir: string, change: string): Stall {
 
   return {
     async isReached() {
-      for (let looks = 0; looks < BUSY_LOOKS; looks++) {
+      for (let looks = 0; looks < BUSY_CHECKS; looks++) {
         if (!isLocked()) return false
-        await Bun.sleep(LOOK_MS)
+        await Bun.sleep(CHECK_MS)
       }
       return true
     },

@@ -23,7 +23,7 @@ import { range } from './files'
 import { ownKey } from './own-key'
 import { knownId, notOfKey, ownTask } from './own-records'
 
-const LOOK_AGAIN = { 'retry-after': '3' }
+const RETRY_LATER = { 'retry-after': '3' }
 const NOT_STORED = { 'cache-control': 'no-store' }
 
 const ofTask = { ...ownKey, params: { id: 'The id of the task.' }, missing: notOfKey('task', 'task_1') }
@@ -88,7 +88,7 @@ const result = callerOperation(Type.Unsafe<Response>())({
     const { world, request, requestId } = context
     const task = await deferredOf(context)
     if (task.state === 'submitted') {
-      const headers = { ...LOOK_AGAIN, ...NOT_STORED, 'content-type': 'application/json' }
+      const headers = { ...RETRY_LATER, ...NOT_STORED, 'content-type': 'application/json' }
       return new Response(await showWithResult(world, task), { status: 202, headers })
     }
     if (task.state === 'failed') throw failed(task)
@@ -160,7 +160,7 @@ const image = callerOperation(shared('ImageTask'))({
     const task = await deferredOf(context)
     const json = jsonOf(await resultOf(context.world, task))
     const body = imageTaskOf(task, json === undefined ? undefined : JSON.parse(json))
-    const headers = task.state === 'submitted' ? { ...LOOK_AGAIN, ...NOT_STORED } : NOT_STORED
+    const headers = task.state === 'submitted' ? { ...RETRY_LATER, ...NOT_STORED } : NOT_STORED
     return jsonAnswer(context.world.backlog, body, { headers })
   },
 })

@@ -140,10 +140,10 @@ export function priceOf(entry: Entry, { needed, searches, searchPrice }: PriceOp
     if (!/cost|pric/.test(field) || value === null || STRUCTURED.includes(field)) continue
     const [, base = '', above = '', tier = ''] = FIELD.exec(field) ?? []
     if (OTHER_WAYS.includes(tier) || base in unused) continue
-    const twin = repeated[base]
-    if (twin !== undefined) {
-      if (isZero(value) || isSame(value, entry[field.replace(base, twin)])) continue
-      throw new Unbillable(`${field} differs from ${twin}, and has no unit of its own here`)
+    const equal = repeated[base]
+    if (equal !== undefined) {
+      if (isZero(value) || isSame(value, entry[field.replace(base, equal)])) continue
+      throw new Unbillable(`${field} differs from ${equal}, and has no unit of its own here`)
     }
     if (rows[base]) add(tables, `${above}/${tier}`, rows[base], field, value)
     else if (!isZero(value)) throw new Unbillable(`${field} has no unit here`)

@@ -35,12 +35,12 @@ const PARTS_AT_A_TIME = 2
 
 export function openFolder(folder: string): BlobStore {
   // Ids begin with the time; their last letters are random and spread the files.
-  const shelfOf = (id: string) => join(folder, id.slice(-2))
-  const pathOf = (id: string) => join(shelfOf(id), id)
+  const subfolderOf = (id: string) => join(folder, id.slice(-2))
+  const pathOf = (id: string) => join(subfolderOf(id), id)
   return {
     name: 'disk',
     async take(path, id) {
-      await mkdir(shelfOf(id), { recursive: true, mode: 0o700 })
+      await mkdir(subfolderOf(id), { recursive: true, mode: 0o700 })
       // Without the sync a power failure could leave a name without its bytes.
       const handle = await open(path, 'r+')
       await handle.sync().finally(() => handle.close())
@@ -52,9 +52,9 @@ export function openFolder(folder: string): BlobStore {
     },
     remove: (id) => rm(pathOf(id), { force: true }),
     async ids() {
-      const shelves = await readdir(folder, { withFileTypes: true }).catch(() => [])
-      const names = shelves.flatMap((shelf) =>
-        shelf.isDirectory() ? [readdir(join(folder, shelf.name))] : [],
+      const subfolders = await readdir(folder, { withFileTypes: true }).catch(() => [])
+      const names = subfolders.flatMap((subfolder) =>
+        subfolder.isDirectory() ? [readdir(join(folder, subfolder.name))] : [],
       )
       return (await Promise.all(names)).flat()
     },

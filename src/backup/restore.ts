@@ -31,7 +31,7 @@ export class TargetFilled extends Error {
 }
 
 /** PostgreSQL numbers charges by a sequence, which knows nothing of rows that were copied. */
-const GO_ON_COUNTING = `select setval('charge_positions', coalesce(max(position), 0) + 1, false) from ended_charges`
+const ADVANCE_POSITIONS = `select setval('charge_positions', coalesce(max(position), 0) + 1, false) from ended_charges`
 
 /** The target of a database: a SQLite file that does not exist yet, or an empty PostgreSQL database. */
 type RestoreTarget = { file: string } | { url: string }
@@ -86,7 +86,7 @@ export async function moveToPostgres(
     if (anew) await dropCopy(target, tables)
     await requireEmpty(target, source, seeded)
     await copyFromSqlite(source, target, { seeded, onProgress })
-    await target.query({ sql: GO_ON_COUNTING })
+    await target.query({ sql: ADVANCE_POSITIONS })
     const differences = await differencesOf(source, target, tables)
     if (differences.length > 0)
       throw new BackupDamaged(

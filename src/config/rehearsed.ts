@@ -25,8 +25,9 @@ export function rehearsedConfig(
   config: Config,
   { list, models: given = {}, plans: factors = {} }: OtherPrices,
 ): { config: Config } | { faults: string[] } {
-  const strangers = Object.keys(factors).filter((name) => !Object.hasOwn(config.plans ?? {}, name))
-  if (strangers.length > 0) return { faults: strangers.map((name) => `plans.${name}: there is no such plan`) }
+  const unknownPlans = Object.keys(factors).filter((name) => !Object.hasOwn(config.plans ?? {}, name))
+  if (unknownPlans.length > 0)
+    return { faults: unknownPlans.map((name) => `plans.${name}: there is no such plan`) }
   const models = Object.fromEntries(
     Object.entries(config.models).map(([id, entry]) => {
       if (isRoute(entry)) return [id, entry]

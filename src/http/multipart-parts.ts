@@ -52,7 +52,7 @@ export async function readParts(
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => {})
   const contents: Readable[] = []
-  const takings: Promise<void>[] = []
+  const reads: Promise<void>[] = []
   const parser = createParser(boundary, limits)
   parser.on('file', (name, content, filename, encoding, contentType) => {
     const part: MultipartPart = { name, filename, encoding, contentType, content }
@@ -60,9 +60,9 @@ export async function readParts(
     // The reader of the part gets this error too; without a listener it would end the process.
     content.on('error', () => {})
     contents.push(content)
-    const taking = take(part)
-    taking.catch(failure.reject)
-    takings.push(taking)
+    const read = take(part)
+    read.catch(failure.reject)
+    reads.push(read)
   })
   parser.on('partsLimit', () => failure.reject(invalidForm(`The form has more than ${limits.parts} parts.`)))
   parser.on('error', (cause) => failure.reject(brokenForm(cause)))
@@ -74,11 +74,11 @@ export async function readParts(
     }
     parser.end()
     await Promise.race([finished, failure.promise])
-    await Promise.all(takings)
+    await Promise.all(reads)
   } finally {
     // Readers that still wait for the rest of a part are notified that there is none.
     for (const content of contents) content.destroy()
-    await Promise.allSettled(takings)
+    await Promise.allSettled(reads)
   }
 }
 

@@ -163,8 +163,8 @@ export function findVariant(value: unknown, known: KnownNames): Variant | undefi
     if (!known.members.has(name)) {
       if (name.length > MAX_COMPARED_LENGTH) continue
       const folded = fold(name)
-      const twin = known.folded.get(folded) ?? others?.get(folded)
-      if (twin !== undefined) return { path: name, known: twin }
+      const equal = known.folded.get(folded) ?? others?.get(folded)
+      if (equal !== undefined) return { path: name, known: equal }
       others ??= new Map()
       others.set(folded, name)
       continue

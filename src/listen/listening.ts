@@ -99,10 +99,10 @@ export interface PassedSocket {
 
 /** Opens the listening side. Throws if the address cannot be used. */
 export function listen(app: ListenApp, settings: ListenSettings, options: ListenOptions): Listening {
-  return new Doorway(app, settings, options)
+  return new ListeningServer(app, settings, options)
 }
 
-class Doorway implements Listening {
+class ListeningServer implements Listening {
   private settings: ListenSettings
   private current: BunServer
   /** Noted, because a server that has stopped no longer knows its own. */

@@ -80,7 +80,7 @@ export async function reserve(
   const metadataId = countedBy(world, request)
   if (metadataId) charge.metadataId = typeof metadataId === 'number' ? metadataId : await metadataId
   if (from.maxCostNano !== undefined && maxPriceNano(request) > from.maxCostNano)
-    throw tooDear(request, from.maxCostNano)
+    throw tooExpensive(request, from.maxCostNano)
   const conditions = conditionsOf(key, charge)
   if (idempotencyKey) conditions.push(claimKey(idempotencyKey, charge.id, now))
   const task = taskOf(request, charge, from, world.newId)
@@ -119,8 +119,8 @@ export async function reserve(
     throw refusedBy === 'spender budget' ? refusal : await asShown(world, refusal, key, now)
   }
   // Another request claimed the key between the check and the hold, and may even have its answer by now.
-  const twin = await answerAgain(db, idempotencyKey)
-  return twin ?? reserve(line, request, idempotencyKey, logRow, from)
+  const replayed = await answerAgain(db, idempotencyKey)
+  return replayed ?? reserve(line, request, idempotencyKey, logRow, from)
 }
 
 /** The set of metadata that the usage of a request counts under, with its spender. */
@@ -340,7 +340,7 @@ function limitOf(output: OutputTokens | undefined, { reserveOutputTokens }: Mode
   return output && Number.isFinite(output.most) ? output.most : reserveOutputTokens
 }
 
-function tooDear(request: CheckedRequest, maxCostNano: number): GatewayError {
+function tooExpensive(request: CheckedRequest, maxCostNano: number): GatewayError {
   return new GatewayError(400, {
     code: 'max_cost_exceeded',
     message: `This request can cost up to ${formatUsd(maxPriceNano(request))} USD, more than the ${formatUsd(maxCostNano)} USD that you allow. Nothing was sent: allow more, or ask for less.`,

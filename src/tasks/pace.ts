@@ -11,7 +11,7 @@ const LEASE_MS = 45_000
 /** Maximum of concurrent polls of one upstream on a node: vendors are slow, and the limit per second is theirs. */
 const PARALLEL_POLLS = 100
 /** Number of tasks per claim, because a query costs as much as several polls. */
-const TASKS_PER_READ = 40
+const TASKS_PER_CLAIM = 40
 /** Number of polls that start at once, and the pause before the next ones. */
 const POLLS_AT_ONCE = 3
 const PAUSE_MS = 3
@@ -72,7 +72,7 @@ export class UpstreamPace {
     const { db, now } = this.world
     const { name, pollsPerSecond } = this.upstream
     const at = now()
-    const free = Math.min(this.freePlaces(), TASKS_PER_READ)
+    const free = Math.min(this.freePlaces(), TASKS_PER_CLAIM)
     const due = free > 0 ? await countDue(db, name, at, Math.min(free, pollsPerSecond)) : 0
     const allowed = due > 0 ? await reservePolls(db, name, { wanted: due, pollsPerSecond, now: at }) : 0
     this.isCrowded = allowed === free
@@ -90,7 +90,7 @@ export class UpstreamPace {
   /** Checks again after a poll. Waiting for the next beat would limit fast vendors to a few polls per beat. */
   private startMorePolls(): void {
     // A running query finds out itself whether there was room for all.
-    if (this.isStopped || this.looking || !this.isCrowded || this.freePlaces() < TASKS_PER_READ) return
+    if (this.isStopped || this.looking || !this.isCrowded || this.freePlaces() < TASKS_PER_CLAIM) return
     this.startPolls().catch((error) =>
       this.world.log('job_failed', { job: 'poll tasks', reason: String(error) }),
     )

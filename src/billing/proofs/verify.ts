@@ -73,9 +73,9 @@ export async function verify(db: Db, options: VerifyOptions): Promise<Verificati
   return verification
 }
 
-const ANEW = '`gateway balance verify --sign-anew` reads all charges and signs them with a new key'
-const NOT_SIGNED = `the checkpoints are not as this gateway signed them: somebody changed them, or their key. If it is known why, ${ANEW}`
-const CLEAR_KEY = `the key that signs checkpoints is in the database as clear text though secrets.key is set: it is from before that, or somebody replaced it, so it proves nothing. ${ANEW}`
+const SIGN_ANEW = '`gateway balance verify --sign-anew` reads all charges and signs them with a new key'
+const NOT_SIGNED = `the checkpoints are not as this gateway signed them: somebody changed them, or their key. If it is known why, ${SIGN_ANEW}`
+const CLEAR_KEY = `the key that signs checkpoints is in the database as clear text though secrets.key is set: it is from before that, or somebody replaced it, so it proves nothing. ${SIGN_ANEW}`
 
 type Result = Verification & { sums: Sums; hash: string }
 

@@ -70,7 +70,7 @@ export function costFaults(
     isObject(cost) && 'upstreams' in cost
       ? Object.entries(asObject(cost.upstreams)).map(([name, list]) => [`.cost.upstreams.${name}`, list])
       : [['.cost', cost]]
-  const strangers = lists.flatMap(([place]) => {
+  const unlisted = lists.flatMap(([place]) => {
     const name = place.slice('.cost.upstreams.'.length)
     return place === '.cost' || upstreams.includes(name)
       ? []
@@ -81,7 +81,7 @@ export function costFaults(
       ? ['.cost: with upstreams, give prices below each of them only']
       : []
   return [
-    ...strangers,
+    ...unlisted,
     ...more,
     ...lists.flatMap(([place, list]) => {
       const faults = priceFaults(list, families)

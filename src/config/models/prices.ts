@@ -80,8 +80,8 @@ function rangeFaults(table: Record<string, unknown>, place: string, more = ''): 
       const at = `${place}.${key}`
       if (!ABOVE.test(key)) return [`${at}: a number of input tokens such as above_200k or above_1m`]
       if (!isObject(prices)) return [`${at}: expected prices`]
-      const twin = ranges.find(([other]) => other !== key && thresholdOf(other) === thresholdOf(key))
-      if (twin) return [`${at}: says the same as ${twin[0]}`]
+      const other = ranges.find(([range]) => range !== key && thresholdOf(range) === thresholdOf(key))
+      if (other) return [`${at}: says the same as ${other[0]}`]
       return [...tableFaults(prices, at, 'there are the same as above'), ...sameKeys(prices, own, at)]
     }),
   ]

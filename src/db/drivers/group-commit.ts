@@ -15,7 +15,7 @@ export interface WaitingBatch {
 export type BatchOutcome = BatchResult | { error: unknown }
 
 /** Number of batches in one turn of the event loop that counts as load, under which more will arrive in the next turn. */
-const CROWD = 4
+const BATCHES_UNDER_LOAD = 4
 
 export class GroupCommit {
   private readonly commit: (group: readonly WaitingBatch[]) => BatchOutcome[]
@@ -58,7 +58,7 @@ export class GroupCommit {
 
   /** Waits one more turn under load: larger groups mean fewer waits for the disk. */
   private readonly gather = (): void => {
-    if (this.waiting.length < CROWD) this.flush()
+    if (this.waiting.length < BATCHES_UNDER_LOAD) this.flush()
     else setImmediate(this.flush)
   }
 }

@@ -73,7 +73,7 @@ export class Replica {
   private async isFit(): Promise<boolean> {
     const { copy, notedAt, now, after, log } = this.parts
     const late = Promise.withResolvers<never>()
-    const cancel = after(PROBE_MS, () => late.reject(new Error(`no answer in ${CHECK_MS / 1000} s`)))
+    const cancel = after(PROBE_MS, () => late.reject(new Error(`no answer in ${PROBE_MS / 1000} s`)))
     try {
       const noted = await Promise.race([notedAt(copy), late.promise])
       const behindMs = now() - (noted ?? 0)

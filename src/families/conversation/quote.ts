@@ -13,7 +13,7 @@ const PICTURE_TOKENS = 4_784
  * and 5,667 for each of up to 8 tiles (https://platform.openai.com/docs/guides/images-vision). A picture of fewer bytes counts
  * less.
  */
-const DEAR_PICTURE_TOKENS = 50_000
+const EXPENSIVE_PICTURE_TOKENS = 50_000
 /**
  * Maximum of tokens per base64 character of a document: four for each of its bytes. A page takes at least a kilobyte. It is read as
  * text, compressed to about a third, and as a picture of up to a few thousand tokens.
@@ -157,17 +157,17 @@ function mediaIn(conversation: Conversation, model: Model, rules: QuoteRules): M
   const elsewhere = rules.watchesFilms ? contextTokens : MEDIA_TOKENS
   const media: Media = { bytes: 0, tokens: 0, soundTokens: 0, isOpen: false }
   // Audio, and video with its audio track, may be billed as audio.
-  const heard = hasPrice(priceList, 'input_audio_token') ? 'soundTokens' : 'tokens'
+  const soundUnit = hasPrice(priceList, 'input_audio_token') ? 'soundTokens' : 'tokens'
   for (const part of partsOf(conversation)) {
     if (part.type === 'text') continue
     const inline = part.url.startsWith('data:') ? part.url.length - part.url.indexOf(',') - 1 : 0
     if (part.type === 'image') {
       media.bytes += inline
-      media.tokens += PICTURE_TOKENS + (rules.countsPixels ? 0 : Math.min(inline, DEAR_PICTURE_TOKENS))
-    } else if (part.type === 'video') media[heard] += inline === 0 ? elsewhere : MEDIA_TOKENS
+      media.tokens += PICTURE_TOKENS + (rules.countsPixels ? 0 : Math.min(inline, EXPENSIVE_PICTURE_TOKENS))
+    } else if (part.type === 'video') media[soundUnit] += inline === 0 ? elsewhere : MEDIA_TOKENS
     else if (part.type === 'audio' || /^data:audio/i.test(part.url)) {
       media.bytes += inline
-      media[heard] += inline === 0 ? elsewhere : soundTokens(inline)
+      media[soundUnit] += inline === 0 ? elsewhere : soundTokens(inline)
     } else {
       media.isOpen ||= inline === 0
       media.bytes += inline

@@ -99,7 +99,7 @@ const DRAWN = [
   ...Array(6).fill('video'),
 ] as KindName[]
 /** One in so many of a kind that can be answered later is. */
-const LATER_EACH = 3
+const DEFERRED_EVERY = 3
 
 export function isStream(kind: KindName): boolean {
   return kind.endsWith('stream')
@@ -214,7 +214,7 @@ function draw(
 ) {
   const drawnKind = random.pick(DRAWN)
   // Without randomness, so that a seed continues as it did before.
-  const kind = asked.length % LATER_EACH === 0 ? laterOf(drawnKind) : drawnKind
+  const kind = asked.length % DEFERRED_EVERY === 0 ? laterOf(drawnKind) : drawnKind
   // A key comes with the same request each time, from the same customer.
   const idempotencyKey = random.chance(0.4) ? `${kind}-${random.below(3)}` : null
   const known = asked.find((one) => idempotencyKey !== null && one.idempotencyKey === idempotencyKey)

@@ -75,7 +75,7 @@ const DEEP = `{"output":${'{"a":'.repeat(3_000)}1${'}'.repeat(3_000)}}`
 /** How long a fickle vendor says that a task has failed, and a forgetful one that it has none. */
 const WRONG_MS = 60_000
 /** Longest time between the lease of a task and the request to the vendor, in a process that runs. */
-const JUST_MS = 1_000
+const RECENT_MS = 1_000
 
 export class SimulatedVendor {
   readonly works = new Map<string, Work>()
@@ -256,7 +256,7 @@ export class SimulatedVendor {
    */
   private checkPolls({ request: { signal }, caller }: Exchange, id: string): () => void {
     const other = this.polling.get(id)
-    const isLate = caller.wasPausedSince(this.time.monotonic() - JUST_MS)
+    const isLate = caller.wasPausedSince(this.time.monotonic() - RECENT_MS)
     if (
       other &&
       other.caller !== caller &&

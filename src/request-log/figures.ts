@@ -68,7 +68,7 @@ export class DurationCounts {
     for (const [bucket, count] of other.counts) this.count(bucket, count)
   }
 
-  /** The duration that this share of all do not exceed, in milliseconds; null if there are none. */
+  /** The duration that this share of all durations does not exceed, in milliseconds; null for an empty histogram. */
   percentile(share: number): number | null {
     const all = [...this.counts.values()].reduce((sum, count) => sum + count, 0)
     let rest = Math.ceil(all * share)

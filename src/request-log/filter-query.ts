@@ -52,7 +52,7 @@ export type OwnFilterQuery = {
   [Name in keyof Static<typeof ownFilter>]?: Static<typeof ownFilter>[Name] | undefined
 }
 
-/** The values of a query parameter; undefined for none. */
+/** The values of a query parameter; undefined if it is absent. */
 export function choicesOfQuery(text: string | undefined, field: string): string[] | undefined {
   const values = (text ?? '').split(',').map((value) => value.trim())
   const found = [...new Set(values.filter((value) => value !== ''))]

@@ -55,7 +55,7 @@ export interface PageRequest {
   after?: string | undefined
 }
 
-/** Columns that are compared as they are: one of them must have the value. The first names the term of a page. */
+/** Columns that are compared unchanged: one of them must have the value. The first names the term of a page. */
 export const EQUAL_COLUMNS = [
   ['keyId', ['key_id']],
   ['spenderId', ['spender_id']],
@@ -73,7 +73,7 @@ export function metadataText({ name, value }: Metadata): string {
 
 const FAILED = 'failed'
 
-/** The words of a filter that a row is matched by. */
+/** The words of a filter, as rows are searched for them. */
 export function statusWords(status: number, errorCode: Value): string[] {
   const words = [String(status), `${Math.floor(status / 100)}xx`]
   if (endedInError(status, errorCode)) words.push(FAILED)

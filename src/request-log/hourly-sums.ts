@@ -1,5 +1,5 @@
-// Sums of ended requests by hour and series, as one process collects and writes them: a row is rewritten as long as its hour lasts.
-// A crash loses a minute at most; nothing here must be used for money.
+// Sums of ended requests by hour and series, as one process collects and writes them: a row is rewritten until its hour ends. A
+// crash loses a minute at most; nothing here must be used for money.
 
 import type { Db, Statement } from '../db/db'
 import type { RequestLogRow } from './row'

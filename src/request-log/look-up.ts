@@ -117,7 +117,7 @@ export async function findRequest(
 }
 
 async function taskOfCharge(db: Db, charge: string): Promise<Task | undefined> {
-  // One that succeeded late has moved to the additional charge.
+  // The price of a task that succeeded late has moved to the additional charge.
   const sql = 'select id from tasks where charge in ($1, $2)'
   const [row] = await db.query({ sql, parameters: [charge, `${charge}:late`] })
   return row && findTask(db, null, row.id as string)
@@ -125,7 +125,7 @@ async function taskOfCharge(db: Db, charge: string): Promise<Task | undefined> {
 
 /**
  * Finds what was paid for requests after they were answered, as for a video: for pages of rows, each with requests that ended
- * earlier. Charges are read once, newest first, and those are kept whose request may be on a later page.
+ * earlier. Charges are read once, newest first; those whose request may be on a later page are kept.
  */
 class Costs {
   private readonly kept = new Map<string, Cost>()

@@ -1,6 +1,6 @@
-// Finds rows in the pages of SQLite and of PostgreSQL. A search reads a slice of pages and lets other work run before the
-// next one, and a list ends when it has read enough: it must never hold the process up, however many rows there are.
-// Pages may be joined at any moment of a search: it reads the page that has a row now, and each row once.
+// Finds rows in the pages of SQLite and of PostgreSQL. A search reads a slice of pages and lets other work run before the next one,
+// and a list ends when it has read enough: it must never hold the process up, however many rows there are. Pages may be merged at
+// any moment of a search: it reads the page that contains a row now, and reads each row once.
 
 import type { Db, Row, Statement, Value } from '../db/db'
 import { isLists, jsonOfColumn } from '../db/json-column'
@@ -24,16 +24,18 @@ const ROWS_A_TURN = 512
 /** The most pages and rows that a list reads, matching or not. */
 const MOST_PAGES = 50_000
 const MOST_ROWS = 200_000
-/** Pages that may be in another order than they ended in, because several nodes store them. */
+/** Number of pages that may be out of order, because several nodes store them. */
 const NEIGHBOURS = 64
 /** How far the clock that made an id, and those of two processes, may be from each other, in milliseconds. */
 const CLOCKS_MS = 60_000
-/** How long nearly all requests last, and how long one lasts at most, in milliseconds: pages are in the order in which they end. */
+/**
+ * The duration that nearly all requests stay below, and the maximum, in milliseconds: rows are in the order in which requests end.
+ */
 const USUAL_MS = 600_000
 const LONGEST_MS = 86_400_000
 /** How far a clock that is wrong may be from the others, in milliseconds. */
 const WRONG_CLOCK_MS = 3_600_000
-/** Pages whose rows are searched for an id, at most, where its time does not say which: some tenths of a second. */
+/** Maximum of pages that are searched for an id whose time does not determine the page: some tenths of a second. */
 const SOME_PAGES = 5_000
 /** Limits of the search for an id by its time: the difference of clocks, the duration of the request, and the number of pages. */
 const LOOKS = [
@@ -79,18 +81,15 @@ export async function listPages(
 
 /** Reads pages of a scan. */
 export interface PageVisitor {
-  /** Whether it needs the rows in addition to the columns. */
+  /** Whether the scan needs the rows in addition to the columns. */
   needsRows: boolean
   add(columns: PageColumns, rows?: readonly (readonly Value[])[]): void
 }
 
-/** Rows of a scan that are read at once, in pages. */
+/** Number of pages whose rows a scan reads at once. */
 const SCANNED_PAGES = 8
 
-/**
- * Shows the columns of pages that can have rows that match, the last that ended first, and so many rows at most. Returns whether these
- * are all.
- */
+/** Passes the columns of pages that can have matching rows, newest first, up to a number of rows. Returns whether these are all. */
 export async function scanPages(
   db: Db,
   filter: RequestFilter,
@@ -124,7 +123,7 @@ export async function scanPages(
   return true
 }
 
-/** Pages with their columns; with their rows if these are needed, or the page was stored by an older gateway. */
+/** Pages with their columns; with their rows if they are needed, or if an older gateway stored the page. */
 async function readPages(db: Db, numbers: readonly number[], needsRows: boolean): Promise<Map<number, Row>> {
   const places = numbers.map((_, index) => `$${index + 1}`).join(', ')
   const rows = needsRows ? 'rows' : 'case when columns is null then rows end as rows'
@@ -134,8 +133,8 @@ async function readPages(db: Db, numbers: readonly number[], needsRows: boolean)
 }
 
 /**
- * A row by its id: near the time in the id, then where a node with a wrong clock would have put it. An id that says no
- * time is not a gateway's own: it is looked for in the newest pages.
+ * A row by its id: near the time in the id, then where a node with a wrong clock would have put it. An id without a time was not
+ * made by a gateway: the newest pages are searched for it.
  */
 export async function findInPages(db: Db, id: string): Promise<LoggedRequest | undefined> {
   const at = timeOfId(id)
@@ -179,7 +178,7 @@ class Turns {
 
 interface Head {
   number: number
-  /** Whether the page can have rows that are wanted. */
+  /** Whether the page can have wanted rows. */
   fits: boolean
 }
 
@@ -191,7 +190,7 @@ interface Range {
 
 const ALL: Range = { from: 0, to: Number.MAX_SAFE_INTEGER }
 
-/** The heads of pages that can have rows of a list below a number, newest first. */
+/** The heads of pages below a number that can have rows of a list, newest first. */
 async function* headsOf(db: Db, filter: RequestFilter, end: number): AsyncGenerator<Head> {
   const { since = 0, until } = filter
   const times = await rangeOf(db, since, until)
@@ -219,12 +218,12 @@ async function rangeOf(
 ): Promise<Range> {
   const first = await firstEndedAt(db, since - CLOCKS_MS)
   if (first === undefined) return { from: 1, to: 0 }
-  // Small pages that were joined reach over more time: the page in which the time ends belongs to it.
+  // Merged pages cover more time: the page in which the period ends is included.
   const last = until === undefined ? undefined : await firstEndedAt(db, until + longestMs + CLOCKS_MS)
   return { from: first, to: last ?? ALL.to }
 }
 
-/** The lowest number of the pages that ended first from a time on; undefined if none did. */
+/** The lowest number of a page that ended at a time or later; undefined if no page did. */
 export async function firstEndedAt(db: Db, at: number): Promise<number | undefined> {
   const [row] = await db.query({
     sql: `select min(number) as number from (select number from request_pages
@@ -245,7 +244,7 @@ async function* slices(
     for (const { number, fits } of heads) yield { number: number as number, fits: fits === 1 }
     const next = heads.at(-1)?.number as number | undefined
     if (next === undefined || heads.length < SLICE_PAGES) return
-    // This may be a row of the last page, which is then read again: it has more rows if pages were joined.
+    // This may be a row of the last page, which is then read again: it has more rows if pages were merged.
     last = next - 1
     await nextTurn()
   }
@@ -268,14 +267,14 @@ interface Page {
   values: readonly (readonly Value[])[]
 }
 
-/** The page that has a row now. It is empty if the page was dropped. */
+/** The page that has a row now. The list is empty if the page was dropped. */
 async function pageWith(db: Db, number: number): Promise<Page> {
   const sql = 'select number, rows from request_pages where number >= $1 order by number limit 1'
   const [page] = await db.query({ sql, parameters: [number] })
   return page ? pageOf(page) : { first: number, values: [] }
 }
 
-/** The rows of a page as they are stored; none of one that cannot be read. */
+/** The rows of a page as stored; empty if the page is unreadable. */
 function pageOf(page: Row): Page {
   const values = jsonOfColumn<Value[][]>(page.rows, [], isLists) ?? []
   return { first: Number(page.number) - values.length + 1, values }
@@ -302,7 +301,7 @@ function rowsBelow({ first, values }: Page, end: number): Page['values'] {
   return values.slice(0, Math.max(0, end - first))
 }
 
-/** The rows of a page below a number, newest first, with their numbers: those that may be wanted by their values. */
+/** The rows of a page below a number, newest first, with their numbers: only those whose values may match. */
 function rowsOf(
   { codec }: Db,
   page: Page,

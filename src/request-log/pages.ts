@@ -74,7 +74,7 @@ interface PageHead {
 }
 
 /**
- * Merges small pages after a number, as a gateway with little traffic writes them: otherwise reading many rows means reading as
+ * Merges small pages after a number, which a gateway with little traffic writes: otherwise reading many rows would mean reading as
  * many pages. Returns the number after which to continue the next time. `lock` keeps other processes from doing the same.
  */
 export async function joinPages(db: Db, from: number, lock: readonly Statement[] = []): Promise<number> {

@@ -28,7 +28,7 @@ const LOCK: Statement = { sql: `select pg_advisory_xact_lock(hashtext('request_p
 
 export async function openPartitions(db: Db, keepMs: number, now: number): Promise<RequestStore> {
   await createTables(db, now)
-  /** The number up to which pages need not be merged; those of earlier days have been. */
+  /** The number up to which pages need not be merged; pages of earlier days have been merged. */
   let joined = ((await firstEndedAt(db, now - DAY_MS)) ?? 1) - 1
   return {
     async insert(batch) {

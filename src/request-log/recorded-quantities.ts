@@ -54,7 +54,10 @@ function earlierArrival({ charge, at: heldAt }: Wanted, found: ReadonlyMap<strin
   return at < heldAt - CLOCKS_MS ? [{ charge, at }] : []
 }
 
-/** Groups charges by time without long pauses, so that one request that took hours does not read the rows of all these hours. */
+/**
+ * Groups charges by time without long pauses, so that a request that took hours does not cause the rows of all these hours to be
+ * read.
+ */
 function neighboursOf(wanted: readonly Wanted[]): Wanted[][] {
   const groups: Wanted[][] = []
   for (const each of wanted.toSorted((one, other) => one.at - other.at)) {

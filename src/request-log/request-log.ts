@@ -16,8 +16,8 @@ export interface RequestReader {
   list(filter: RequestFilter, page: PageRequest): Promise<RequestPage>
   find(id: string): Promise<LoggedRequest | undefined>
   /**
-   * Passes pages of rows: all with matching rows, and possibly others, the last that ended first, up to a limit. Returns whether
-   * these are all.
+   * Passes pages of rows, newest first, up to a limit: all pages with matching rows, and possibly others. Returns whether these are
+   * all.
    */
   scan(filter: RequestFilter, visitor: PageVisitor): Promise<boolean>
   close(): Promise<void>

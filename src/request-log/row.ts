@@ -26,7 +26,7 @@ export interface RequestLogRow {
   clientAddress: string | null
   account: string | null
   keyId: string | null
-  /** The token that acted for the key, or the user that the request named; null for its holder. */
+  /** The token that acted for the key, or the user that the request named; null if the holder of the key acted. */
   spenderId: string | null
   model: string | null
   /** The requested name, which may be an alias, a route or unknown; null until it is read. */
@@ -35,7 +35,7 @@ export interface RequestLogRow {
   stream: boolean
   status: number
   errorCode: string | null
-  /** The error message, without keys; null for none. This also holds for the next three. */
+  /** The error message, without keys; null for none. The same applies to the next three. */
   errorMessage: string | null
   /** The request field at fault. */
   errorParam: string | null
@@ -47,12 +47,12 @@ export interface RequestLogRow {
   durationMs: number
   inputTokens: number | null
   outputTokens: number | null
-  /** All charged quantities, as JSON; null if the tokens above are complete. */
+  /** All charged quantities, as JSON; null if the token counts above are complete. */
   quantities: string | null
   /** The maximum that was held for it, in nano-dollars. */
   heldNano: number | null
   amountNano: number | null
-  /** The source of the charge, or `ABOVE_QUOTE`. */
+  /** The source of the charged figures, or `ABOVE_QUOTE`. */
   usageSource: string | null
   endedBy: string | null
   /** When the running call was sent, on the monotonic clock; null if none runs. Not written. */
@@ -72,7 +72,7 @@ export interface RequestLogRow {
    * nothing.
    */
   session: string | null
-  /** Keys that the session prefers and that were resting, by number, the most preferred first; null for none. */
+  /** Keys that the session prefers and that were resting, by number, the most preferred first; null if none was resting. */
   restingKeys: readonly number[] | null
   /** The response cache: `miss`, `hit` with the request that made the answer, or `bypass` with the reason. Null without a cache. */
   cache: string | null
@@ -80,13 +80,13 @@ export interface RequestLogRow {
   attempts: FailedAttempt[] | null
   /** Models of a route that were skipped; null if there are none. */
   passedOver: PassedOver[] | null
-  /** The order of the models by the route's preference; null without a preference. */
+  /** The order of the models by the route's preference; null if the route has no preference. */
   routeOrder: RouteOrder | null
-  /** The metadata that its usage counts under, as JSON; null for none. */
+  /** The metadata that its usage counts under, as JSON; null if it has none. */
   metadata: string | null
   /** The trace that the request is part of; null without tracing. Not written. */
   trace: TraceContext | null
-  /** Vendors' refusals because of the request's content; null for none. Not written. */
+  /** Vendors' refusals because of the request's content; null if there are none. Not written. */
   refusals: VendorRefusal[] | null
 }
 
@@ -138,11 +138,11 @@ export interface PlacedModel {
 export type PlaceReason =
   /** The model has the best figure. */
   | 'best'
-  /** The figure is about as good as the best, and the session, or chance, has chosen the model. */
+  /** The figure is about as good as the best, and the session or a random choice decided. */
   | 'equal'
   /** The model has answered the conversation before, and its figure is not much worse than the best. */
   | 'conversation'
-  /** The request measures the figure. */
+  /** The request was sent to measure the figure. */
   | 'measured'
   /** The model comes after the first. */
   | 'later'

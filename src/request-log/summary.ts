@@ -44,7 +44,7 @@ export interface RequestSummary extends RequestSums {
   /** Times of answered requests. */
   firstBytes: DurationCounts
   durations: DurationCounts
-  /** RequestSums by the beginning of a time span, in order. */
+  /** Sums by the beginning of a time span, in order. */
   spans: (RequestSums & { since: number })[]
   spanMs: number
   facets: Record<Facet, FacetValue[]>

@@ -1,5 +1,5 @@
-// Limits the stored requests whose key is unknown, so that nobody without a key can fill the disk. It must never drop a request of
-// a known key.
+// Limits the stored requests whose key is unknown, so that a caller without a key cannot fill the disk. It must never drop a
+// request of a known key.
 
 import { networkOf } from '../lib/network'
 import type { Log } from '../lib/system'

@@ -43,7 +43,7 @@ export class Consent {
     }
   }
 
-  /** The key that signed in. Only the console's own page gets further, and a change needs that page's token. */
+  /** The key that signed in. Only the console's own page is allowed, and a change needs that page's token. */
   private async holderOf(request: Request, { kinds, clientAddress }: ConsolePlace): Promise<Key> {
     const { config, authenticator } = this.world
     if (!['GET', 'POST'].includes(request.method))

@@ -28,7 +28,7 @@ export class ConsoleServer {
     return this.signIn.answer(request, place)
   }
 
-  /** The way to an identity provider, and back. */
+  /** Sign-in by identity providers. */
   signInByIssuer(request: Request, place: ConsolePlace): Promise<Response> {
     return this.issuers.answer(request, place)
   }

@@ -83,7 +83,7 @@ export class IssuerSignIn {
     const { config, now, randomBytes, sealer } = this.world
     requireOwnPage(request, config)
     const base = baseOf(queryOf(request).get('base') ?? '')
-    // It is the page's own, which was checked; the provider has a list of its allowed return URLs.
+    // The origin is the page's own, which was checked; the provider has a list of its allowed return URLs.
     const origin = request.headers.get('origin') ?? ''
     const redirectUri = `${origin}${base}${SIGN_IN_PATH}/${issuer.name}/callback`
     const [state, nonce, verifier] = [1, 2, 3].map(() => makeSessionToken(randomBytes)) as [

@@ -124,7 +124,7 @@ export class LiveBalances {
       created_at, ended_at, case when state = 'submitted' then document end as document,
       (select state || attempts from webhooks where task = tasks.id order by created_at desc limit 1) as webhook`
     const ids = (open ?? []).slice(0, MAX_OPEN_TASKS)
-    // No id is empty, and no database accepts an empty list.
+    // An empty id matches nothing; databases refuse an empty list.
     const places = ["''", ...ids.map((_id, index) => `$${index + 1}`)].join(', ')
     const others = open ? `id in (${places})` : `state = 'submitted'`
     const rows = await db.query({

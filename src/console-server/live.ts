@@ -1,6 +1,6 @@
 // GET /console/live: what happens, as server-sent events for signed-in pages: figures, ended requests, and tasks. One read serves
 // all watchers, and nothing is read while there are none. It must never hold more than a limited number of events for a slow
-// reader, or continue after the session has ended.
+// reader, or continue a stream after its session has ended.
 
 import { isSessionOpen } from '../accounts/sessions'
 import { errorResponse } from '../http/errors'
@@ -17,7 +17,7 @@ const MAX_WAITING_BYTES = 256 * 1024
 /** A reader that takes nothing for this long is disconnected, in milliseconds. */
 const SLOW_MS = 60_000
 const BEAT_MS = 1_000
-/** A comment is sent, so that no proxy cuts a silent stream, and the session is checked, once per this many beats. */
+/** Once per this many beats a comment is sent, so that no proxy cuts a silent stream, and the session is checked. */
 const HEARTBEAT = 5
 
 /** A watching page, as the source of its stream. */

@@ -1,5 +1,5 @@
-// Sessions of the console: POST /console/session signs in with a token, a key or a link, GET says who is signed in, and
-// DELETE signs out. A session must never be created for a page of another origin, or be known before it is created.
+// Sessions of the console: POST /console/session signs in with a token, a key or a link, GET says who is signed in, and DELETE
+// signs out. A session must never be created for a page of another origin, or accepted before it is stored.
 
 import type { Authenticator } from '../accounts/authenticator'
 import { sessionEnded } from '../accounts/authenticator'

@@ -7,13 +7,13 @@ import { computed, signal } from '@preact/signals'
 export interface Address {
   /** The page by its name: `requests`. */
   page: string
-  /** The open row; null for none. */
+  /** The open row; null if no row is open. */
   id: string | null
   query: Readonly<Record<string, string>>
 }
 
 export const FIRST_PAGE = 'overview'
-/** Kept from page to page. */
+/** Query parameters that are carried over to the next page. */
 const KEPT = ['range', 'since', 'until', 'compare']
 
 export const address = signal<Address>(read())
@@ -48,7 +48,7 @@ function isHeld(goOn: () => void): boolean {
   return leaveGuard?.(goOn) ?? false
 }
 
-/** Does what ends the current page, such as signing out, once nothing on it would be lost. */
+/** Runs an action that ends the current page, such as signing out, once nothing on it would be lost. */
 export function leaveTo(end: () => void): void {
   if (!isHeld(end)) end()
 }
@@ -124,7 +124,7 @@ const STEP_MS = 60_000
 /** Moves the range on: set by the frame while the page is visible. */
 export const clock = signal(Date.now())
 
-/** The time range of all figures. `until` is null for now. */
+/** The time range of all figures. `until` is null if the range ends now. */
 export const period = computed<{ since: string; until: string | null; word: string | null }>(() => {
   const { range, since, until } = address.value.query
   if (since) return { since, until: until ?? null, word: null }

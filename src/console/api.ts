@@ -89,7 +89,7 @@ export type OperationId = keyof typeof operations
 type TypesOf<Id extends OperationId> = NonNullable<Extract<KnownOperation, { id: Id }>['types']>
 /** The answer of an operation. */
 export type Reply<Id extends OperationId> = TypesOf<Id>['reply']
-/** A row of an operation that answers a list. */
+/** A row of an operation that returns a list. */
 export type RowOf<Id extends OperationId> = Reply<Id> extends { data: (infer Row)[] } ? Row : never
 
 /** One page of a list. `next` requests the next one; null at the end. */
@@ -100,7 +100,7 @@ export interface PageOf<Row> {
 
 export interface Session {
   kind: 'admin' | 'key'
-  /** That of the key or the admin: several may have had the same name. */
+  /** The id of the key or the admin: several may have had the same name. */
   id: string
   name: string
   role?: 'viewer' | 'operator' | 'owner'
@@ -112,13 +112,13 @@ export interface Session {
 /** Whether the paths of keys are called with a key instead of the session. URLs that a page displays contain no key. */
 export const isCallingAs = (): boolean => callingKey !== null
 
-/** Who is signed in: undefined until the server has answered, null for nobody. */
+/** Who is signed in: undefined until the server has answered, null if nobody is. */
 export const session = signal<Session | null | undefined>(undefined)
 
 /** How many changes this page has made: each may invalidate earlier answers. */
 export const changes = signal(0)
 
-/** Why a sign-in by an identity provider failed; empty if none did. */
+/** Why a sign-in by an identity provider failed; empty if no sign-in failed. */
 export const signInFault = signal('')
 
 /** Whether vendors are simulated. */
@@ -201,7 +201,7 @@ export function urlOf(path: string): string {
   return new URL(path, new URL('.', location.href)).href
 }
 
-/** The secret with which the paths of keys are called instead of the session; null for none. */
+/** The secret with which the paths of keys are called; null if they are called with the session. */
 let callingKey: string | null = null
 
 /** Calls the paths of keys with a key from now on, or with the session again. */
@@ -258,7 +258,7 @@ async function errorOf(response: Response): Promise<ApiError> {
 /** Who has signed in with this browser, an admin or the holder of a key: scripts cannot read the cookie itself. */
 const SIGNED_IN = 'gateway-console-signed-in'
 
-/** The kind of person who has signed in with this browser, and may have been signed out since; null for nobody. */
+/** The kind of person who has signed in with this browser, and may have been signed out since; null if nobody has. */
 export function kindBefore(): Session['kind'] | null {
   const kind = localStorage.getItem(SIGNED_IN)
   return kind === 'admin' || kind === 'key' ? kind : null

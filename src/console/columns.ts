@@ -58,7 +58,7 @@ export function sortValueOf(cell: ComponentChildren, isNumber = false): SortValu
   return undefined
 }
 
-/** A formatted number, such as `1,234` or `0.4 %`; null for none. */
+/** A formatted number, such as `1,234` or `0.4 %`; null for other text. */
 function numberOf(text: string): number | null {
   const number = numberOfText(text)
   return Number.isNaN(number) ? null : number

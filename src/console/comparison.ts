@@ -8,7 +8,7 @@ export function comparison(): Comparison {
   return COMPARISONS.find((word) => word === address.value.query.compare) ?? 'before'
 }
 
-/** The period that the figures of the page are compared with; null for none. */
+/** The period that the figures of the page are compared with; null if they are compared with nothing. */
 export function comparedPeriod(): { since: string; until: string } | null {
   const { since, until } = period.value
   const now = Math.floor(clock.value / 60_000) * 60_000

@@ -1,4 +1,4 @@
-// The earlier period that figures are compared with: the one right before, or the same a year earlier. Pure.
+// The earlier period that figures are compared with: the one right before, or the same period a year earlier. Pure.
 
 export const COMPARISONS = ['before', 'year', 'none'] as const
 export type Comparison = (typeof COMPARISONS)[number]
@@ -19,9 +19,9 @@ export function spanOf({ since, until }: Period): 'hour' | 'day' {
 }
 
 /**
- * The earlier period. A calendar month in UTC, whole or up to now, is compared with the previous month; any other period with one
- * that is earlier by whole hours or days, so that each of its spans is compared with one of the same length. It ends before the
- * later one begins.
+ * The earlier period. A calendar month in UTC, whole or up to now, is compared with the previous month; any other period is
+ * compared with one that is earlier by whole hours or days, so that spans of the same length are compared. The earlier period ends
+ * before the later one begins.
  */
 export function earlierPeriod(later: Period, word: Exclude<Comparison, 'none'>): Period {
   const { since, until } = later

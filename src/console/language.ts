@@ -1,6 +1,6 @@
 // The language of the console: the one that was chosen in this browser, otherwise the first of the browser's languages for which
-// there are texts. Numbers and times are formatted in that language. English is part of the program; another language is loaded for
-// those who read it. To add one, add its name here and its texts next to texts/german.ts.
+// there are texts. Numbers and times are formatted in that language. English is part of the program; other languages are loaded
+// when they are chosen. To add one, add its name here and its texts next to texts/german.ts.
 
 /** Languages with texts, by code, each named as its readers name it. */
 export const LANGUAGES = { en: 'English', de: 'Deutsch' } as const
@@ -53,7 +53,7 @@ export function decimalText(number: number, decimals: number): string {
 const decimalSign = decimalText(0.5, 1).charAt(1)
 const groupSign = numberText(1_000_000).charAt(1)
 
-/** The number at the beginning of a text, written with the separators of the language: `1,234 ms`. NaN for none. */
+/** The number at the beginning of a text, written with the separators of the language: `1,234 ms`. NaN if there is no number. */
 export function numberOfText(text: string): number {
   const plain = text.replaceAll(groupSign, '').replace(decimalSign, '.').replace('−', '-')
   return Number.parseFloat(plain)
@@ -96,7 +96,7 @@ const twoDigits = new Intl.NumberFormat(language, {
   maximumSignificantDigits: 2,
 })
 
-/** A share of all, as `0.40 %` or `12 %`; empty without any. */
+/** A share of a total, as `0.40 %` or `12 %`; empty if the total is zero. */
 export function shareText(part: number | undefined, all: number | undefined): string {
   if (!all || part === undefined) return ''
   const percent = (part / all) * 100

@@ -10,7 +10,7 @@ export interface ConsolePage {
   name: string
   title: string
   icon: IconName
-  /** Who it is for. */
+  /** The users for whom the page is. */
   kind: 'admin' | 'key'
   /** The letter that opens it after `g`. */
   letter: string

@@ -15,7 +15,7 @@ interface State {
 interface Question {
   ask(signal: AbortSignal): Promise<unknown>
   state: Signal<State>
-  /** How many places show its answer. */
+  /** How many components show its answer. */
   watchers: number
   running: AbortController | undefined
 }

@@ -1,5 +1,5 @@
-// Views that were saved in this browser: pages with their filters and range, by names, for each user. Saving keeps the
-// address and never what it shows.
+// Views that were saved in this browser: pages with their filters and range, by names, for each user. Saving stores the address,
+// and never the displayed data.
 
 import { signal } from '@preact/signals'
 import { address } from './address'
@@ -12,13 +12,13 @@ export interface SavedView {
 }
 
 const KEPT_AS = 'gateway-console-views'
-/** Views that are kept at most for one person. */
+/** Maximum of stored views per user. */
 const MOST = 50
 
-/** Grows with each change of what is kept. */
+/** Increases with each change of the stored views. */
 const turns = signal(0)
 
-/** The saved views in the order of their names. */
+/** The saved views, ordered by name. */
 export function savedViews(): SavedView[] {
   turns.value
   try {
@@ -29,7 +29,7 @@ export function savedViews(): SavedView[] {
   }
 }
 
-/** Saves the page as it is shown; a view of the same name is replaced. Returns its address. */
+/** Saves the current page; a view with the same name is replaced. Returns its address. */
 export function saveView(name: string): string {
   const { page, query } = address.value
   const href = `#/${page}?${new URLSearchParams({ ...query, view: name })}`
@@ -46,7 +46,7 @@ function keep(views: readonly SavedView[]): void {
   try {
     localStorage.setItem(keptAs(), JSON.stringify(sorted))
   } catch {
-    // A browser that keeps nothing has no views.
+    // A browser that stores nothing has no views.
   }
   turns.value++
 }

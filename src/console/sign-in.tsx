@@ -1,4 +1,4 @@
-// Sign-in: by an identity provider, by the token of an admin or the key of a caller. It must never keep what is typed.
+// Sign-in: by an identity provider, by the token of an admin or the key of a caller. It must never store the entered text.
 
 import { useEffect, useState } from 'preact/hooks'
 import { type IdentityProvider, identityProviders, leaveFor, signIn, signInFault } from './api'
@@ -11,7 +11,7 @@ export function SignIn() {
   const words = texts.signIn
   const [providers, setProviders] = useState<IdentityProvider[]>([])
   useEffect(() => {
-    // Without them people sign in with a token.
+    // Without providers, people sign in with a token.
     identityProviders().then(setProviders, () => {})
   }, [])
   return (

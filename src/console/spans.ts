@@ -1,4 +1,4 @@
-// Hours and days of figures: their lengths, their names as usage reports have them, and all that lie in a range of time.
+// Hours and days of figures: their lengths, their names as usage reports have them, and all spans in a time range.
 
 const HOUR_MS = 3_600_000
 
@@ -10,13 +10,13 @@ export function timeOfSpan(name: string): number {
   return Date.parse(`${name.replace(' ', 'T')}${name.length > 10 ? 'Z' : 'T00:00Z'}`)
 }
 
-/** The calendar month before the one that runs, in UTC: `2026-10`. */
+/** The calendar month before the current one, in UTC: `2026-10`. */
 export function lastMonth(now: number): string {
   const at = new Date(now)
   return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() - 1)).toISOString().slice(0, 7)
 }
 
-/** The beginnings of all spans from the one at `first` until a time. */
+/** The beginnings of all spans from the one at `first` up to a time. */
 export function spanStarts(first: number, until: number, spanMs: number): number[] {
   return Array.from({ length: Math.ceil((until - first) / spanMs) }, (_, index) => first + index * spanMs)
 }

@@ -1,6 +1,6 @@
-// All words of the console, for translators and for looking one up: here those of the frame and the parts, and in texts/
-// those of each page. A page takes its own section, and no word is anywhere else. The terms are those of the command line
-// and the docs. A sentence with a figure in it is a function.
+// All words of the console, for translators: this file has those of the frame and the parts, and texts/ those of each page. A page
+// uses its own section, and no other file contains words. The terms are those of the command line and the docs. A sentence with a
+// figure in it is a function.
 
 import type { OperationName } from '../contract/operations'
 import { language, named, numberText, shareText, type Translated } from './language'
@@ -173,7 +173,7 @@ export const frame = {
   time: 'Time',
   total: 'Total',
   each: (period: string) => (period === '' ? '' : `per ${period}`),
-  /** A share of all, as `0.4 %`; empty without any. */
+  /** A share of a total, as `0.4 %`; empty if the total is zero. */
   share: shareText,
   signIn: {
     title: 'Gateway',
@@ -224,7 +224,7 @@ async function ownTexts(): Promise<Texts> {
   try {
     return (await import('./texts/german')).german
   } catch {
-    // Without its own words the page has those that are there.
+    // If its own words cannot be loaded, the page shows the English ones.
     return english
   }
 }

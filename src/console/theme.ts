@@ -1,4 +1,4 @@
-// Light or dark: as the system says, or as chosen in this browser.
+// The theme, light or dark: that of the system, or the one chosen in this browser.
 
 import { effect, signal } from '@preact/signals'
 
@@ -14,7 +14,7 @@ effect(() => {
   try {
     localStorage.setItem(KEPT_AS, theme.value)
   } catch {
-    // A browser that keeps nothing shows what the system says the next time.
+    // A browser that stores nothing uses the theme of the system the next time.
   }
 })
 

@@ -1,5 +1,5 @@
-// The range of time that all figures of a page are of: lengths up to now, calendar months, or from one time to another. It is shown
-// only where it means something.
+// Chooses the time range of all figures of a page: a length up to now, a calendar month, or from one time to another. It is shown
+// only on pages that use it.
 
 import { useState } from 'preact/hooks'
 import { type Address, address, clock, DEFAULT_RANGE, period, RANGES, setQuery } from './address'
@@ -13,7 +13,7 @@ import { fieldText, shortZoneName, timeOfField, zone, zoneName } from './zone'
 
 const words = texts.timeControl
 
-/** Pages whose figures or lists are of a range of time, and where on them. */
+/** Pages whose figures or lists have a time range, and the tabs of them that have it. */
 const PAGES_WITH_TIMES: Readonly<Record<string, (address: Address) => boolean>> = {
   overview: () => true,
   requests: () => true,
@@ -27,7 +27,7 @@ const PAGES_WITH_TIMES: Readonly<Record<string, (address: Address) => boolean>> 
 }
 /** Pages whose figures are compared with those of an earlier period. */
 const COMPARED = ['overview', 'usage']
-/** Pages of that name which have no times for holders of keys. */
+/** Pages of these names that have no time range for holders of keys. */
 const WITHOUT_TIMES_FOR_HOLDERS = ['models']
 
 interface Range {
@@ -65,7 +65,7 @@ export function TimeControl({ page, kind }: { page: string; kind: 'admin' | 'key
           value={value}
           onChange={(event) => {
             const { value: chosen } = event.currentTarget
-            // Stays at what is shown until a range was entered.
+            // Keeps the shown range until another one is entered.
             event.currentTarget.value = value
             change(chosen)
           }}

@@ -1,4 +1,4 @@
-// The button that saves what a page shows as a view, and lists those that were saved.
+// The button that saves the page as a view, and lists the saved views.
 
 import { signal } from '@preact/signals'
 import { address, go } from './address'
@@ -9,7 +9,7 @@ import { texts } from './texts'
 
 const words = texts.views
 
-/** Whether the views are shown: the palette opens them too. */
+/** Whether the list of views is open: the palette opens it too. */
 export const areViewsOpen = signal(false)
 
 export function ViewsButton() {
@@ -68,5 +68,5 @@ function Views({ close }: { close(): void }) {
   )
 }
 
-/** The longest name that is kept. */
+/** Maximum length of a name, in characters. */
 const MOST_LETTERS = 60

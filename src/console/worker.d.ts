@@ -1,4 +1,5 @@
-// The gateway's own part of workers, for the compiler only: its files are read here for their types, with the browser's library.
+// Declares the gateway's own types of workers, for the compiler only: the console reads files of the gateway for their types, with
+// the browser's library.
 
 interface Worker {
   unref(): void

@@ -1,6 +1,5 @@
-// The time zone of the console: that of the browser, or UTC, as chosen in this browser. Every format of a time
-// with a clock or a day is made here, so that no two times of a page are in different zones. What the server sums by day is by
-// days in UTC, which pages say next to the figures.
+// The time zone of the console: that of the browser, or UTC, as chosen in this browser. Every time and day is formatted here, so
+// that no two times of a page are in different zones. The server sums by days in UTC, which pages state next to the figures.
 
 import { effect, signal } from '@preact/signals'
 import { language } from './language'
@@ -28,7 +27,7 @@ function kept(): Zone {
   }
 }
 
-/** A format of times in the zone that is chosen when it writes. */
+/** Formats times in the zone that is chosen at that moment. */
 export function timeFormat(options: Intl.DateTimeFormatOptions): { format(at: Date): string } {
   const formats: Partial<Record<Zone, Intl.DateTimeFormat>> = {}
   return {
@@ -60,7 +59,7 @@ export const shortTimeText = (at: Date): string => shortTime.format(at)
 /** A day of a year and a time to the minute. */
 export const longTimeText = (at: Date): string => longTime.format(at)
 
-/** A span of time from its beginning, in milliseconds: a day in UTC, as sums by day are, or an hour with its day. */
+/** The label of a span by its beginning, in milliseconds: a day in UTC, as in sums by day, or an hour with its day. */
 export function spanText(from: number, lengthMs: number): string {
   const at = new Date(from)
   if (lengthMs >= 86_400_000) return utcDay.format(at)

@@ -6,7 +6,7 @@
 export interface Look {
   /** A CSS colour for light and dark. */
   colour: string
-  /** 0 for a plain area; otherwise the number of its stripes' pattern. */
+  /** 0 for a plain area; otherwise the number of its stripe pattern. */
   stripes: number
 }
 

@@ -14,7 +14,7 @@ export interface Drawing {
   times: readonly number[]
   /** Length of a span in milliseconds. */
   spanMs: number
-  /** Values for each time, null for none, and how the series looks. */
+  /** Values for each time, null where there is no value, and how the series looks. */
   series: readonly { values: readonly (number | null)[]; look: Look }[]
   /** The figures of the period before, as a dotted line. */
   before: readonly (number | null)[] | undefined
@@ -81,7 +81,7 @@ export class ChartPlot {
     this.#plot.setSize({ width, height: this.#drawing.height })
   }
 
-  /** Points at a span as the pointer does; null points at none. */
+  /** Points at a span as the pointer does; null points at no span. */
   pointAt(at: number | null): void {
     const time = at === null ? undefined : this.#drawing.times[at]
     const left = time === undefined ? -10 : this.#plot.valToPos((time + this.#drawing.spanMs / 2) / 1000, 'x')
@@ -96,7 +96,7 @@ export class ChartPlot {
     return Math.round(this.#plot.posToVal(pixel, 'x') * 1000)
   }
 
-  /** The span below a pixel of the plot; null for none. */
+  /** The span below a pixel of the plot; null if there is no span. */
   #spanAt(pixel: number): number | null {
     const { times, spanMs } = this.#drawing
     if (pixel < 0) return null
@@ -264,7 +264,7 @@ function inksOf({ series }: Drawing): Inks {
   return inks
 }
 
-/** A diagonally striped colour, the further apart the higher their number; plain for 0. */
+/** A colour with diagonal stripes, further apart the higher the number of the pattern; plain for 0. */
 function striped(colour: string, stripes: number): string | CanvasPattern {
   if (stripes === 0) return colour
   const size = 8 * stripes * devicePixelRatio

@@ -1,4 +1,4 @@
-// A row of small bars in a cell of a table, such as the spend of thirty days. The cell shows their sum next to them.
+// A row of small bars in a cell of a table, such as the spend of thirty days. The cell shows their sum next to the bars.
 
 interface SparklineProps {
   /** The meaning of the bars, for screen readers. */

@@ -34,7 +34,7 @@ interface SpendProps {
   ask(query: UsageQuery, signal: AbortSignal): Promise<SpendUsage>
   /** The rows that a model links to. */
   hrefOfModel(model: string): string
-  /** The address of the same as a file. */
+  /** The address of the same figures as a file. */
   fileOf(query: UsageQuery): string
   /** Shown instead of an empty table: what to do next. */
   empty: string

@@ -29,7 +29,7 @@ export function useAccountNames(): Offer {
     const query = { text: typed.trim() || undefined, limit: MOST_OFFERED }
     return (await call('listCustomers', { query, signal })).data
   })
-  // A name that is whole needs no offer, which would only cover what is below the field.
+  // A complete name needs no offers, which would only cover the page below the field.
   const isWhole = data?.some(({ account }) => account === typed?.trim())
   const offered = typed === null || isWhole ? [] : (data ?? [])
   const begin = ({ currentTarget }: { currentTarget: HTMLInputElement }) => {
@@ -71,7 +71,7 @@ export function useAccountNames(): Offer {
 interface NamesProps {
   id: string
   offered: readonly RowOf<'listCustomers'>[]
-  /** The place of the one that Enter chooses. */
+  /** The position of the name that Enter chooses. */
   marked: number
   choose(name: string): void
 }

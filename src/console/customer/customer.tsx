@@ -1,5 +1,5 @@
-// One customer: its balance and how long it lasts, its spend, keys, requests, ledger, sessions and settings, and what an operator
-// may do with it.
+// One customer: its balance and how long it lasts, its spend, keys, requests, ledger, sessions and settings, and the actions that
+// an operator may take.
 
 import { address, hrefOf } from '../address'
 import { call, hasRole, type Reply } from '../api'

@@ -14,7 +14,7 @@ import { sellingTexts, texts } from '../texts'
 const words = texts.accounts
 
 export function AddMoney({ account }: { account: string }) {
-  // Each opening is one transfer.
+  // Each opening of the form is one transfer.
   const [idempotencyKey, setKey] = useState<string>()
   const close = () => setKey(undefined)
   return (

@@ -1,4 +1,4 @@
-// Requests of a customer in the range of time.
+// Requests of a customer in the time range.
 
 import { hrefOf, periodQuery } from '../address'
 import { call, fileAddress, type PageOf } from '../api'

@@ -96,7 +96,7 @@ function Names({ customer }: { customer: CustomerJson }) {
   )
 }
 
-/** Below a cent, the limit means a balance that has nothing left. */
+/** A limit below a cent means an empty balance. */
 const NOTHING_LEFT_USD = '0.000000001'
 
 function Alerts({

@@ -51,7 +51,7 @@ export function valuesOf(filter: string | undefined): string[] {
   return (filter ?? '').split(',').filter((value) => value !== '')
 }
 
-/** A filter with one more value, or without it if it was present; undefined for none. */
+/** A filter with one more value, or without it if it was present; undefined if no value is left. */
 export function toggled(filter: string | undefined, value: string): string | undefined {
   return [...new Set(valuesOf(filter)).symmetricDifference(new Set([value]))].join(',') || undefined
 }

@@ -93,7 +93,7 @@ function Figures({ own }: { own: OwnKey }) {
   )
 }
 
-/** A balance that lasts fewer days is low. */
+/** A balance that lasts fewer days than this is low. */
 const LOW_DAYS = 3
 
 /** A balance that is low by the limit of the operator, or that ends soon. */

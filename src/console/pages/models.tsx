@@ -1,4 +1,4 @@
-// Models: which are available and why others are not, their costs and prices, their performance, and a calculation for some usage.
+// Models: which are available and why others are not, their costs and prices, their performance, and a price calculator.
 
 import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
@@ -177,7 +177,7 @@ function ModelPanel({ id, row }: { id: string; row: Row | undefined }) {
 
 type PriceTree = { [key: string]: string | PriceTree }
 
-/** A unit with its price, as text and in dollars. */
+/** A unit with its price, both as text and in dollars. */
 interface PricedUnit {
   unit: string
   usd: string

@@ -1,5 +1,5 @@
-// What needs attention, one line each: what it is, where it is shown in full, and what to do about it. An action in a line can
-// always be undone; all others open the page that states their consequences.
+// Everything that needs attention, one line each: the problem, a link to its page, and the remedy. An action in a line can always
+// be undone; all others open the page that states their consequences.
 
 import type { ComponentChildren } from 'preact'
 import { hrefOf } from '../address'

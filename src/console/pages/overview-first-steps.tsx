@@ -1,5 +1,5 @@
-// The first steps of a new gateway, one line each: whether it is done, and where to do it. A sandbox can be filled with sample
-// requests instead.
+// The first steps of a new gateway, one line each, with whether the step is done and a link to do it. A sandbox can be filled with
+// sample requests instead.
 
 import { useState } from 'preact/hooks'
 import { hrefOf } from '../address'

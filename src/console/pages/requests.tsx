@@ -1,5 +1,5 @@
-// Requests: the last that ended first, live if wanted, with filters. One request in full: its times from the key to the last byte,
-// its route, its charges, its error, and its bodies if they are stored.
+// Requests with filters, the latest to end first, live if wanted. One request in full: its times from the key to the last byte, its
+// route, its charges, its error, and its bodies if they are stored.
 
 import { address, hrefOf, hrefOfRow, period, periodQuery, setQuery } from '../address'
 import { call, fileAddress, hasRole, type PageOf, type Reply, type RowOf, urlOf } from '../api'

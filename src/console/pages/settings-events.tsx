@@ -1,5 +1,5 @@
-// Events for operators, a part of Settings: current conditions, what was sent to whom, and a test of each recipient. Recipients are
-// in the configuration, and their addresses must never be shown.
+// Events for operators, a part of Settings: current conditions, sent notifications, and a test of each recipient. Recipients are in
+// the configuration, and their addresses must never be shown.
 
 import { useState } from 'preact/hooks'
 import { hrefOf } from '../address'

@@ -1,4 +1,4 @@
-// Upstreams: which vendors answer, how well, and a free test.
+// Upstreams: which vendors answer, how fast and reliably, and a free test.
 
 import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow, periodQuery } from '../address'

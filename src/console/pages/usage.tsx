@@ -29,7 +29,7 @@ function dimensionOf(word: string | undefined): Dimension | undefined {
   return DIMENSIONS.find((each) => each === word)
 }
 
-/** The name of the metadata that a dimension is; undefined for another one. */
+/** The name of the metadata by which a dimension groups; undefined for other dimensions. */
 function metadataName(dimension: Dimension): string | undefined {
   return dimension.startsWith(METADATA) ? dimension.slice(METADATA.length) : undefined
 }
@@ -249,7 +249,7 @@ function Change({ now, before }: { now: string; before: string }) {
   )
 }
 
-/** The change from one amount to another: `+12 %`; null from nothing. */
+/** The change from one amount to another: `+12 %`; null if the first is zero. */
 function changeText(now: string, before: string): string | null {
   if (nanoOf(before) <= 0n) return null
   const percent = (dollarsOf(now) / dollarsOf(before) - 1) * 100
@@ -258,7 +258,7 @@ function changeText(now: string, before: string): string | null {
 }
 
 interface Earlier {
-  /** The amount paid in the earlier period under a row's name; undefined for nothing. */
+  /** The amount paid in the earlier period under a row's name; undefined if nothing was paid. */
   of(row: UsageRow): string | undefined
   total: string
 }

@@ -18,7 +18,7 @@ export interface Command {
   kind: string
   /** The address that it opens. */
   href?: string
-  /** Done before the address is opened. */
+  /** Runs before the address is opened. */
   act?(): Promise<unknown>
 }
 

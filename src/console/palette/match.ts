@@ -1,7 +1,7 @@
 // How well typed text matches a title: `nk` finds "New key", `statm` finds "Statements". Letters must appear in order; those at the
 // beginning of a word and adjacent ones count more.
 
-/** A lower score per letter is a coincidence. */
+/** A match with a lower score per letter is a coincidence. */
 const LEAST_PER_LETTER = 5
 
 /** The higher the better; 0 if the letters are not all there. */

@@ -13,7 +13,7 @@ import { zone } from '../zone'
 
 export interface Series {
   title: string
-  /** A value for each time; null for none. */
+  /** A value for each time; null where there is no value. */
   values: readonly (number | null)[]
   /** A CSS colour with a meaning, such as `var(--bad)` for failures. Default: the colour of the title. */
   colour?: string
@@ -166,7 +166,7 @@ function Plot(props: PlotProps) {
   )
 }
 
-/** The span that a key points at; null for none, undefined for another key. */
+/** The span that a key press points at; null if it points at no span, undefined for other keys. */
 function stepOf(key: string, from: number | null, last: number): number | null | undefined {
   if (key === 'ArrowRight') return Math.min((from ?? last - 1) + 1, last)
   if (key === 'ArrowLeft') return Math.max((from ?? last + 1) - 1, 0)

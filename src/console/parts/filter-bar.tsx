@@ -11,7 +11,7 @@ export interface Filter {
   title: string
   /** Words to choose from; absent for free text. */
   options?: readonly (readonly [value: string, title: string])[]
-  /** An example of free text; absent: "all". */
+  /** An example of free text. Default: "all". */
   example?: string
 }
 

@@ -14,9 +14,9 @@ interface FormProps {
   /** The label of the button. */
   action: string
   isDanger?: boolean
-  /** A less prominent button, for the answer that changes nothing. */
+  /** Whether the button is less prominent, for an answer that changes nothing. */
   isQuiet?: boolean
-  /** Whether its fields are cleared after sending, because it is sent only once. */
+  /** Whether its fields are cleared after sending, because the form is sent only once. */
   isOnce?: boolean
   /** Buttons next to the submit button. */
   aside?: ComponentChildren
@@ -105,7 +105,7 @@ interface FieldProps {
   value?: string | number | null
   type?: 'text' | 'number' | 'datetime-local' | 'password'
   isRequired?: boolean
-  /** Options to choose from; the first means none. */
+  /** Options to choose from; the first means no choice. */
   options?: readonly (readonly [value: string, title: string])[]
   isLong?: boolean
   /** Names that are offered where text is typed. */

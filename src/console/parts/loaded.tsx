@@ -1,4 +1,4 @@
-// The three states of requested data: nothing there yet, the data, or the error with what to do.
+// The three states of requested data: loading, loaded, or failed with advice.
 
 import { type ComponentChildren, Fragment } from 'preact'
 import type { ApiError } from '../api'

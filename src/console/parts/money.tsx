@@ -5,11 +5,11 @@ import { afterDollars, beforeDollars, exactDecimalText } from '../language'
 
 interface MoneyProps {
   usd: string | null | undefined
-  /** Maximum of digits beyond the cent in the column of the amount: shorter amounts are padded. */
+  /** Maximum of digits below the cent in the column of the amount: shorter amounts are padded. */
   fineDigits?: number
 }
 
-/** An amount of dollars as the server wrote it: `12.480000001`. `-` stands for none. */
+/** An amount of dollars as the server wrote it: `12.480000001`. `-` is shown if there is no amount. */
 export function Money({ usd, fineDigits = 0 }: MoneyProps) {
   if (usd === null || usd === undefined) return <span class="quiet">–</span>
   const { sign, whole, fine } = partsOf(usd)
@@ -24,7 +24,7 @@ export function Money({ usd, fineDigits = 0 }: MoneyProps) {
   )
 }
 
-/** The number of digits beyond the cent that an amount is shown with. */
+/** The number of digits below the cent with which an amount is shown. */
 export function fineDigitsOf({ usd }: MoneyProps): number {
   return usd ? partsOf(usd).fine.length : 0
 }
@@ -60,7 +60,7 @@ export function sumUsd(amounts: readonly (string | null | undefined)[]): string 
   return formatUsd(amounts.reduce((sum, usd) => sum + nanoOf(usd ?? '0'), 0n))
 }
 
-/** An amount in nano-dollars; 0 for what is not an amount. */
+/** An amount in nano-dollars; 0 for a text that is not an amount. */
 export function nanoOf(usd: string): bigint {
   return BigInt(parseUsd(usd) ?? 0)
 }

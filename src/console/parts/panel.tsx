@@ -42,7 +42,7 @@ function keepCoveredInert(panel: HTMLElement): () => void {
     for (const found of frame.querySelectorAll<HTMLElement>(FOCUSABLE)) {
       if (found.id === 'main' || panel.contains(found)) continue
       const box = found.getBoundingClientRect()
-      // A heading whose only text is inert would have no text.
+      // A heading whose only text is inert would be empty to a screen reader.
       const each = found.closest<HTMLElement>('th') ?? found
       // Content of the page scrolls below the panel; the header and the side bar stay in place.
       const isCovered = box.left >= left && (found.closest('main') !== null || box.top >= top)

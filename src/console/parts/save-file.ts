@@ -1,6 +1,6 @@
 // Saves a file that the page has made, as a download of the browser.
 
-/** How long the browser may take until it has begun to read the file, in milliseconds. */
+/** Time for the browser to begin reading the file, in milliseconds. */
 const READ_MS = 1_000
 
 export function saveFile(name: string, text: string, type: string): void {

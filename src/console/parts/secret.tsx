@@ -28,7 +28,7 @@ interface SecretProps {
 }
 
 export function Secret({ title, text, note = texts.shownOnce, further, children }: SecretProps) {
-  // Before it is visible, so that no key press can come first.
+  // Runs before the secret is visible, so that no key press can come first.
   useLayoutEffect(() => {
     unsaved.value = new Map([...unsaved.value, [text, title]])
     return () => forget(text)

@@ -47,7 +47,7 @@ export function Status({ state, children }: { state: string; children?: string }
   )
 }
 
-/** The status of an answer over HTTP. A success with an error code has failed, too. */
+/** The status of an answer over HTTP. A status of success with an error code is a failure too. */
 export function HttpStatus({ status, error = null }: { status: number | null; error?: string | null }) {
   if (status === null) return <span class="quiet">–</span>
   const hasFailed = status >= 400 || error !== null
@@ -60,7 +60,7 @@ export function HttpStatus({ status, error = null }: { status: number | null; er
   )
 }
 
-/** How long before its retirement a model is marked, in milliseconds. */
+/** How long before retirement a model is marked, in milliseconds. */
 const MARKED_MS = 30 * 24 * 60 * 60 * 1_000
 
 /** The day on which its vendor retires a model, such as `2026-12-11`, with a sign if that is soon or past. */

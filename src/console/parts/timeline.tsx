@@ -1,4 +1,5 @@
-// The time of one request as a bar of its phases, each with its length in words, because a short phase has no room for any.
+// The time of one request as a bar of its phases, each with its length in words, because the bar of a short phase has no room for
+// them.
 
 import { durationText } from './time'
 

@@ -164,7 +164,7 @@ function FileChoice({ isSound, add }: { isSound: boolean; add(files: readonly Fi
         onChange={(event) => {
           const { currentTarget: input } = event
           add([...(input.files ?? [])])
-          // The same file can be chosen again after it was removed.
+          // Lets the same file be chosen again after it was removed.
           input.value = ''
         }}
       />

@@ -56,7 +56,7 @@ export interface Score {
   isHit?: boolean
 }
 
-/** A model's answer to a turn, as much of it as has arrived. */
+/** The part of a model's answer to a turn that has arrived. */
 export interface ModelReply {
   model: string
   state: 'running' | 'done' | 'stopped' | 'failed'

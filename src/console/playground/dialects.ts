@@ -11,7 +11,7 @@ export interface Step {
   text: string
   /** Pictures as data URLs. */
   pictures: readonly string[]
-  /** Results of the tools that the previous reply called, instead of a text. */
+  /** Results of the tools that the previous reply called; the turn then has no text. */
   results: readonly { call: ToolCall; result: string }[]
   reply?: { text: string; calls: readonly ToolCall[] }
 }

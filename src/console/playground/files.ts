@@ -14,7 +14,7 @@ const MOST_SOUND_BYTES = 20_000_000
 export const PICTURE_TYPES = 'image/png,image/jpeg,image/webp,image/gif'
 export const SOUND_TYPES = 'audio/*,video/mp4,video/webm'
 
-/** Files as data URLs. Rejects with an ApiError if it has another type or is too large. */
+/** Files as data URLs. Rejects with an ApiError if one has another type or is too large. */
 export function readFiles(files: readonly File[], isSound: boolean): Promise<Attachment[]> {
   return Promise.all(
     files.slice(0, MOST_FILES).map(async (file) => {

@@ -72,7 +72,7 @@ interface ChosenModelProps {
   place: number
   options: readonly string[]
   change(id: string): void
-  /** Absent for the only one. */
+  /** Absent if only one is chosen. */
   remove: (() => void) | undefined
 }
 

@@ -25,7 +25,7 @@ export async function quoteOf(
 export interface Quoted {
   /** One request for each model, once all prices are known. */
   priced: readonly Priced[] | undefined
-  /** The maximum price of all of it. */
+  /** The sum of all maximum prices. */
   mostUsd: string | undefined
   error: ApiError | undefined
   /** Whether the draft is a request. */

@@ -19,7 +19,7 @@ import { numberOf } from './pieces'
 export interface PlaygroundRequest {
   operation: OperationName
   path: string
-  /** Files of a form are data URLs in it. */
+  /** Its files are data URLs if it is sent as a form. */
   body: Record<string, unknown>
   /** Whether the gateway converts it to the form of its model, which is returned with its price. */
   isPlain: boolean

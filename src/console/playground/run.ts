@@ -18,12 +18,12 @@ import {
 } from './read-media'
 import type { PlaygroundRequest } from './request'
 
-/** How long the server may hold a request for a task, in seconds. */
+/** How long the server may hold a request while its task runs, in seconds. */
 const TASK_WAIT_SECONDS = 10
 
 interface Running {
   request: PlaygroundRequest
-  /** Receives the reply as far as it has arrived. */
+  /** Receives the part of the reply that has arrived. */
   show(reply: ModelReply): void
   signal: AbortSignal
 }

@@ -35,7 +35,7 @@ export class PlaygroundState {
   readonly models = signal<readonly PricedModel[]>([])
   readonly kept = signal<readonly Conversation[]>([])
   readonly draft = signal<Draft>(EMPTY_DRAFT)
-  /** Results that are entered for calls of tools, by the ids of the calls. */
+  /** Entered results of tool calls, by the ids of the calls. */
   readonly results = signal<Readonly<Record<string, string>>>({})
   readonly current: Signal<Signal<Conversation>>
   readonly conversation = computed(() => this.current.value.value)
@@ -136,7 +136,7 @@ export class PlaygroundState {
     }
   }
 
-  /** Sends what was priced, and clears the editor. */
+  /** Sends the priced requests, and clears the editor. */
   send({ conversation: { turns }, turn }: Asked, priced: readonly Priced[]): void {
     this.sent.value = priced
     const replies = priced.map(({ model, mostUsd }) => emptyReply(model, mostUsd))

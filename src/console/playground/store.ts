@@ -1,4 +1,4 @@
-// Conversations in this browser only, separately for each key: in IndexedDB, the newest of them, each up to a size. Nothing of it
+// Conversations in this browser only, separately for each key: in IndexedDB, the newest of them, each up to a size. No conversation
 // ever leaves the browser, except as a file that its reader requests.
 
 import type { Conversation, ModelReply } from './conversation'

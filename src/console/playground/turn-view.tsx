@@ -14,7 +14,7 @@ const words = keyTexts.playground
 interface TurnViewProps {
   playground: PlaygroundState
   turn: Turn
-  /** Place in the conversation, from 1. */
+  /** Position in the conversation, counted from 1. */
   number: number
   isLast: boolean
 }

@@ -13,7 +13,7 @@ const words = sellingTexts.events
 type Event = RowOf<'listEvents'>
 type Delivery = Event['delivery']
 
-/** Subjects that a row names; an event can be about hundreds. */
+/** Number of subjects that a row names; an event can be about hundreds. */
 const MOST_SUBJECTS = 3
 
 const columns = (account: string | undefined): readonly Column<Event>[] => [
@@ -60,7 +60,7 @@ function Subjects({ items, account }: { items: Event['items']; account: string |
   )
 }
 
-/** Those that the address filters, or those about a customer. */
+/** The events that match the filters of the address, or those about a customer. */
 export function EventTable({ account }: { account?: string }) {
   const { delivery: wanted, recipient } = account === undefined ? address.value.query : {}
   const delivery = wanted as Delivery | undefined

@@ -1,4 +1,4 @@
-// How many requests failed in the range of time, and because of whom, with the way to them.
+// How many requests failed in the time range, by the party at fault, with links to them.
 
 import { hrefOf, periodQuery } from '../address'
 import { call, type Reply } from '../api'
@@ -23,7 +23,7 @@ export function Failures({ of, owner }: { of: Reply<'getUsage'>['total']; owner:
   )
 }
 
-/** Those of a key or a customer. */
+/** The failures of a key or a customer. */
 export function FailuresOf({ owner }: { owner: Owner }) {
   const query = { ...owner, by: 'day' as const, ...periodQuery() }
   const load = useQuery(['failures', query], (signal) => call('getUsage', { query, signal }))

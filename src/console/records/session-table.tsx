@@ -42,7 +42,7 @@ const columns: readonly Column<Session>[] = [
 
 interface SessionTableProps {
   label: string
-  /** Only those of holders of keys of this account. */
+  /** Shows only sessions of holders of this account's keys. */
   account?: string
   kind?: 'admin' | 'key' | undefined
   empty: string

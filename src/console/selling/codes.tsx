@@ -1,5 +1,5 @@
-// Codes that are worth money: made, printed, listed and revoked. A new code is shown once, when it is made, and must never be part
-// of an address.
+// Codes that are worth money: creates, prints, lists and revokes them. A new code is shown once, when it is created, and must never
+// be part of an address.
 
 import { useState } from 'preact/hooks'
 import { address, go, hrefOf, hrefOfRow, leaveTo } from '../address'
@@ -93,7 +93,7 @@ export default function Codes() {
       {id === 'new' && isOperator && (
         <NewCodesPanel
           onMade={(codes) => {
-            // Before they are shown, because leaving them asks.
+            // Runs before they are shown, because leaving them needs confirmation.
             go(hrefOfRow(null))
             setMade(codes)
           }}
@@ -129,7 +129,7 @@ function NewCodesPanel({ onMade }: { onMade(codes: NewCodes): void }) {
   )
 }
 
-/** New codes, which are all that the page prints. */
+/** New codes; the page prints nothing else. */
 function Made({ codes, close }: { codes: NewCodes; close(): void }) {
   const [first] = codes
   if (!first) return null

@@ -1,4 +1,4 @@
-// Statements of a key's account, for who holds the key: those that were issued, the newest first, and one in full to print or to save.
+// Statements of a key's account, for the holder of the key: all issued ones, newest first, and one in full to print or save.
 
 import { address, hrefOfRow } from '../address'
 import { urlOf } from '../api'

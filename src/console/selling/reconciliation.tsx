@@ -1,5 +1,5 @@
-// What vendors bill next to the charges: their own exports, dropped as files, and the prices that they report for single requests.
-// It changes nothing, and only the sums of a file are sent.
+// Compares vendors' bills with the charges: their own exports, dropped as files, and the prices that they report for single
+// requests. The page changes nothing, and only the sums of a file are sent.
 
 import { useRef, useState } from 'preact/hooks'
 import { address, clock } from '../address'
@@ -141,7 +141,7 @@ function Result({ found }: { found: Found }) {
   )
 }
 
-/** A count, or an amount, which is a text. */
+/** A count, or an amount as text. */
 function Figure({ of }: { of: string | number | null }) {
   return typeof of === 'number' ? <span>{numberText(of)}</span> : <Money usd={of} />
 }

@@ -1,4 +1,4 @@
-// One statement in full: its balances, what was used and what was paid, and its files. Operators and holders of keys see the same.
+// One statement in full: its balances, its usage, its payments, and its files. Operators and holders of keys see the same.
 
 import { hrefOf } from '../address'
 import { type Reply, session } from '../api'
@@ -45,7 +45,7 @@ export const statementColumns = [
   { title: words.issued, cell: ({ issued_at }: StatementRow) => <Time at={issued_at} /> },
 ] as const
 
-/** All deposits and withdrawals except usage: with them the columns of a row add up. Null for a row that cannot be read. */
+/** All deposits and withdrawals except usage: with them the columns of a row add up. Null for an unreadable row. */
 function movedIn({ opening_usd, used_usd, closing_usd }: StatementRow): string | null {
   if (opening_usd === null || used_usd === null || closing_usd === null) return null
   return sumUsd([closing_usd, negative(opening_usd), used_usd])
@@ -109,7 +109,7 @@ export function Statement({ statement, fileOf }: StatementProps) {
   )
 }
 
-/** From the balance before to the balance after: the lines add up to the last one. */
+/** The lines from the opening to the closing balance; they add up to the last one. */
 function Balance({ content }: { content: Content }) {
   const { opening_usd, earlier_usd, transfers, used_usd, closing_usd, from, to } = content
   const moved = sumUsd(transfers.map(({ amount_usd }) => amount_usd))

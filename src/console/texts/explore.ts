@@ -1,4 +1,4 @@
-// The console's words of how requests are explored, by operators and holders of keys. A part must not have words of its own.
+// The console's words for exploring requests, by operators and holders of keys. A part must not have words of its own.
 
 import { numberText, shortNumberText } from '../language'
 import { longTimeText } from '../zone'

@@ -1,4 +1,4 @@
-// The console's words of what was spent by time and by model. A page must not have words of its own.
+// The console's words for spending by time and by model. A page must not have words of its own.
 
 export const spend = {
   spend: (span: 'hour' | 'day') => (span === 'hour' ? 'Spend by hour in dollars' : 'Spend by day in dollars'),

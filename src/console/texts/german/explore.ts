@@ -1,4 +1,4 @@
-// German words of how requests are explored, by operators and holders of keys.
+// German words for exploring requests, by operators and holders of keys.
 
 import { numberText, shortNumberText, type Translated } from '../../language'
 import { longTimeText } from '../../zone'

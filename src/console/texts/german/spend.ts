@@ -1,4 +1,4 @@
-// German words of what was spent by time and by model.
+// German words for spending by time and by model.
 
 import type { Translated } from '../../language'
 import type { spend } from '../spend'

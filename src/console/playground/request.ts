@@ -19,7 +19,7 @@ import { numberOf } from './pieces'
 export interface PlaygroundRequest {
   operation: OperationName
   path: string
-  /** Its files are data URLs if it is sent as a form. */
+  /** Files are data URLs if the request is sent as a form. */
   body: Record<string, unknown>
   /** Whether the gateway converts it to the form of its model, which is returned with its price. */
   isPlain: boolean

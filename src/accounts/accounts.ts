@@ -19,15 +19,15 @@ export type Account = ReturnType<typeof accountOfRow>
 function accountOfRow(row: Row) {
   return {
     ...balanceOfRow(row),
-    /** Shown to people instead of the name; null for the name. */
+    /** Shown to people instead of the name; null if they see the name. */
     displayName: row.display_name as string | null,
     /** For operators only. */
     note: row.note as string | null,
     frozenAt: row.frozen_at as number | null,
     closedAt: row.closed_at as number | null,
-    /** The name of its plan; null without one. */
+    /** The name of its plan; null if it has no plan. */
     plan: row.plan as string | null,
-    /** The budget that is set for the account; null for that of its plan, if any. */
+    /** The budget that is set for the account; null if the budget of its plan applies, if any. */
     budget: accountBudgetOfRow(row),
     createdAt: row.created_at as number,
   }
@@ -200,7 +200,7 @@ export async function closeAccount(
   also: readonly Statement[] = [],
 ): Promise<boolean> {
   return tryApply(db, [
-    // A request that begins at this moment waits for this row, and then holds what its key was still allowed to hold.
+    // A request that begins at this moment waits for this row, and then holds what its key could still hold.
     {
       sql: 'update accounts set held = held where name = $1 and held = 0',
       parameters: [account],
@@ -228,7 +228,7 @@ export async function closeUnused(db: Db, { account }: Pick<Account, 'account'>,
   )
 }
 
-/** A frozen account is refused until it is open again, a closed one permanently. */
+/** Keys of a frozen account are refused until it is unfrozen, those of a closed one permanently. */
 export function accountStatusOf({
   frozenAt,
   closedAt,

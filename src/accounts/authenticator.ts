@@ -107,7 +107,7 @@ function createHeaderLookUp(
   { now, monotonic, plan = () => undefined, keyOfToken }: Source,
 ): (header: string | null) => Key | Promise<Key> {
   const isImported = importsOf(db, monotonic)
-  // Keyed by the whole header, never by a part of the secret. It contains nothing that the requests do not contain.
+  // Keyed by the whole header, never by a part of the secret. The cache contains nothing that the requests do not contain.
   const cache = new Map<string, { key: Key; readAt: number }>()
   /** Keys that are being read: of all requests that wait for one, only the first queries. */
   const reading = new Map<string, Promise<Key>>()
@@ -255,7 +255,7 @@ function resting(code: ErrorCode, message: string): GatewayError {
   return new GatewayError(403, { code, message })
 }
 
-/** 403 for what the operator has decided or must configure. */
+/** 403: the operator has decided this, or must configure something. */
 function byOperator(code: ErrorCode, message: string): GatewayError {
   return Object.assign(resting(code, message), { isOperators: true })
 }

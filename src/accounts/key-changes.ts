@@ -1,5 +1,5 @@
-// What operators do with keys, and its rules: created, changed, replaced. Only the result that creates a secret contains it, and it
-// must never be stored.
+// Changes of keys by operators, and their rules: keys are created, changed and replaced. Only the result that creates a secret
+// contains it, and it must never be stored.
 
 import { openAccount } from '../billing/ledger/ledger'
 import { type CacheRule, cacheRuleFaults } from '../config/models/response-cache'
@@ -60,8 +60,8 @@ export function checkCacheRule(rule: CacheRule): void {
 }
 
 /**
- * Networks in CIDR form, without duplicates; null for no list. Rejects with 400 for a text that names neither a network nor an
- * address.
+ * Networks in CIDR form, without duplicates; null if there is no list. Rejects with 400 for a text that names neither a network nor
+ * an address.
  */
 export function networksOf(texts: readonly string[] | null): string[] | null {
   if (!texts) return null

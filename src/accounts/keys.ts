@@ -16,7 +16,7 @@ import { UNREADABLE_RULE } from './spender-rule'
 import { revokeTokensOf, type Spender } from './spenders'
 
 export interface Key extends ReturnType<typeof keyOfRow> {
-  /** The effective plan: only for a key that makes a request. Null without one, undefined if it is not configured. */
+  /** The effective plan: only for a key that makes a request. Null without a plan, undefined if the plan is not configured. */
   plan?: Plan | null | undefined
   /** The token that acts for it, or the user that a request names; absent for its holder. */
   spender?: Spender | null
@@ -50,7 +50,7 @@ function keyOfRow(row: Row) {
       frozenAt: row.frozen_at as number | null,
       closedAt: row.closed_at as number | null,
     }),
-    /** The name of the account's plan; null without one. */
+    /** The name of the account's plan; null if it has no plan. */
     planName: row.plan as string | null,
     accountBudget: accountBudgetOfRow(row),
     createdAt: row.created_at as number,
@@ -91,7 +91,7 @@ const CHECK_LENGTH = 6
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const SECRET_FORM = new RegExp(`^(sk-|sk-tok-)([0-9A-Za-z]{${SECRET_LENGTH}})([0-9A-Za-z]{${CHECK_LENGTH}})$`)
 const KEY_PREFIX = 'sk-'
-/** Tokens that act for a key begin with it. */
+/** The prefix of tokens that act for a key. */
 const TOKEN_PREFIX = 'sk-tok-'
 
 /**
@@ -255,7 +255,7 @@ export async function countKeys(db: Db, accounts: readonly string[]): Promise<Ma
   return new Map(rows.map((row) => [row.account as string, Number(row.keys)]))
 }
 
-/** Finds a key by its name or its id. */
+/** A key by its name or its id. */
 export async function findKey(db: Db, nameOrId: string): Promise<Key | undefined> {
   const rows = await db.query({
     sql: `${SELECT_KEYS} where keys.name = $1 or keys.id = $1`,

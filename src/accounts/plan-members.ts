@@ -8,11 +8,11 @@ import type { Db } from '../db/db'
 import { type Account, listAccounts } from './accounts'
 
 export interface PlanMember extends Account {
-  /** The effective budget: its own, otherwise that of the plan; null without one. */
+  /** The effective budget: its own, otherwise that of the plan; null without a budget. */
   budgetInForce: Budget | null
   /** Nano-dollars of that budget that are spent or held in the current period. */
   committedNano: number
-  /** The allowance of the current period, and how much of it is spent; null for none. */
+  /** The allowance of the current period, and how much of it is spent; null without an allowance. */
   allowance: { amountNano: number; usedNano: number; endsAt: number } | null
 }
 
@@ -52,7 +52,7 @@ export async function membersOf(
   })
 }
 
-/** A page of accounts: those behind the first name, up to the second. */
+/** A page of accounts: those after the first name, up to and including the second. */
 interface Within {
   after: string
   last: string

@@ -318,7 +318,7 @@ function useLink(hash: string, now: number): Statement {
   }
 }
 
-/** Statements that remove what ended long ago. */
+/** Statements that remove sessions and links that ended long ago. */
 export function forgetSessions(now: number): Statement[] {
   return [
     { sql: 'delete from console_sessions where expires_at < $1', parameters: [now - REMEMBERED_MS] },

@@ -8,7 +8,7 @@ import { BUDGET_PERIODS } from '../contract/budgets'
 import { invalidRequest } from '../lib/errors'
 import { parseUsd } from '../lib/money'
 
-/** Fields of the body that name an end user: OpenAI's and LibreChat's, its successor, and that of Claude Code. */
+/** Fields of the body that name an end user: that of OpenAI and LibreChat, its successor, and that of Claude Code. */
 export const USER_FIELDS = ['user', 'safety_identifier', 'metadata.user_id'] as const
 /** A header, such as those of Open WebUI, or a name in `x-gateway-metadata`, which makes a tag. */
 const HEADER_SOURCE = /^x-[a-z0-9-]{1,62}$/

@@ -29,7 +29,7 @@ export const MAX_TOKENS = 10_000
 const DAY_MS = 86_400_000
 /** How long a token is listed after its end, in milliseconds. */
 const LISTED_MS = DAY_MS
-/** The condition of SQL for spenders with a secret. Others are named by requests. */
+/** The SQL condition for spenders with a secret. Others are named by requests. */
 const IS_TOKEN = `kind in ('browser', 'mcp')`
 /** Maximum of spenders of one name that a filter finds. */
 const MAX_NAMESAKES = 500
@@ -81,7 +81,7 @@ export async function findSpenderByHash(db: Db, hash: string): Promise<Spender |
   return row && spenderOfRow(row)
 }
 
-/** Names of spenders by their ids; of a token without one the first and last characters of its secret. */
+/** Names of spenders by their ids; a token without a name has the first and last characters of its secret. */
 export async function spenderNames(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
   const places = ids.map((_, index) => `$${index + 1}`).join(', ')

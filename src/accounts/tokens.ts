@@ -1,5 +1,5 @@
-// Tokens: what holders of keys do with them, and its rules. A token acts for its key within its own limits, for minutes in a
-// browser or for longer as an agent. Only the result that creates its secret contains it, and it must never be stored.
+// Changes of tokens by holders of keys, and their rules. A token acts for its key within its own limits, for minutes in a browser
+// or for longer as an agent. Only the result that creates its secret contains it, and it must never be stored.
 
 import type { Db } from '../db/db'
 import { GatewayError, invalidRequest, notFound } from '../lib/errors'

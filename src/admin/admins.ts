@@ -180,7 +180,7 @@ export async function adminOfSession(db: Db, token: SessionToken, use: Use): Pro
   return assertActive(admin, use)
 }
 
-/** The admin with this id; for a link of the command line, one that has its role and is in no table. */
+/** The admin with this id; for a link of the command line, an admin with its role that is in no table. */
 export async function adminOfSubject(db: Db, subject: string, createdAt: number): Promise<Admin | undefined> {
   const role = ROLES.find((each) => each === roleOfSubject(subject))
   if (!role) return findAdmin(db, subject)

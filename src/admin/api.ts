@@ -113,7 +113,7 @@ export class AdminApi {
     const { db, config, now } = this.world
     const use = { now: now(), clientAddress }
     const session = sessionTokenOf(request, 'admin', config)
-    // A guess would be one of 2^256, and a page whose session has ended may call often: these do not count as attempts.
+    // Sessions do not count as attempts: nobody guesses one of 2^256, and a page whose session has ended may call often.
     if (session) return adminOfSession(db, session, use)
     const authorization = request.headers.get('authorization')
     const address = clientAddress ?? 'unknown'

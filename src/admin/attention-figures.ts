@@ -21,7 +21,7 @@ export interface SpendSpike {
 const SPIKE_TIMES = 5
 /** A median of fewer hours is meaningless. */
 const MIN_HOURS = 5
-/** A smaller sum is not worth a warning: 10 cents. */
+/** A sum below 10 cents is not worth a warning. */
 const MIN_SPIKE_NANO = 100_000_000
 
 /** Keys whose last hour cost at least five times the median of their hours in the previous week, the most expensive first. */

@@ -19,7 +19,7 @@ interface Failures {
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** The name of requests that failed before a model was called, or a key was known. */
+/** The name for requests that failed before a model was called or a key was known. */
 const NONE = '(none)'
 
 /** How failures are named in usage by these dimensions; other dimensions do not have them. */

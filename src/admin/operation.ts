@@ -45,7 +45,10 @@ export interface AdminWorld extends Pick<System, 'now' | 'monotonic' | 'after' |
   requestLog: Pick<RequestStore, 'list' | 'find' | 'scan'> & {
     storeFigures(): Promise<void>
     lostRows(): number
-    /** Bodies of a request that `log.bodies` has stored; undefined for none. Rejects with UnreadableText if its key is not known. */
+    /**
+     * Bodies of a request that `log.bodies` has stored; undefined if none are stored. Rejects with UnreadableText if its key is not
+     * known.
+     */
     bodiesOf(id: string): Promise<KeptBodies | undefined>
   }
   randomBytes(count: number): Uint8Array
@@ -192,7 +195,7 @@ export function timedCursor(at: number, id: string): string {
   return `${at}.${id}`
 }
 
-/** The row that a cursor names. Throws 400 for one that no page has returned. */
+/** The row that a cursor names. Throws 400 for a cursor that no page has returned. */
 export function placeOfCursor(after: string | undefined): { at: number; id: string } | undefined {
   if (after === undefined) return undefined
   const [, at, id] = /^(\d{1,15})\.(.{1,200})$/s.exec(after) ?? []

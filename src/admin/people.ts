@@ -1,5 +1,5 @@
 // People of identity providers as admins and holders of keys here: created at the first sign-in, and changed as their groups
-// change. Names can be chosen freely, so nobody must ever become an existing admin, key or account, whatever they are called.
+// change. A person can choose any name, so a name must never make anybody an existing admin, key or account.
 
 import { findAccount, introduceAccount } from '../accounts/accounts'
 import { draftKey } from '../accounts/key-changes'
@@ -78,7 +78,7 @@ export async function ownerOf(
   throw new Error(`no name is free for ${person.name}`)
 }
 
-/** Stores what a provider now says about a person. A lost group ends what it gave, and the person's sessions. */
+/** Stores what a provider now says about a person. A lost group ends the access that it gave, and the person's sessions. */
 export async function noteGroups(
   world: PeopleWorld,
   issuer: Issuer,
@@ -117,7 +117,7 @@ function isOf({ kind, account }: Identity, { membership }: Person, wanted: Sessi
   return membership.holder !== null && account === (membership.holder.account ?? '')
 }
 
-/** Updates what is stored about a person to the newest token. An older token changes nothing. */
+/** Updates the stored facts about a person to those of the newest token. An older token changes nothing. */
 async function followGroups(world: PeopleWorld, person: Person, actor: Actor): Promise<void> {
   const known = await identitiesOf(world.db, person)
   if (known.some(({ assertedAt }) => assertedAt > person.assertedAt)) return
@@ -181,7 +181,7 @@ async function giveBack(
   }
   await recording(world, actor, change).batch([
     {
-      // Only what the loss has set: an expiry that an operator has set since then stays.
+      // Clears only an expiry that the lost group has set: one that an operator has set since then stays.
       sql: `update ${table} set expires_at = (select expires_before from identities where ${at})
         where id = $5 and expires_at = $6`,
       parameters: [...place, owner, lostAt],
@@ -208,7 +208,7 @@ async function followRole(world: PeopleWorld, id: string, role: Role, actor: Act
   ])
 }
 
-/** Creates what a person is, for the first time. Undefined if another request has just created it. */
+/** Creates the admin or key of a person at the first sign-in. Undefined if another request has just created it. */
 async function makeOwner(
   world: PeopleWorld,
   person: Person,

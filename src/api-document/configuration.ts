@@ -169,7 +169,7 @@ function settingTable(place: string, schema: TSchema): string {
     ([name, { description = '' }]) =>
       `| \`${name}\`${required.has(name) ? ' (required)' : ''} | ${cell(description)} |`,
   )
-  // Names, and after them what the last of them is: `models.<id>` (a route).
+  // A path of names, followed by what the last of them is: `models.<id>` (a route).
   const [names = '', note = ''] = place.split(/(?= \()/)
   const title = place === '' ? 'Settings' : names.replaceAll(/[^, ]+/g, '`$&`') + note
   return [`## ${title}`, '', '| Setting | Meaning |', '| --- | --- |', ...rows].join('\n')

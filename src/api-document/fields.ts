@@ -132,7 +132,7 @@ function ruleName({ field, in: place }: FieldRule): string {
   return `${nameOf(field)}${place ? ` (${place})` : ''}`
 }
 
-/** The cells of a rule behind its name. */
+/** The cells of a rule after its name. */
 function effectOf(rule: FieldRule): string {
   return [alwaysTaken(rule), cell(rule.why), priceOf(rule)].join(' | ')
 }

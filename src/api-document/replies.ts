@@ -311,7 +311,7 @@ export function repliesOf({ name, answer }: Operation): Record<string, Described
   return { '200': { description, content } }
 }
 
-/** Answers of operations whose row in the table has none. */
+/** Answers of operations whose row in the table defines none. */
 const replies: Partial<Record<OperationName, Record<string, DescribedAnswer>>> = {
   chat: {
     '200': {

@@ -77,11 +77,11 @@ export function samplesOf(
   return samplesIn(python, typescript)
 }
 
-/** A call that no client has a function for. */
+/** A call for which no client has a function. */
 interface PlainCall {
   method: string
   url: string
-  /** Absent for a call without one. */
+  /** Absent for a call without a body. */
   body?: object | undefined
   hasKey: boolean
   /** The part of the answer that a program prints. Default: its JSON. */

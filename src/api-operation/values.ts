@@ -44,7 +44,7 @@ export function readQuery(
   return query
 }
 
-/** The value of a parameter. Throws 400 for one that does not fit. */
+/** The value of a parameter. Throws 400 for an invalid value. */
 export function readParameter<Schema extends TSchema>(
   name: string,
   schema: Schema,

@@ -36,11 +36,11 @@ export interface NotedTime {
 }
 
 const DAY_MS = 86_400_000
-/** Maximum share by which the clock runs faster or slower, to approach the reference. */
+/** Maximum share by which the clock runs faster or slower to approach the reference. */
 const SLEW = 0.1
 /** The clock is never set back: it runs at half speed at least. */
 const MAX_SLOWDOWN = 0.5
-/** Speed at which the clock follows processes that are ahead, at most: that of one that makes up for a jump of half a day. */
+/** Maximum speed at which the clock follows processes that are ahead: enough to make up for a jump of half a day. */
 const KEEP_UP = 1.5
 /** The difference from which it is logged, in milliseconds. */
 const JUMP_MS = 10_000

@@ -24,7 +24,7 @@ export class Discovery {
 
   constructor(private readonly world: DiscoveryWorld) {}
 
-  /** Asks all servers that are due, after a running pass. It never rejects. */
+  /** Asks all servers that are due, after a running pass. Never rejects. */
   refresh(): Promise<void> {
     this.last = this.last
       .then(() => this.refreshNow())

@@ -1,5 +1,5 @@
 // The current configuration: built as a whole from one configuration, and replaced as a whole when it is reloaded. Code that reads
-// a part of it reads it again for each request; a request keeps the one it began with.
+// a part of it reads it again for each request; a request keeps the configuration it began with.
 
 import { buildCatalogue, type Catalogue } from '../catalogue/models'
 import { type DiscoveredModels, withDiscovered } from '../config/models/discovered'
@@ -16,7 +16,7 @@ interface Running {
   lists: DiscoveredModels
   offered: Config
   catalogue: Catalogue
-  /** Groups of accounts with prices and limits of their own. */
+  /** Plans: groups of accounts with their own prices and limits. */
   plans: ReadonlyMap<string, Plan>
   /** How answers of responses are stored. */
   keptResponses: ResponseLimits

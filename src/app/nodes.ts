@@ -1,5 +1,5 @@
 // The nodes that serve one PostgreSQL database, each as a row of `times` that it rewrites: a change of the schema must know whether
-// one lives, wherever it runs. A node that finds a newer schema must not continue.
+// any node is alive, wherever it runs. A node that finds a newer schema must not continue.
 
 import { apply, type Db, type Statement, tryApply } from '../db/db'
 import { program } from '../db/schema/program'
@@ -7,12 +7,12 @@ import { findSchema, verdictOn } from '../db/schema/rules'
 
 /** A node records itself every 15 seconds. One that was silent for longer is gone, or finds out at its next record. */
 const SILENT_MS = 60_000
-/** When the row of a node that was killed is removed. */
+/** Age at which the row of a killed node is removed. */
 const FORGET_MS = 86_400_000
 const NOW = 'cast(floor(extract(epoch from clock_timestamp()) * 1000) as bigint)'
 const LIVE = `name like 'node:%' and reference > ${NOW} - ${SILENT_MS}`
 
-/** Affects no row while a node lives. */
+/** Affects no row while a node is alive. */
 export const NO_NODE: Statement = {
   sql: `select 1 as one where not exists (select 1 from times where ${LIVE})`,
   guard: true,

@@ -29,7 +29,7 @@ export interface Observation {
 export interface ObservedRequests extends RequestLog {
   /** Stores the figures of all ended requests. */
   storeFigures(): Promise<void>
-  /** Stored bodies of a request, even if the configuration no longer stores them; undefined for none. */
+  /** Stored bodies of a request, even if the configuration no longer stores bodies; undefined if none are stored. */
   bodiesOf(id: string): Promise<KeptBodies | undefined>
 }
 

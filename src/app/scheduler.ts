@@ -57,7 +57,7 @@ const FIRST_MS = 5_000
 const ENCRYPTION_MS = { sqlite: MINUTE_MS, postgres: 10_000 }
 /** Interval of the timer while anything is due soon. */
 export const BEAT_MS = 250
-/** Beat at rest: within the second that webhooks look ahead, and the two before the first poll of a task. */
+/** Interval of the timer otherwise: within the second that webhooks look ahead, and the two before the first poll of a task. */
 export const REST_MS = 1_000
 
 interface Work {

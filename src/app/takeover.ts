@@ -30,8 +30,8 @@ export async function takeOver(
 }
 
 /**
- * Applies the ends that processes of this data directory have left on disk: first, while their holds exist. What fails for a reason
- * other than the database stays there, for an operator and the next start.
+ * Applies the ends that processes of this data directory have left on disk: first, while their holds exist. An end that fails for a
+ * reason other than the database stays there, for an operator and the next start.
  */
 async function makePendingEnds(world: DiskWorld, liveProcesses: readonly string[]): Promise<void> {
   const { dataDir, log, pendingEnds } = world
@@ -83,7 +83,7 @@ export class Takeover {
     return this.liveProcesses.length === 0
   }
 
-  /** For the start: takes over what was left before. */
+  /** Takes over, at the start, everything that was left before. */
   async begin(): Promise<void> {
     const { world, poller } = this
     await makePendingEnds(world, this.liveProcesses)

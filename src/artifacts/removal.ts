@@ -45,7 +45,7 @@ export async function removeExpired(world: RemovalWorld): Promise<void> {
     expired = await expiredArtifacts(world.db, world.now(), PAGE)
     removed = []
     for (const artifact of expired) removed.push(await tryRemove(world, artifact))
-    // Failed removals appear again. If none of a page succeeded, the next page is the same, so it ends here.
+    // Failed removals appear again. If no removal of a page succeeded, the next page is the same, so the loop ends here.
   } while (expired.length === PAGE && removed.includes(true))
 }
 

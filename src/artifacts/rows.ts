@@ -117,7 +117,7 @@ function listedOfRow(row: Row) {
   return {
     id: row.id as string,
     account: row.account as string,
-    /** Null for one that an earlier release stored. */
+    /** Null for an artifact that an earlier release stored. */
     keyId: row.key_id as string | null,
     charge: row.charge as string,
     contentType: row.content_type as string,

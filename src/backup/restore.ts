@@ -1,5 +1,5 @@
 // Restores a database from a backup, or moves one to PostgreSQL. The target must be empty: neither may ever overwrite or mix
-// existing data. The final database was read back and found equal.
+// existing data. The final database is read back and compared.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

@@ -202,7 +202,7 @@ export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
       const looked = await seen.newestIn(placeOf(config, dataDir), last).catch((error: Error) => error)
       if (typeof looked === 'number' && startedAt - looked < everyMs) return
       if (!(await claim(db, last, startedAt))) return
-      // A place that cannot be listed counts as a failed attempt.
+      // Failure to list the place counts as a failed attempt.
       if (looked instanceof Error) return fail(nameOfBackup(startedAt), looked)
       // The log has the reason of a failure.
       await makeOne(config, startedAt).catch(() => {})

@@ -38,7 +38,7 @@ export interface ModelCard {
   prices?: DescribedPrices
   /** Fields of a chat completion; absent for a model without chat. */
   supported_parameters?: readonly string[]
-  /** How much the model thinks; absent for one that does not, or that is unknown. */
+  /** How much the model thinks; absent if it does not think, or if that is unknown. */
   reasoning?: {
     /** True if thinking cannot be turned off. */
     mandatory: boolean

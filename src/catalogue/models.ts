@@ -355,7 +355,7 @@ function onlyForm(forms: readonly Model[], operation: Operation): Model | undefi
 /** The forms of models for an operation, by its name. */
 const serving = new WeakMap<readonly Model[], Map<OperationName, [Model, ...Model[]]>>()
 
-/** The forms of a model that serve an operation, the same list each time; undefined for none. */
+/** The forms of a model that serve an operation, the same list each time; undefined if no form serves it. */
 function formsServing(
   forms: readonly Model[] | undefined,
   { name }: Operation,
@@ -396,7 +396,7 @@ export function idOfName(catalogue: Catalogue, requested: string): string {
   return realNames.get(requested) ?? alias?.target ?? requested
 }
 
-/** The id of a model or a route that has exactly this name, by its id, an alias or the vendor; undefined if none has. */
+/** The id of a model or a route with exactly this name, as its id, an alias or the vendor's name; undefined if there is none. */
 export function idOfExactName(catalogue: Catalogue, name: string): string | undefined {
   const id = idOfName(catalogue, name)
   const { models, routes, hidden } = catalogue

@@ -58,7 +58,7 @@ export function operatorEditOf(
   return Object.keys(set).length === 0 ? undefined : { set, drop }
 }
 
-/** All names under which a request may have set the same thing. */
+/** All names under which a request may have set the same value. */
 function rivalsOf(name: string): readonly string[] {
   return OUTPUT_LIMITS.includes(name) ? OUTPUT_LIMITS : [name]
 }

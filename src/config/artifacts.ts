@@ -25,7 +25,7 @@ type ArtifactsEntry = Static<typeof ArtifactsEntry>
 
 const DEFAULT_MAX_BYTES = 10e9
 
-/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+/** Faults that the schema cannot express; empty if the entry does not fit the schema. */
 export function artifactFaults(entry: unknown, database: unknown): string[] {
   if (!Check(ArtifactsEntry, entry)) return []
   const { keep, maxBytes, s3 } = entry

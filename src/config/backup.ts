@@ -32,7 +32,7 @@ export type BackupEntry = Static<typeof BackupEntry>
 /** The shortest time between two backups. */
 const MIN_INTERVAL_MS = 60_000
 
-/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+/** Faults that the schema cannot express; empty if the entry does not fit the schema. */
 export function backupFaults(entry: unknown): string[] {
   if (!Check(BackupEntry, entry)) return []
   const { every, folder, s3 } = entry

@@ -106,7 +106,7 @@ const DEFAULT_EXPIRING_DAYS = 7
 const DAY_MS = 86_400_000
 const SECRET_FORM = /^whsec_([A-Za-z0-9+/]+={0,2})$/
 
-/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+/** Faults that the schema cannot express; empty if the entry does not fit the schema. */
 export function eventFaults(entry: unknown): string[] {
   if (!Check(EventsEntry, entry)) return []
   const amounts = [

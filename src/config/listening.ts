@@ -29,7 +29,7 @@ export interface Certificate {
   key: string
 }
 
-/** Faults that the schema cannot express; none for an entry that does not fit the schema. Reads the files that it names. */
+/** Faults that the schema cannot express; empty if the entry does not fit the schema. Reads the files that it names. */
 export function tlsFaults(entry: unknown): string[] {
   if (!Check(TlsEntry, entry)) return []
   try {

@@ -55,7 +55,7 @@ export function removedLogSetting(place: string): string | undefined {
   return 'log: requests are no longer written to ClickHouse; remove log.to and log.clickhouse. They are kept in the database, for many requests in PostgreSQL (`database`), and `telemetry` sends them to a collector over OTLP, which can write to ClickHouse'
 }
 
-/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+/** Faults that the schema cannot express; empty if the entry does not fit the schema. */
 export function logFaults(entry: unknown): string[] {
   if (!Check(LogEntry, entry)) return []
   const { keep, bodies } = entry

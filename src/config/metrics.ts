@@ -26,7 +26,7 @@ type MetricsEntry = Static<typeof MetricsEntry>
 
 const LOCAL = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/
 
-/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+/** Faults that the schema cannot express; empty if the entry does not fit the schema. */
 export function metricsFaults(entry: unknown): string[] {
   if (!Check(MetricsEntry, entry)) return []
   const { host = '127.0.0.1', port, token } = entry as MetricsEntry

@@ -34,7 +34,7 @@ export const PaymentsEntry = Type.Object(
 )
 export type PaymentsEntry = Static<typeof PaymentsEntry>
 
-/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+/** Faults that the schema cannot express; empty if the entry does not fit the schema. */
 export function paymentFaults(entry: unknown): string[] {
   if (!Check(PaymentsEntry, entry)) return []
   return Object.entries(entry.stripe?.rates ?? {}).flatMap(([currency, rate]) => {

@@ -37,7 +37,7 @@ const DEFAULT_MAX_BYTES = 256e6
 const DEFAULT_MAX_RESPONSE_BYTES = 8e6
 const OFF = 'off'
 
-/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+/** Faults that the schema cannot express; empty if the entry does not fit the schema. */
 export function responseFaults(entry: unknown): string[] {
   if (!Check(ResponsesEntry, entry)) return []
   const { keep = DEFAULT_KEEP } = entry

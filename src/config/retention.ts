@@ -28,7 +28,7 @@ export const RetentionEntry = Type.Object(
 )
 export type RetentionEntry = Static<typeof RetentionEntry>
 
-/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+/** Faults that the schema cannot express; empty if the entry does not fit the schema. */
 export function retentionFaults(entry: unknown): string[] {
   if (!Check(RetentionEntry, entry)) return []
   const { folder, s3 } = entry

@@ -187,7 +187,7 @@ const ConfigSchema = Type.Object(
       'Connections to vendors, each by a name of your choice.',
       Type.Record(Type.String(), UpstreamEntry),
     ),
-    // Each is a model or a route, checked separately, so that a message names what it was meant to be.
+    // Each entry is a model or a route, checked separately, so that a message names the intended kind.
     models: requiredSetting(
       'What callers may ask for, by id: models and routes.',
       Type.Record(Type.String(), Type.Unknown()),

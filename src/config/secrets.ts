@@ -41,7 +41,7 @@ export function masterKeysOf(entry: SecretsEntry | undefined): {
   return { current: current ?? undefined, older: older.flatMap((key) => key ?? []) }
 }
 
-/** Faults that the schema cannot express; none for an entry that does not fit the schema. Reads the file that the setting names. */
+/** Faults that the schema cannot express; empty if the entry does not fit the schema. Reads the file that the setting names. */
 export function secretFaults(entry: unknown): string[] {
   return Check(SecretsEntry, entry) ? keysOf(entry).faults : []
 }
@@ -65,7 +65,7 @@ function keysOf({ key, keyFile, olderKeys = [] }: SecretsEntry): {
   return { keys, faults: [...new Set(faults)] }
 }
 
-/** The lines of a key file; nothing, with a fault, if it cannot be read or has none. */
+/** The lines of a key file; empty, with a fault, if it cannot be read or has no keys. */
 function linesOf(keyFile: string, faults: string[]): string[] {
   try {
     const lines = readFileSync(keyFile, 'utf8').split(/\r?\n/)

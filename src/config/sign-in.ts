@@ -93,7 +93,7 @@ export type SignInEntry = Static<typeof SignInEntry>
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,31}$/
 
-/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+/** Faults that the schema cannot express; empty if the entry does not fit the schema. */
 export function signInFaults(section: unknown, plans: unknown): string[] {
   if (typeof section !== 'object' || section === null) return []
   return Object.entries(section).flatMap(([name, entry]) => {

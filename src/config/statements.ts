@@ -43,7 +43,7 @@ export type StatementsEntry = Static<typeof StatementsEntry>
 /** Decimals of a percentage of tax. */
 export const PERCENT_DECIMALS = 4
 
-/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+/** Faults that the schema cannot express; empty if the entry does not fit the schema. */
 export function statementFaults(entry: unknown): string[] {
   if (!Check(StatementsEntry, entry) || !entry.tax) return []
   const percent = parseDecimal(entry.tax.percent, PERCENT_DECIMALS)

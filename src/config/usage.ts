@@ -3,7 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Count, closed, optionalSetting } from '../lib/setting'
 
-/** The form of a name of metadata. */
+/** The pattern of a metadata name. */
 export const METADATA_NAME = '[a-z0-9][a-z0-9_-]{0,39}'
 
 export const UsageEntry = Type.Object(

@@ -220,7 +220,7 @@ function cursorOf({ position, at, id }: LedgerPlace): string {
   return `${position}.${at}.${id}`
 }
 
-/** The place that a cursor names. Throws 400 for one that no page has returned. */
+/** The place that a cursor names. Throws 400 for a cursor that no page has returned. */
 function placeOf(after: string | undefined): LedgerPlace | undefined {
   if (after === undefined) return undefined
   const [, position, at, id] = /^(\d{1,16})\.(\d{1,16})\.(\P{Cc}{0,200})$/u.exec(after) ?? []

@@ -83,7 +83,7 @@ const reloadConfiguration = operation({
   reply: ChangesReply,
   async run(context) {
     const result = changesJson(await context.control.reload(`admin ${context.admin.name}`))
-    // A refused one has changed nothing, and is in the log.
+    // A refused reload has changed nothing, and is in the log.
     if (result.ok)
       await recordOnly(context, {
         action: 'configuration.reload',
@@ -167,7 +167,7 @@ const admins = operation({
   },
 })
 
-/** How long a token is valid unless somebody says otherwise, in milliseconds. */
+/** The default lifetime of a token, in milliseconds. */
 const TOKEN_MS = 90 * 86_400_000
 
 const createOne = operation({

@@ -118,7 +118,10 @@ const reconcile = operation({
   },
 })
 
-/** The vendor's name of each model of an upstream, and the models that other upstreams serve too. Throws 404 for an unknown one. */
+/**
+ * The vendor's name of each model of an upstream, and the models that other upstreams serve too. Throws 404 for an unknown
+ * upstream.
+ */
 function modelsOfUpstream({ models, upstreams }: Config, upstream: string) {
   if (!Object.hasOwn(upstreams, upstream)) throw notFound('upstream', upstream)
   const vendorNames = new Map<string, string>()

@@ -101,7 +101,7 @@ async function* cellsOf(
   }
 }
 
-/** The key in a query; even one that is gone from the table may be in rows, by its id. */
+/** The key in a query; rows may still have the id of a key that is no longer in the table. */
 async function keyIdOf({ world }: OperationContext, text: string | undefined): Promise<string | undefined> {
   if (text === undefined) return undefined
   const key: Key | undefined = await findKey(world.db, text)
@@ -239,7 +239,7 @@ const bodies = operation({
         `The bodies of ${id} are encrypted with a key that is not configured: add it to secrets.olderKeys.`,
       )
     })
-    // Nobody may read what callers wrote without a record of it.
+    // Nobody may read callers' texts without a record of it.
     if (kept) await record(world, actor, { action: 'request.bodies', target: `request:${id}` })
     return { id, bodies: kept ?? null }
   },

@@ -1,4 +1,4 @@
-// Spenders over the admin API: tokens that act for keys, and whom requests of keys name; shown, limited, revoked and forgotten. No
+// Spenders over the admin API: tokens that act for keys, and users that requests name; listed, limited, revoked and forgotten. No
 // answer contains a secret.
 
 import { Type } from '@sinclair/typebox'

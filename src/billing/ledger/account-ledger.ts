@@ -37,8 +37,8 @@ export interface LedgerPeriod {
 }
 
 /**
- * A place in a ledger, which comes before charges from a position on, and before transfers from a time and an id on: both have
- * their own order, which does not depend on clocks.
+ * A place in a ledger: it precedes the charges from a position on, and the transfers from a time and an id on. Both have their own
+ * order, which does not depend on clocks.
  */
 export interface LedgerPlace {
   position: number
@@ -49,11 +49,11 @@ export interface LedgerPlace {
 /** Number of transfers per read. */
 const PAGE = 5_000
 /**
- * Number of charge positions per read. A statement of PostgreSQL looks into the partition of each month, which takes as long as
- * tens of thousands of positions.
+ * Number of charge positions per read. A PostgreSQL statement searches the partition of each month, which takes as long as tens of
+ * thousands of positions.
  */
 const POSITIONS = { sqlite: 5_000, postgres: 50_000 }
-/** Positions of other accounts that are read and skipped rather than left out by an additional statement. */
+/** Positions of other accounts that are read and skipped, because excluding them would take another statement. */
 const MIN_GAP = 500
 const NEVER = Number.MAX_SAFE_INTEGER
 const END: LedgerPlace = { position: NEVER, at: NEVER, id: '' }
@@ -165,7 +165,7 @@ export async function pageOfLedger(
   }
 }
 
-/** The place of whatever precedes some entries, which themselves precede another place. */
+/** The place that precedes some entries, which themselves precede another place. */
 function placeBefore(entries: readonly Placed[], { position, at, id }: LedgerPlace): LedgerPlace {
   const charge = entries.find((entry) => entry.position > 0)
   const transfer = entries.find((entry) => entry.position === 0)
@@ -177,7 +177,7 @@ async function isClosing(db: Db, position: number): Promise<boolean> {
   return (await db.query({ sql, parameters: [position] })).length > 0
 }
 
-/** A time before which all charges of an account ended that precede both a position and the end of a period. */
+/** A time by which all charges of an account that precede both a position and the end of a period had ended. */
 async function endOfCharges(db: Db, account: string, until: number, position: number): Promise<number> {
   // Charges that the totals do not include yet may have ended at any time.
   if (position > (await markOf(db)) + 1) return until

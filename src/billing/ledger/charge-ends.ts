@@ -20,7 +20,7 @@ import {
 /** Without a settlement or a release the charge stays open, and only `also` is executed. */
 export interface ChargeEnd {
   charge: Charge
-  /** The price; absent if nothing is charged. */
+  /** The price of the charge; absent if nothing is charged. */
   settlement?: Settlement
   /** The used quantities; absent without receipts. */
   quantities?: Quantities

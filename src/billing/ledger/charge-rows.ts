@@ -62,7 +62,7 @@ export function archivedCharge(row: Row, references: ReferencedTexts) {
     key_id: series.keyId,
     model: series.model,
     operation: series.operation,
-    /** The metadata that it counts under, as text; null for none. */
+    /** The metadata that it counts under, as text; null if it has none. */
     metadata: references.metadata.get(series.metadataId ?? 0) ?? null,
     ...describeCodes(row),
     held: row.held as number,

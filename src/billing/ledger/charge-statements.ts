@@ -86,7 +86,7 @@ export function settleBeyond(charge: Charge, { priceNano, tokens }: Settlement, 
 }
 
 /**
- * Removes an open charge: the one way in which a charge ends. The guard makes every second attempt miss, and every attempt that
+ * Removes an open charge: the only way in which a charge ends. The guard makes every repeated attempt miss, and every attempt that
  * does not know of an extension.
  */
 export function closeCharge(charge: Charge): Statement {

@@ -108,7 +108,7 @@ export function forgetAnswers(now: number): Statement {
 }
 
 /**
- * The answer for a claimed key: the saved one; throws the reason if there is none. Undefined if the key has just been freed.
+ * The answer for a claimed key: the saved one; throws the reason if no answer is saved. Undefined if the key has just been freed.
  */
 export async function answerAgain(db: Db, key: IdempotencyKey): Promise<EarlierAnswer | undefined> {
   const [row] = await db.query({

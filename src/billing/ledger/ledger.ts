@@ -34,7 +34,7 @@ export interface Charge {
   model: string
   operation: string
   heldNano: number
-  /** The price list at the time of the hold, as JSON: it is the one that is charged, whatever the catalogue says later. */
+  /** The price list at the time of the hold, as JSON: the charge uses it, whatever the catalogue says later. */
   pricesJson: string
   createdAt: number
   /**
@@ -45,9 +45,9 @@ export interface Charge {
   budgetPeriod: string | null
   /** The period of the account's budget that the hold counts toward; absent or null for an account without a budget. */
   accountPeriod?: string | null
-  /** The spender's budget that the hold counts toward; absent or null without one. */
+  /** The spender's budget that the hold counts toward; absent or null without a budget. */
   spender?: SpenderPeriod | null
-  /** The set of metadata that its usage counts under; absent or 0 for none. */
+  /** The set of metadata that its usage counts under; absent or 0 if it has no metadata. */
   metadataId?: number
   /** The minute that the request counts toward, for a key with a token limit. */
   windowMinute: number | null
@@ -256,7 +256,7 @@ export async function settleLate(
   return settle(db, late, settlement, also, first)
 }
 
-/** The amounts that were paid for an answer, by its own charge or by the late one; undefined if none. */
+/** The amounts that were paid for an answer, by its own charge or by the late one; undefined if nothing was paid. */
 export async function findPaid(db: Db, charge: Charge): Promise<Settled | undefined> {
   const [row] = await db.query({
     sql: `select amount, shortfall ${PAID}`,

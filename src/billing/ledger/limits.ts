@@ -35,11 +35,11 @@ export interface KeyLimits {
 /** A token that acts for a key in a browser or as an agent, or a user that requests of a key name. */
 export type SpenderKind = 'browser' | 'mcp' | 'user' | 'tag'
 
-/** Limits of a spender, in addition to those of its key; null for none. */
+/** Limits of a spender, in addition to those of its key; null if it has none. */
 export interface SpenderLimits {
   id: string
   kind: SpenderKind
-  /** A label, or what requests call the spender; null if it has none. */
+  /** A label, or the name of the spender in requests; null if it has none. */
   name: string | null
   requestsPerMinute: number | null
   budgetNano: number | null
@@ -62,12 +62,12 @@ export function budgetPeriodOf(key: KeyLimits, now: number): string | null {
   return key.budgetNano === null ? null : periodOf(key, now).name
 }
 
-/** The account's budget period that a charge counts toward; null without one. */
+/** The account's budget period that a charge counts toward; null without a budget. */
 export function accountPeriodOf({ accountBudget }: KeyLimits, now: number): string | null {
   return accountBudget && calendarPeriod(accountBudget.period, now).name
 }
 
-/** The budget of a spender that a charge counts toward; null without one. */
+/** The spender's budget that a charge counts toward; null without a budget. */
 export function spenderPeriodOf(
   spender: SpenderLimits | null | undefined,
   now: number,
@@ -228,8 +228,8 @@ async function tooFast(db: Db, key: MinuteLimits, now: number, whose = 'this key
 }
 
 /**
- * Rate limit headers, from which OpenAI's clients read what is left of this minute, for a key with limits: an answer may arrive in
- * a later minute than its request, of which more is left.
+ * Rate limit headers for a key with limits: OpenAI's clients read from them what is left of this minute. An answer may arrive in a
+ * later minute than its request, with more left.
  */
 export async function rateHeadersOf(db: Db, key: KeyLimits, now: number): Promise<Record<string, string>> {
   const windowMinute = windowMinuteOf(key, now)

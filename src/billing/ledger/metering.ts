@@ -60,7 +60,7 @@ export interface Outcome {
   /** The text that the model wrote, as far as it was kept, and the length of the rest. */
   text: string
   textOmitted: number
-  /** The most valuable part of the model's output. */
+  /** How useful the model's output was: its most valuable part. */
   output: Made['kind'] | undefined
   /** Calls of the vendor's tools that its answer reports; charged unless its figures include them. */
   calls?: Quantities | undefined
@@ -68,7 +68,7 @@ export interface Outcome {
   made?: Quantities | undefined
   /** True if the vendor reported a failure. */
   failed: boolean
-  /** True for an answer made from only some of several replies, because others failed. */
+  /** True if other replies failed, so that the answer is made from only some of them. */
   isPart?: boolean
 }
 
@@ -166,7 +166,7 @@ async function count(
   const input = reported.input_token === undefined ? await counter.count(texts.join('\n')) : undefined
   const output = await counter.count(text)
   const scale = text === '' ? 1 : (text.length + textOmitted) / text.length
-  // Without any text, as with inputs that are tokens already, or audio, the quote is the only figure. A family may count other
+  // If there is no text, as with audio or inputs that are already tokens, the quote is the only figure. A family may count other
   // content of a request than its texts, such as pictures.
   const counted =
     texts.length > 0
@@ -230,8 +230,9 @@ function asQuoted({ usage }: Outcome, parsed: ParsedRequest, model: Model): Meas
 export type ReportedUsage = Quantities | 'invalid' | undefined
 
 /**
- * The vendor's figures if a request of this size can have used them, otherwise `invalid`. Generous with tokens, because vendors add
- * hidden prompts and the results of their tools, up to the model's whole context; but a vendor's mistake must not empty an account.
+ * The vendor's figures if a request of this size can have used them, otherwise `invalid`. The check is generous with tokens,
+ * because vendors add hidden prompts and results of their tools, up to the model's whole context; but a vendor's mistake must not
+ * empty an account.
  */
 export function plausible(usage: ReportedUsage, parsed: ParsedRequest, model: Model): ReportedUsage {
   if (usage === undefined || usage === 'invalid') return usage
@@ -276,7 +277,7 @@ interface AboveQuote {
   inputTokens: number
   outputTokens: number
   quotedInputTokens: number
-  /** Undefined without a limit. */
+  /** Undefined if the request sets no limit. */
   quotedOutputTokens: number | undefined
 }
 
@@ -456,8 +457,8 @@ function withRequest(quantities: Quantities, model: Model): Quantities {
 }
 
 /**
- * Quantities without calls of tools that have no price. Requests that could make such calls were refused, so it is not the caller's
- * fault.
+ * The quantities without calls of tools that have no price. Requests that could make such calls were refused, so these are not the
+ * caller's fault.
  */
 function priced(quantities: Quantities, model: Model): Quantities {
   for (const unit of callUnits) {

@@ -41,7 +41,7 @@ export function holdMovement(
   return { kind: 'hold', account: charge.account, columns, statements, also }
 }
 
-/** The movement that ends a charge. Statements that are sent along and have columns are executed by the server's function too. */
+/** The movement that ends a charge. The server's function also executes accompanying statements that have columns. */
 export function endMovement(
   charge: Charge,
   row: EndedRow,

@@ -12,7 +12,7 @@ export interface Series {
   keyId: string
   model: string
   operation: string
-  /** The set of metadata that it counts under; absent or 0 for none. */
+  /** The set of metadata that it counts under; absent or 0 if it has none. */
   metadataId?: number
 }
 
@@ -172,7 +172,7 @@ function textReference(
   text: string,
 ): Reference {
   return {
-    // Texts may be too long for an index. SQLite would take a conflict for the condition of a join without the `where`.
+    // Texts may be too long for an index. Without the `where`, SQLite would parse the conflict clause as a join condition.
     insert: `insert into ${table} (id, hash, ${column})
       select coalesce(max(id), 0) + 1, cast($1 as text), cast($2 as text) from ${table} where 1 = 1
       on conflict do nothing`,

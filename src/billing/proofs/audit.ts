@@ -21,7 +21,7 @@ export interface Audit {
 const EXPIRY_MARGIN_MS = 60_000
 
 export interface Check {
-  /** Selects rows that should not exist. */
+  /** A query for rows that must not exist. */
   sql: string
   parameters?: number[]
   say(row: Row): string

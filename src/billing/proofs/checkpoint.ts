@@ -33,7 +33,7 @@ const SECRET_BYTES = 32
 
 /**
  * The signing key, stored among the secrets: encrypted with `secrets.key` if the operator has set one. Undefined if it is stored in
- * clear text nevertheless: it is older than that setting, or somebody with write access to the database has put it there.
+ * clear text nevertheless: it is older than that setting, or somebody with write access to the database has written it.
  */
 export function signingKey(
   db: Db,
@@ -141,7 +141,7 @@ export function writeClosing(db: Db, write: ClosingWrite, key: string): Promise<
     return { ...statement, guard: true }
   })
   return tryApply(db, [
-    // A checkpoint that is written meanwhile would be signed after one that no longer exists.
+    // A checkpoint that is written meanwhile would follow one that no longer exists.
     ...(db.kind === 'postgres' ? [{ sql: 'lock table checkpoints in exclusive mode' }] : []),
     {
       // Removed charges must be in the totals, which may be being rebuilt at this moment.

@@ -28,7 +28,7 @@ function closingOfRow(row: Row) {
   }
 }
 
-/** Sums of the closed charges of one series, named like the columns. */
+/** Sums of the closed charges of one series, by the names of the columns. */
 export type ClosingFigures = Record<(typeof FIGURES)[number], number>
 
 /** How far charges are closed: up to a position, and a time before which all of them ended. Zeros if none are closed. */

@@ -129,7 +129,8 @@ export class PriceDrifts {
   note({ request, model, usageJson }: Priced, amounts: () => ListedAmounts): void {
     const vendorNano = vendorCostOfJson(usageJson)
     if (vendorNano === undefined) return
-    // A number, because every request of such a vendor is checked, and building a text would take longer than everything else.
+    // A number rather than text, because every request of such a vendor is checked, and building a text would take longer than the
+    // rest of the check.
     const now = this.world.now()
     const day = Math.floor(now / DAY_MS)
     if (day !== this.day) this.reported.clear()

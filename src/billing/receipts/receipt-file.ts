@@ -1,5 +1,5 @@
-// Checks a file of receipts and proofs with nothing but public keys: no server, no database, no network. It must never use the code
-// that creates them: it is what a customer would write from docs/receipts.md.
+// Checks a file of receipts and proofs with only the public keys: without a server, a database or a network. It must never use the
+// code that creates them: a customer could write the same from docs/receipts.md.
 
 import { createHash, type KeyObject } from 'node:crypto'
 import { formatUsd, parseUsd } from '../../lib/money'
@@ -84,7 +84,7 @@ function pageIn(text: string): Page | string {
     const page = JSON.parse(text) as Page
     if (typeof page.seal === 'string' && Array.isArray(page.data)) return page
   } catch {
-    // It is named below.
+    // The fault is reported below.
   }
   return 'it is neither a receipt nor a page of a proof'
 }

@@ -20,7 +20,7 @@ interface StoredKeys {
   past: readonly { x: string; since: number; until: number }[]
 }
 
-/** A public key, and the time in which it signed. */
+/** A public key, and the period in which it signed. */
 export interface ListedKey extends PublicJwk {
   since: string
   /** Null for the current key. */
@@ -89,7 +89,7 @@ export async function receiptKeysOf(db: Db): Promise<Map<string, KeyObject>> {
 
 /** Replaces the current key with a new one. False if another process did so at the same time. `db` is the transaction of the change. */
 export async function rotateReceiptKey(world: StoreWorld, db: Db): Promise<boolean> {
-  // Creates it on first use.
+  // Creates the key on first use.
   await storedKeys(world)
   const stored = await readSecret(world.db, RECEIPTS_SECRET)
   const before = await storedKeys(world)

@@ -19,7 +19,7 @@ import { receiptText } from './receipts'
 
 export const MONTH_TYPE = 'gateway-month'
 const VERSION = 1
-/** Number of charges per read: some milliseconds during which others wait. */
+/** Number of charges per read: a few milliseconds during which other work waits. */
 const PAGE = 500
 /** Number of positions per read, for one account among others. */
 const POSITIONS = 5_000

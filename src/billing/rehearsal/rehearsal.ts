@@ -57,7 +57,7 @@ export interface RehearsalOptions {
 
 /** Number of transfers per read. */
 const PAGE = 5_000
-/** Number of charges that are priced before other work of the process has its turn. */
+/** Number of charges that are priced before other work of the process may run. */
 const TURN = 250
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 

@@ -80,7 +80,7 @@ function tableOf(charge: EndedCharge, quantities: Quantities): BilledTable | und
   })
 }
 
-/** Amounts other than those of quantities, in pico-dollars; none of them is 0. */
+/** Amounts other than those of quantities, in pico-dollars; never 0. */
 function otherAmounts(
   { amountNano, shortfallNano }: EndedCharge,
   quantities: Quantities,

@@ -55,7 +55,7 @@ function isShared(prices: string | null | undefined): boolean {
   return prices?.includes(STORED_SHARE) ?? false
 }
 
-/** Number of charges that are priced before other work of the process has its turn. */
+/** Number of charges that are priced before other work of the process may run. */
 const TURN = 250
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 

@@ -66,7 +66,7 @@ function statementOfRow(row: Row) {
     account: row.account as string,
     month: row.month as string,
     issuedAt: row.issued_at as number,
-    /** Null for one that cannot be read, as after a broken disk. */
+    /** Null for an unreadable statement, as after a disk failure. */
     content: contentOfRow(row),
     /** SHA-256 of the number, the hash of the previous statement, and the stored content. */
     hash: row.hash as string,
@@ -373,7 +373,10 @@ export async function findStatement(
 
 const NUMBER = /^[1-9]\d{0,14}$/
 
-/** A statement by the text of its number. Rejects with 404 for none of the account, if one is named, and with 500 for one that cannot be read. */
+/**
+ * A statement by the text of its number. Rejects with 404 if it does not exist, or belongs to another account than the named one,
+ * and with 500 if it is unreadable.
+ */
 export async function requireStatement(db: Db, text: string, account?: string): Promise<ReadableStatement> {
   const found = NUMBER.test(text) ? await findStatement(db, { number: Number(text) }) : undefined
   if (!found || (account !== undefined && found.account !== account)) throw notFound('statement', text)

@@ -62,7 +62,7 @@ export function figuresIn(json: string, pieces: readonly string[]): string | und
   return at === json.length ? figures : undefined
 }
 
-/** The end of a number that begins here; the same position if none does. */
+/** The end of a number that begins here; the same position if no number begins here. */
 function endOfNumber(json: string, at: number): number {
   let end = at
   for (; end < json.length; end++) {

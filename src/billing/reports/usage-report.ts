@@ -176,7 +176,10 @@ async function usageStatement(
   }
 }
 
-/** The column of a dimension. All metadata of a request is one value: JSON, or a number for none and for the rest. */
+/**
+ * The column of a dimension. The whole metadata of a request is one value: JSON, or a number for requests without metadata and for
+ * the rest.
+ */
 function columnOf(dimension: UsageDimension): string {
   if (!isOfMetadata(dimension)) return names[dimension]
   return `coalesce((select content from usage_metadata where usage_metadata.id = metadata_id), cast(metadata_id as text))`
@@ -304,7 +307,7 @@ export interface Cost {
 const LATE = /:late$/
 
 /**
- * The costs of requests of an operation whose charges are between two positions (the first inclusive), the last first. For requests
+ * The costs of requests of an operation whose charges are between two positions (the first inclusive), newest first. For requests
  * that are answered before their charge ends, such as videos.
  */
 export async function costsBetween(
@@ -332,7 +335,7 @@ export type ChargeView = ReturnType<typeof chargeViewOf>
 /** `metadata` has the sets of metadata by their ids. */
 function chargeViewOf(row: Row, metadata: ReadonlyMap<number, string>) {
   return {
-    /** The metadata that it counts under, as JSON; null for none. */
+    /** The metadata that it counts under, as JSON; null if it has none. */
     metadata: metadata.get(row.metadata_id as number) ?? null,
     id: row.id as string,
     account: row.account as string,

@@ -119,7 +119,7 @@ export function totalsWithin({ span, from, to }: TotalsWithin): string {
  * Totals of the series for which a condition holds, by their own index: a query for one account or key must not cost as much as one
  * for all. SQLite keeps the order of a cross join. It considers every compared column selective, and would rather read all totals
  * of a time; pairs make it choose the index. PostgreSQL expects pairs to match one row, and would read all totals of a time;
- * `offset 0` keeps it going from series to series.
+ * `offset 0` makes it read series by series.
  */
 export function totalsOfSeries(
   kind: Db['kind'],

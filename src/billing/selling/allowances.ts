@@ -1,6 +1,6 @@
-// Allowances: what accounts of a plan receive for a period, and what is taken back at its end. Both are ledger entries, each made
-// once, however often and on whichever node this runs. It must never take back more than is available, or more than was given and
-// not spent.
+// Allowances: the money that accounts of a plan receive for a period, and the rest that is taken back at its end. Both are ledger
+// entries, each made once, however often and on whichever node this runs. It must never take back more than is available, or more
+// than was given and not spent.
 
 import type { Budget } from '../../contract/budgets'
 import { type Db, type Statement, tryApply } from '../../db/db'

@@ -48,7 +48,7 @@ const GROUP_LENGTH = 5
 const CODE_FORM = new RegExp(`^[${CODE_DIGITS}]{${RANDOM_LENGTH + GROUP_LENGTH}}$`)
 /**
  * Codes imported from One API and New API: a random UUID as 32 hexadecimal digits (`Key char(32)` of model/redemption.go, made by
- * GetUUID). None of their digits is one that is corrected as a typing error.
+ * GetUUID). Correcting typing errors changes none of their digits.
  */
 const IMPORTED_FORM = /^[0-9A-F]{32}$/
 const MINUTE_MS = 60_000
@@ -200,7 +200,7 @@ export const codeView = viewOf<{ code: Code; now: number }>()({
 /** Counts an attempt of a key. False if there were too many in this minute, by the key or by all keys. */
 export async function countCodeAttempt(db: Db, keyId: string, now: number): Promise<boolean> {
   const minute = Math.floor(now / MINUTE_MS)
-  // First the key: a refused key uses nothing of the limit of all.
+  // The key is counted first: a refused key uses nothing of the limit of all keys.
   const limits = [
     [`code attempts of ${keyId}`, CODE_ATTEMPTS.ofKey],
     ['code attempts', CODE_ATTEMPTS.ofAll],

@@ -33,7 +33,7 @@ export function costAt(cost: CostConfig | undefined, upstream: string): PriceCon
     : (cost as PriceConfig)
 }
 
-/** Whether the price of a model is the vendor's list price. Such a price names the vendor's page. */
+/** Whether the price of a model is the vendor's list price, which names the vendor's page. */
 export function isListPrice({ price }: { price?: PriceConfig }): boolean {
   return price?.source !== undefined
 }

@@ -8,7 +8,7 @@ import type { Config, ModelConfig } from '../schema'
 /** The models that each upstream has, by its name. */
 export type DiscoveredModels = ReadonlyMap<string, ListedModels['models']>
 
-/** Names that a model can have here: no stars, blanks or endless texts. */
+/** Names that a model can have here: without stars or blanks, and of limited length. */
 const NAME = /^[!-)+-~]{1,200}$/
 
 /** The configuration with the models of its upstreams that are discovered. */

@@ -61,7 +61,7 @@ function listFaults(list: VendorList): string[] {
     }),
   ]
   if (faults.length > 0) return faults
-  // As if an upstream served it: every setting and every price is checked as in a configuration.
+  // Checks the list as if an upstream served it: every setting and every price, as in a configuration.
   const upstreams = { listed: { kind: list.kind, apiKey: 'none', listed: true } }
   return faultsOf(withVendorLists({ upstreams, models: {} }, () => list).value)
 }

@@ -1,4 +1,4 @@
-// The settings of a model, an entry of `models` in the configuration. What can be wrong with them beyond their form is found elsewhere.
+// The settings of a model, an entry of `models` in the configuration. Faults beyond their form are found elsewhere.
 
 import { Type } from '@sinclair/typebox'
 import { Count, closed, optionalSetting, requiredSetting } from '../../lib/setting'

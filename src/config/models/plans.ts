@@ -1,5 +1,5 @@
-// Plans: what the accounts of a group may use, how much, and at which price. The price of a plan must be the one that is quoted,
-// held, charged and shown: all of them read it from the model that the plan returns.
+// Plans: the models that accounts of a group may use, their limits and their prices. The price of a plan must be the one that is
+// quoted, held, charged and shown: all of them read it from the model that the plan returns.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'
@@ -65,7 +65,7 @@ export const PlanEntry = Type.Object(
   closed,
 )
 
-/** Defaults for spenders; null: none. */
+/** Defaults for spenders; null if there are none. */
 export interface SpenderDefaults {
   budget: Budget | null
   requestsPerMinute: number | null
@@ -91,7 +91,7 @@ export interface Plan {
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
 
-/** Faults of the plans of a configuration; none of what does not fit the schema. */
+/** Faults of the plans of a configuration, except those that the schema reports. */
 export function planFaults(plans: unknown, models: ReadonlyMap<string, unknown>): string[] {
   if (typeof plans !== 'object' || plans === null) return []
   return Object.entries(plans).flatMap(([name, entry]) => {

@@ -155,10 +155,7 @@ function sameKeys(table: Record<string, unknown>, base: Record<string, unknown>,
   ]
 }
 
-/**
- * Decimals of an amount for `per` units: no finer than a whole pico-dollar each, or what rounding to it can
- * distinguish.
- */
+/** Decimals of an amount for `per` units: no finer than a whole pico-dollar each, or than rounding to it can distinguish. */
 function decimalsOf(per: number): number {
   return DECIMALS - zerosOf(per)
 }

@@ -37,7 +37,7 @@ export function canBeCached({ kind, operation }: Family): boolean {
   return kind !== 'task' && operation !== 'transcription' && operation !== 'translation'
 }
 
-/** Faults of the entry of a model, each with its place below the model; none for an entry that does not fit the schema. */
+/** Faults of the entry of a model, each with its place below the model; empty if the entry does not fit the schema. */
 export function cacheFaults(entry: CacheEntry, isFree: boolean, families: readonly Family[]): string[] {
   const faults = cacheRuleFaults(entry)
   if (entry.price !== undefined && isFree)

@@ -1,4 +1,4 @@
-// The settings of a route, an entry of `models` in the configuration, and what can be wrong with them beyond their form.
+// The settings of a route, an entry of `models` in the configuration, and their faults beyond their form.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { streamOf } from '../../contract/family'

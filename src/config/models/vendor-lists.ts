@@ -70,7 +70,7 @@ function withDates(
   return end ? { ...end, ...asObject(entry) } : entry
 }
 
-/** The vendor's names of all models that the configuration has by itself, each behind the name of its upstream. */
+/** The vendor's names of all models that the configuration has by itself, each after the name of its upstream. */
 function writtenNames(models: Record<string, unknown>): ReadonlySet<string> {
   return new Set(
     Object.entries(models).flatMap(([id, entry]) => {

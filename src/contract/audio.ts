@@ -29,12 +29,12 @@ export interface AudioFileContract<Body = unknown> {
   kind: 'file'
   /** The media type of the file, if the vendor does not name it. */
   type(body: Body): string
-  /** The bytes in an event or a reply; undefined if it has none. `hasBegun`: earlier events had some. */
+  /** The bytes in an event or a reply; undefined if it has none. `hasBegun`: earlier events had bytes. */
   read(json: unknown, hasBegun: boolean): Uint8Array | undefined
   status?: ReadStatus
   /** Whether the vendor reports the charged figures, so that the price is known only at the end. Absent: it does not. */
   isMetered?(model: Model): boolean
-  /** The events for a caller that requests them instead of the file; undefined for others. */
+  /** The events for a caller that requests them instead of the file; undefined for other callers. */
   events(body: Body): AudioEvents | undefined
   /**
    * Quantities for a number of bytes of a file, for an answer without figures of the vendor. Absent or undefined: the quote is

@@ -1,4 +1,4 @@
-// An amount per calendar period: what may be spent, or what is credited. Data only.
+// An amount per calendar period: a budget or a credit. Data only.
 
 export type BudgetPeriod = 'day' | 'week' | 'month'
 export const BUDGET_PERIODS: readonly BudgetPeriod[] = ['day', 'week', 'month']

@@ -3,7 +3,7 @@
 
 interface EventType {
   meaning: string
-  /** Whether its end is sent too. */
+  /** Whether the end of the condition is sent too. */
   notifiesEnd: boolean
   /** True if it is sent once, however long its cause lasts. */
   isSentOnce?: true
@@ -97,7 +97,7 @@ export interface EventItem {
 export interface EventBody {
   id: string
   type: EventName | typeof TEST_EVENT
-  /** When it was sent, in ISO 8601. */
+  /** When the event was sent, in ISO 8601. */
   timestamp: string
   data: {
     state: EventState

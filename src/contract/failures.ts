@@ -1,5 +1,5 @@
-// Errors that several parts of the request line raise: what happened, and what the caller can do. Each text must say whether a
-// repeat can help.
+// Errors that several parts of the request line raise: what happened, and what the caller can do about it. Each text must say
+// whether a repeat can help.
 
 import type { DatabaseUnavailable } from '../db/db'
 import type { ErrorCode } from '../lib/error-codes'
@@ -129,7 +129,7 @@ export function notPaid(
   )
 }
 
-/** The error for too little money only while other requests run. `left` says how much is required and how much there is. */
+/** The error for too little money only while other requests run. `left` says how much is required and how much is available. */
 export function inFlightOnly(left: string, heldNano: number): GatewayError {
   return new GatewayError(402, {
     code: 'in_flight',

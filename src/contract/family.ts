@@ -49,7 +49,7 @@ export interface ParsedRequest<Body = unknown> {
   outputTokens?: number
   /** How the request is held if its account cannot pay for the usual hold; absent: by its bytes. */
   lean?: LeanHold
-  /** Names of tools that were removed from the body because their hold could not be paid; absent for none. */
+  /** Names of tools that were removed from the body because their hold could not be paid; absent if there are none. */
   leftOut?: readonly string[]
   /** The answer in progress; absent unless the operation stores its answers, or a family seals its reasoning. */
   answer?: AnswerContext
@@ -103,7 +103,7 @@ interface Contract<Body> {
    * by this family only if they have no other.
    */
   takes?(body: Readonly<Record<string, unknown>>, model: Model): boolean
-  /** Whether `takes` is ever true for a model. Absent: it is true for every model. */
+  /** Whether `takes` can be true for a model. Absent: it is true for every model. */
   takesSome?(model: Model): boolean
   /** Another family of the vendor for requests that this one cannot serve. A model's configuration need not name it. */
   additional?: { family: string; isNeeded(model: Model): boolean }
@@ -250,7 +250,7 @@ export type Family<Body = unknown> =
 
 /** The output tokens that each candidate of a request can use. */
 export interface OutputTokens {
-  /** Maximum of tokens per candidate, by the request or the model; Infinity without a limit. */
+  /** Maximum of tokens per candidate, by the request or the model; Infinity if neither sets one. */
   most: number
   /** Minimum of tokens per candidate for a useful answer, such as those of its thinking. */
   least: number

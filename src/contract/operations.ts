@@ -62,7 +62,7 @@ const table = [
     path: '/v1/chat/completions',
     body: 'json',
     dialect: 'openai',
-    // Room for several images and files as base64.
+    // Enough for several images and files as base64.
     maxBodyBytes: 32 * MEBIBYTE,
     summary: 'Chat completion',
     about:

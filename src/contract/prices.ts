@@ -17,7 +17,7 @@ export interface PriceTable<Each = number> {
   above: number
   /** The minimum charge of a request, in pico-dollars. */
   minimumPico: number
-  /** Prices as they are listed. */
+  /** Prices as the configuration lists them. */
   listed: { [unit in Unit]?: Each }
   /** The factor of the plan by which these prices were multiplied, in millionths; absent for prices of the configuration. */
   factor?: number
@@ -386,6 +386,6 @@ function largeNano(quantities: Quantities, prices: Prices, share?: number): numb
   for (const unit of units) pico += BigInt(quantities[unit] ?? 0) * BigInt(prices[unit] ?? 0)
   const parts = BigInt(PICO_PER_NANO) * (share === undefined ? 1n : 10n ** BigInt(FACTOR_DECIMALS))
   const nano = Number((pico * BigInt(share ?? 1) + parts - 1n) / parts)
-  // No account can have more, so a request that may cost more is refused for its price.
+  // No account can have more than this, so a request that may cost more is refused.
   return Math.min(nano, MAX_NANO)
 }

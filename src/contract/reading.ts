@@ -8,7 +8,7 @@ import type { Quantities } from './units'
  */
 export interface Reading {
   output?: Made | undefined
-  /** The complete text of an item that has ended, whether or not it arrived in pieces before. */
+  /** The complete text of an ended item, whether or not its pieces arrived before. */
   whole?: string
   usage?: UsageReading | undefined
   /** Calls of the vendor's tools that the reply, or this event of a stream, reports; charged if the figures do not include them. */
@@ -65,12 +65,12 @@ export type Ending =
   /** The vendor reports a failure in a form that clients of this dialect do not recognise as an error. */
   | 'failed-disguised'
 
-/** Output in which there is nothing to count. */
+/** Output without anything to count. */
 export const SHOWN: Made = { kind: 'shown' }
 export const PARTIAL: Made = { kind: 'partial' }
 export const HIDDEN: Made = { kind: 'hidden' }
 
-/** Text, or visible output without text; undefined for neither. */
+/** Text, or visible output without text; undefined if there is neither. */
 export function shownText(text: string, isOfWorth: boolean): Made | undefined {
   if (text !== '') return { kind: 'shown', text }
   return isOfWorth ? SHOWN : undefined

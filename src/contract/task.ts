@@ -53,7 +53,7 @@ export interface TaskContract<Body = unknown> {
 
 /** The second call of a poll, for vendors whose tasks have a state and a result at different URLs. */
 export interface TaskResult {
-  /** The call for the result; undefined while the state says that there is none. */
+  /** The call for the result; undefined while the state says that there is no result. */
   call(state: object, upstreamId: string, pollContext: PollContext): Call | undefined
   /** Reads the answer; undefined if it says nothing about the task, so that both calls are repeated. */
   outcome(answer: ResultAnswer, state: object, pollContext: PollContext): TaskOutcome | undefined
@@ -101,6 +101,6 @@ export interface Durations {
   max: number
   /** Seconds that are held and billed if the request names none. */
   default: number
-  /** True if -1 lets the vendor choose: the maximum is held, and the reported seconds are billed. */
+  /** True if -1 lets the vendor choose the length: the maximum is held, and the reported seconds are billed. */
   vendorMayChoose?: boolean
 }

@@ -19,7 +19,7 @@ interface UnitRow {
   flat?: true
   /** The unit whose price is used if this one has none. */
   fallback?: string
-  /** Units that a held one may become when the vendor reports the real usage. */
+  /** Units into which a held unit may be split when the vendor reports the real usage. */
   becomes?: readonly string[]
   /**
    * Maximum accepted figure of an upstream: a multiple of the quote, plus a number. Absent: any. Tokens of a side are judged
@@ -34,7 +34,7 @@ interface UnitRow {
 
 const READ = ['input_token', 'cached_input_token'] as const
 const AS_QUOTED = { times: 1, more: 0 } as const
-/** The limit for tools: vendors decide themselves how often they call one. */
+/** The limit for tools: vendors decide how often they call one. */
 const AS_CALLED = { times: 4, more: 100 } as const
 /**
  * The limit for audio: the quote comes from the file itself, which may be wrong, so figures up to the content of the largest file

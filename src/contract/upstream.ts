@@ -33,7 +33,7 @@ export interface UpstreamKind {
   baseUrlFor?(place: UpstreamPlace): string
   /** True if each path begins with the version of the API. A version at the end of a configured base URL is then omitted. */
   hasVersionInPaths?: true
-  /** Advice about an address of the vendor, for the operator, as the end of a sentence; undefined for none. */
+  /** Advice about an address of the vendor, for the operator, as the end of a sentence; undefined if there is none. */
   advice?(address: string): string | undefined
   /**
    * A call in the vendor's form, if the model is named in the path and not in the body. Undefined for calls that the vendor does
@@ -41,8 +41,8 @@ export interface UpstreamKind {
    */
   adapt?(call: Call, model: string, place: UpstreamPlace): Call | undefined
   /**
-   * Fields in the bodies of its OpenAI-compatible API, with the vendor's name for each; null for one that it refuses and nobody
-   * misses.
+   * Fields in the bodies of its OpenAI-compatible API, with the vendor's name for each; null for a field that it refuses and that
+   * nobody misses.
    */
   renamed?: Readonly<Record<string, string | null>>
   /** Whether the vendor serves responses for each model that it serves chat completions for. Absent: it does not. */
@@ -56,7 +56,7 @@ export interface UpstreamKind {
   refused?: readonly FieldRule[]
   /** Headers that authenticate a request, made for each request, in addition to `headers`. Pure. */
   sign?(secret: string, request: SignedRequest, place: UpstreamPlace): Record<string, string>
-  /** The parts of a key that are secret, if it consists of several. Absent: the key as a whole. */
+  /** The secret parts of a key, if it consists of several. Absent: the key as a whole. */
   secretParts?(secret: string): string[]
   /** Settings that a key itself contains; those of the configuration take precedence. */
   placeOf?(secret: string): UpstreamPlace
@@ -221,15 +221,15 @@ export interface Upstream {
 export interface CallSender {
   /** No connection is passed from one account to another right after an answer. */
   account: string
-  /** The hash of the session whose prompts a vendor may have cached; absent for none. Its calls use the same key. */
+  /** The hash of the session whose prompts a vendor may have cached; absent without a session. Its calls use the same key. */
   session?: number | undefined
 }
 
 export interface SentCall {
   response: HttpResponse
-  /** The place of the key among several, from 1; null for a single one. */
+  /** The number of the key among several, counted from 1; null for a single key. */
   keyNumber: number | null
-  /** Keys that the session prefers and that are resting, the most preferred first; null for none. */
+  /** Keys that the session prefers and that are resting, the most preferred first; null if none is resting. */
   restingKeys: readonly number[] | null
 }
 
@@ -243,7 +243,7 @@ export interface OperatorFields {
 
 /** The state of an upstream, for the operator. */
 export interface UpstreamHealth {
-  /** Open: it failed to answer several times, and gets no requests for a while. Half-open: one request tries. */
+  /** Open: the upstream failed to answer several times, and gets no requests for a while. Half-open: one request tries. */
   breaker: 'closed' | 'open' | 'half-open'
   /** Running calls, and how many may run. */
   running: number

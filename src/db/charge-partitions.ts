@@ -61,7 +61,7 @@ export async function dropClosedPartitions(
     }
     if ((await db.query(holdsNone)).length === 0) continue
     const isDropped = await tryApply(db, [
-      // Settlements wait behind this lock, so it is better to skip this run than to hold it long.
+      // Settlements wait for this lock, so it is better to skip this run than to hold it long.
       { sql: `set local lock_timeout = '100ms'` },
       { sql: `lock table ${table.name} in access exclusive mode` },
       holdsNone,

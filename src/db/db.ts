@@ -14,8 +14,8 @@ export type Row = Record<string, Value>
 const COMPARED = /^(at|\w+_at|requests_per_minute|tokens_per_minute|concurrency|budget|account_budget)$/
 
 /**
- * An integer of a row as a number. A value beyond 2^53, which a number cannot hold exactly, becomes the largest exact one if it is
- * only compared: one such row must not hide the others. Throws a RangeError for all others, such as money.
+ * An integer of a row as a number. A value beyond 2^53, which a number cannot hold exactly, becomes the largest exact number if it
+ * is only compared: one such row must not hide the others. Throws a RangeError for all others, such as money.
  */
 export function exactInteger(column: string, value: number | bigint): number {
   const number = Number(value)
@@ -77,9 +77,9 @@ export interface Db {
   /** Changes rows: all statements in order and in one transaction, durable when the promise resolves. */
   batch(statements: readonly Statement[], options?: BatchOptions): Promise<BatchResult>
   /**
-   * Moves money: like `batch` with the statements of the movement. Of the returned rows, only what an end paid is guaranteed. A
-   * hold without other statements immediately survives the end of the process, and a power failure once an end or a batch has
-   * followed.
+   * Moves money: like `batch` with the statements of the movement. Of the returned rows, only the amount that an end paid is
+   * guaranteed. A hold without other statements survives the end of the process at once, and a power failure after the next end or
+   * batch.
    */
   move(movement: Movement): Promise<BatchResult>
   /**
@@ -89,7 +89,7 @@ export interface Db {
   compact?(): Promise<void>
   /**
    * How often the connection to the server was lost. The server that answers now may be a replica that lacks the last changes, so
-   * cached rows must be read again. Absent if rows cannot disappear: in a file.
+   * cached rows must be read again. Absent for a file, whose rows cannot disappear.
    */
   losses?(): number
   /**

@@ -4,7 +4,7 @@
 const FIRST_TIME = -62_135_596_800_000
 export const LAST_TIME = 253_402_300_799_999
 
-/** A time in milliseconds since 1970 as `2026-10-31T14:00:00.000Z`; null for none. A time out of range becomes the limit. */
+/** A time in milliseconds since 1970 as `2026-10-31T14:00:00.000Z`; null stays null. A time out of range becomes the limit. */
 export function isoTime(at: number): string
 export function isoTime(at: number | null): string | null
 export function isoTime(at: number | null): string | null {

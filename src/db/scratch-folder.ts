@@ -50,7 +50,7 @@ function madeAt(folder: string): number {
   return statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
-/** Removes a folder. If that is impossible now, it is removed later: no reason to fail the work that was done in it. */
+/** Removes a folder. If that fails, it is removed later: the work that was done in it must not fail. */
 async function remove(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true }).catch(() => {})
 }

@@ -32,7 +32,7 @@ export interface DueCondition extends StoredCondition {
 
 const SENT_ONCE = eventsSentOnce.map((name) => `'${name}'`).join(', ')
 
-/** Until it is reported to be over. */
+/** Lasts until it is reported to be over. */
 export const UNTIL_ENDED = Number.MAX_SAFE_INTEGER
 
 /** How long nothing must be seen before an end counts: initially, and at most. */
@@ -167,7 +167,7 @@ export async function forgetConditions(db: Db, now: number): Promise<void> {
   ])
 }
 
-/** Current conditions, the oldest first. */
+/** Current conditions, oldest first. */
 export async function activeConditions(db: Db, now: number, limit: number): Promise<StoredCondition[]> {
   const rows = await db.query({
     sql: `select * from event_conditions where lasts_until > $1 and (told_at is not null or type <> 'upstream.down'

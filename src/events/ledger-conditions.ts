@@ -156,7 +156,7 @@ export async function checkLedger(
   }
 }
 
-/** Conditions that are over, with the figures of now instead of those with which they lasted. */
+/** Conditions that are over, with the current figures instead of those from while they lasted. */
 export async function withEndFigures(
   db: Db,
   settings: EventSettings,
@@ -169,7 +169,7 @@ export async function withEndFigures(
     const over = due.filter((each) => each.type === type && each.state === 'ended')
     if (!figures || over.length === 0) continue
     const names = over.map(({ subject }) => subject)
-    // One without a row no longer has one, such as a key whose budget was removed.
+    // A subject without a row no longer has figures, such as a key whose budget was removed.
     for (const name of names) found.set(`${type} ${name}`, {})
     for (const row of await db.query(figures(settings, now, plans, names)))
       found.set(`${type} ${row.subject ?? row.name}`, details(row))

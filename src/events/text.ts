@@ -127,7 +127,7 @@ export function textOfEvent({ type, data: { state, items } }: EventBody): EventT
   return { title: `${prefix}${type} (${all.length}). ${eventTypes[type].meaning.replaceAll('`', '')}`, lines }
 }
 
-/** Words about a figure; none if an end has no such figure any more. */
+/** Words about a figure; empty if an end no longer has this figure. */
 function figure(value: unknown, words: string): string {
   return value === undefined ? '' : words
 }

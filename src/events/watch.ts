@@ -73,7 +73,7 @@ async function applySome(db: Db, statements: Statement[]): Promise<void> {
   if (statements.length > 0) await apply(db, statements)
 }
 
-/** Upstreams that did not answer this node when it last asked. Each ends by itself when no node sees it any more. */
+/** Upstreams that did not answer this node when it last asked. Each condition ends by itself when no node sees it any more. */
 function upstreamsDown({ catalogue }: WatchWorld, now: number): Statement[] {
   return [...catalogue.upstreams].flatMap(([name, upstream]) => {
     if (upstream.health().breaker === 'closed') return []

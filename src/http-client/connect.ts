@@ -1,5 +1,5 @@
 // Opens a connection for one request, within a deadline. It must never send a byte before the server has proved its identity, or
-// leave a connection open that nobody waits for any more.
+// leave a connection open that nobody needs any more.
 
 import { closeSync, openSync } from 'node:fs'
 import type { Socket, SocketHandler } from 'bun'
@@ -17,7 +17,7 @@ export interface ServerAddress {
   tls: ({ serverName: string } & TlsOptions) | undefined
   /** The IP address that a certificate must be for, if the server has no name. */
   certifiedAddress?: string | undefined
-  /** The proxy that the connection goes through; undefined for none. */
+  /** The proxy that the connection goes through; undefined without a proxy. */
   proxy?: HttpProxy | undefined
   /** Maximum time until the connection is ready, in milliseconds. */
   timeoutMs: number

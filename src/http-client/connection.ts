@@ -183,7 +183,7 @@ export class Connection implements ResponseSink, Flow {
   private write(text: string): void {
     const written = this.socket.write(text)
     if (written < 0) return
-    // Nearly always all of it; the bytes are copied only if a part is left.
+    // Nearly always everything is sent at once; the bytes are copied only if a part is left.
     const byteLength = Buffer.byteLength(text)
     if (written < byteLength) this.unsent = Buffer.from(text).subarray(written)
   }

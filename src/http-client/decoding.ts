@@ -16,7 +16,7 @@ const decoders = new Map<string, () => Transform>([
   ['zstd', createZstdDecompress],
 ])
 
-/** The unpacked body; one in an unknown coding is not changed. */
+/** The unpacked body; a body in an unknown coding is not changed. */
 export function decoded(body: HttpBody, encoding: string | null): HttpBody {
   const decoder = encoding === null ? undefined : decoders.get(encoding.toLowerCase())?.()
   if (!decoder) return body

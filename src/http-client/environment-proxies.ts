@@ -26,7 +26,7 @@ export function transportBehind(variables: Variables): Transport {
   }
 }
 
-/** The proxy that the environment names for a server; undefined for none. This machine is never reached through one. */
+/** The proxy that the environment names for a server; undefined if it names none. This machine is never reached through one. */
 export function proxyFor(server: URL, variables: Variables): string | undefined {
   const name = server.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY'
   const proxy = variables[name.toLowerCase()] || variables[name]

@@ -55,7 +55,7 @@ export class IdleConnections implements ConnectionOwner {
   close(): void {
     this.isClosed = true
     const { connections } = this
-    // First, because each closed connection removes itself from the list.
+    // Done first, because each closed connection removes itself from the list.
     this.connections = []
     for (const connection of connections) connection.close()
     clearInterval(this.sweeper)

@@ -106,7 +106,7 @@ class DirectOrigin implements Origin {
     })
   }
 
-  /** Bound, because it is passed on. */
+  /** Bound to this object, because it is passed on as a function. */
   readonly close = (): void => this.idle.close()
 
   private place(exchange: Exchange): void {

@@ -13,7 +13,7 @@ interface ProxiedWay {
 export class RequestHeads {
   private readonly host: string
   private readonly way: ProxiedWay | undefined
-  /** Lines of headers that were written before, by their object. */
+  /** Header lines that were written before, by their object. */
   private readonly known = new WeakMap<object, string>()
 
   constructor(host: string, way?: ProxiedWay) {

@@ -71,7 +71,7 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
     this.waiting = []
     if (this.waitingBytes > MAX_WAITING_BYTES) flow?.resume()
     for (const bytes of waiting) {
-      // Cancelled by its receiver.
+      // The receiver has cancelled the body.
       if (flow && !this.flow) return
       sink.data(bytes)
     }

@@ -15,7 +15,7 @@ export interface OpenOptions {
    * must be the host's.
    */
   address?: string
-  /** URL of the proxy; null for none. Absent: that of the environment, if the transport has one. */
+  /** URL of the proxy; null if none is used. Absent: that of the environment, if the transport has one. */
   proxy?: string | null
   tls?: TlsOptions
 }

@@ -1,4 +1,4 @@
-// How Elysia finds the path of a request: after the host, whatever its length, for HTTP and HTTPS, and also if Bun knows no host.
+// Lets Elysia find the path of a request: after the host, whatever its length, for HTTP and HTTPS, and also if Bun knows no host.
 
 import type { AnyElysia } from 'elysia'
 import { BunAdapter } from 'elysia/adapter/bun'

@@ -1,5 +1,5 @@
-// Limits what anybody may try, such as wrong tokens, by the address of the client. A correct token is never refused because of
-// attempts from other addresses; attempts must never fill the memory.
+// Limits failed attempts, such as wrong tokens, by the address of the client. A correct token is never refused because of attempts
+// from other addresses; attempts must never fill the memory.
 
 import { GatewayError } from '../lib/errors'
 

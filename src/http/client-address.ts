@@ -40,7 +40,7 @@ function peerOf(text: string): string | null {
   return address
 }
 
-/** The addresses of `x-forwarded-for`, the last first. */
+/** The addresses of `x-forwarded-for`, in reverse order. */
 function namedBy({ headers }: Request): string[] {
   const header = headers.get('x-forwarded-for')
   return header === null ? [] : header.split(',').reverse()

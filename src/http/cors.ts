@@ -6,7 +6,7 @@ import type { Config } from '../config/schema'
 /** Seconds for which a browser remembers the answer to a preflight; no browser keeps it longer than a day. */
 const PREFLIGHT_SECONDS = 86_400
 const METHODS = 'GET, HEAD, POST, DELETE'
-/** Headers for a preflight that names none. A star does not include `authorization`. */
+/** Headers for a preflight that names no headers. A star does not include `authorization`. */
 const USUAL_HEADERS = 'authorization, content-type'
 const HEADER_NAMES = /^[a-z0-9!#$%&'*+.^_`|~, -]{1,2000}$/i
 

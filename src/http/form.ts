@@ -24,7 +24,7 @@ const PLAIN_ENCODINGS = ['7bit', '8bit', 'binary']
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** Tools for reading a form: the store of its files, and the reader of their durations. */
+/** Dependencies for reading a form: the store of its files, and the reader of their durations. */
 export interface FormTools {
   uploads: Uploads
   audioReader: Pick<AudioReader, 'read'>

@@ -81,7 +81,7 @@ function headersOf({ id, contentType, sha256, expiresAt }: Artifact, now: number
   }
 }
 
-/** The error for every URL without a file. */
+/** The error for any URL that has no file. */
 export function fileNotFound(): GatewayError {
   return new GatewayError(404, {
     code: 'artifact_not_found',

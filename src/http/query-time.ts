@@ -1,4 +1,4 @@
-// Reads times in a query or a body. It must never guess a zone: times are in UTC.
+// Reads the times of a query or a body. It must never guess a zone: times are in UTC.
 
 import { isoTime } from '../db/iso-time'
 import { invalidRequest } from '../lib/errors'

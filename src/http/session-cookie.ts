@@ -36,7 +36,7 @@ export function sessionTokenOf(
   return token
 }
 
-/** The session in a cookie, whoever sends it, so that it can be ended. */
+/** The session in a cookie, from whatever page it is sent, so that it can be ended. */
 export function cookieTokenOf({ headers }: Request, kind: SessionKind): SessionToken | null {
   const cookies = headers.get('cookie')
   const text = cookies === null ? undefined : cookieOf(cookies, NAMES[kind])

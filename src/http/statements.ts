@@ -1,5 +1,5 @@
-// Statements as the admin API and that of callers show them: in lists, and one as a file, a page that prints well or a table. What is
-// in a file must never run in a browser.
+// Statements as the admin API and that of callers show them: in lists, and one as a file, a page that prints well or a table. The
+// content of a file must never run in a browser.
 
 import { Type } from '@sinclair/typebox'
 import { spenderNames } from '../accounts/spenders'

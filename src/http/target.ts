@@ -1,5 +1,5 @@
-// The target of a request: host, path and query. All of it is the caller's own text, so reading it must never fail, and
-// an error shows little of it. A path must never mean anything else here than for a proxy that has passed it on.
+// The target of a request: host, path and query. All of it is the caller's own text, so reading it must never fail, and an error
+// shows little of it. A path must never mean something else here than to a proxy that has passed it on.
 
 import { GatewayError } from '../lib/errors'
 

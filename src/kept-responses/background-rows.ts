@@ -1,5 +1,5 @@
-// The rows of responses in the background: its state, and its events. A row must never say that a response still runs when no
-// process makes it: the process renews a lease. No statement changes a response that has ended.
+// The rows of background responses: their states and their events. A row must never say that a response still runs when no process
+// makes it: the process renews a lease. No statement changes a response that has ended.
 
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import type { EncodedTable } from '../db/encryption/reencryption'
@@ -63,8 +63,8 @@ export function insertBackground(
 }
 
 /**
- * Writes events of a running response; none if it has ended or was deleted, so that none is left behind. An earlier write whose
- * result was lost is replaced.
+ * Writes events of a running response. Writes nothing if it has ended or was deleted, so that no events are left behind. An earlier
+ * write whose result was lost is replaced.
  */
 export function insertEvents(
   { codec, kind }: Pick<Db, 'codec' | 'kind'>,
@@ -108,7 +108,7 @@ export function removeUnfinished(id: string): Statement {
   return { sql: 'delete from background_responses where id = $1 and has_ended = 0', parameters: [id] }
 }
 
-/** A guard that misses if a response is there. */
+/** A guard that misses if a response exists. */
 export function guardAbsent(id: string): Statement {
   return {
     sql: 'select 1 as gone where not exists (select 1 from background_responses where id = $1)',
@@ -181,7 +181,7 @@ export async function eventsAfter(db: Db, id: string, number: number): Promise<E
   }))
 }
 
-/** Deletes a response in the background with its events. False if there was none. */
+/** Deletes a response in the background with its events. False if it did not exist. */
 export function deleteBackground(db: Db, account: string, id: string): Promise<boolean> {
   return tryApply(db, [
     {
@@ -193,7 +193,7 @@ export function deleteBackground(db: Db, account: string, id: string): Promise<b
   ])
 }
 
-/** The statements that delete what is too old. */
+/** The statements that delete old responses. */
 export function forgetBackground(now: number): Statement[] {
   return [
     {

@@ -51,7 +51,7 @@ interface EventReader {
 /** A response that this process makes. */
 interface Running {
   id: string
-  /** The response as of the newest event that contains it. */
+  /** The response in its state of the newest event that contains it. */
   response: Fields
   /** Finished items, by index. */
   items: Fields[]
@@ -174,7 +174,8 @@ export class BackgroundResponses {
   private async endAbandoned(response: BackgroundResponse, now: number): Promise<void> {
     const { db, log } = this.world
     const { id } = response
-    // Its lease expired while the database was unavailable, or this process was suspended: it is renewed, or its end is written.
+    // Its lease expired while the database was unavailable or this process was suspended: the lease is renewed, or the end is
+    // written.
     if (this.running.has(id)) return
     try {
       const answer = JSON.stringify(failed(JSON.parse(response.answer)))
@@ -185,7 +186,7 @@ export class BackgroundResponses {
     }
   }
 
-  /** Writes what is left when the process stops. */
+  /** Writes the remaining events when the process stops. */
   async stop(): Promise<void> {
     this.cancelWriting?.()
     await this.writeAll()
@@ -195,7 +196,7 @@ export class BackgroundResponses {
     return findBackground(this.world.db, account, id, this.world.now())
   }
 
-  /** Stops a response that runs, here or at another node. Returns its new state; undefined if there is none. */
+  /** Stops a response that runs, here or at another node. Returns its new state; undefined if it does not exist. */
   async cancel(account: string, id: string): Promise<BackgroundResponse | undefined> {
     const endsAt = this.world.now() + CANCEL_MS
     let found = await this.find(account, id)

@@ -1,5 +1,5 @@
-// Compactions that are continued: a sealed summary becomes a text again, and replaces what it summarizes. Everything that opens for
-// the account must be readable again, and nothing else.
+// Compactions that are continued: a sealed summary becomes a text again, and replaces what it summarizes. Every summary of the
+// account must be readable again, and no other.
 
 import type { AnswerContext } from '../contract/family'
 import { compactionItem, isTrigger, summaryIn, userMessage } from '../families/responses/compaction'
@@ -8,8 +8,8 @@ import { SEALED_PREFIX } from '../lib/sealing'
 import type { Item } from './content'
 
 /**
- * The items of a continued stored conversation. A compacted part is its compaction and what the summary does not cover. The same
- * list if nothing was.
+ * The items of a continued stored conversation. A compacted part becomes its compaction, followed by the items that the summary
+ * does not cover. The same list if nothing was compacted.
  */
 export function continuedItems(items: readonly Item[], open: AnswerContext['open']): readonly Item[] {
   if (!items.some(isTrigger)) return items
@@ -27,7 +27,7 @@ function outlivesSummary(item: Item): boolean {
   return (type === null || type === 'message') && role !== 'assistant'
 }
 
-/** The summaries among the items as messages that a model can read. The same list if there are none. */
+/** The items, with summaries as messages that a model can read. The same list if it contains no summary. */
 export function withReadableSummaries(
   items: readonly Item[],
   open: AnswerContext['open'],

@@ -235,7 +235,7 @@ export async function findItem(db: Db, conversation: string, itemId: string): Pr
   return row && contentOf(db, conversation, row)
 }
 
-/** The items of a page; undefined if the one before it is not there. */
+/** The items of a page; undefined if the item before it does not exist. */
 export async function itemsOnPage(
   db: Db,
   conversation: string,

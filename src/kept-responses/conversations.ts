@@ -48,7 +48,7 @@ export function conversationIn(body: Readonly<Record<string, unknown>>): string 
   )
 }
 
-/** Throws 404 for a conversation that is not here, or another account's, which is the same. */
+/** Throws 404 for a conversation that does not exist or belongs to another account, which look the same. */
 export async function requireConversation(
   { db, now }: ConversationWorld,
   account: string,

@@ -7,9 +7,9 @@ import { type ConversationHead, deleteItem } from './conversation-rows'
 
 interface LateAppend {
   conversation: Pick<ConversationHead, 'id' | 'account'>
-  /** Ids that no other append has. */
+  /** Ids that only this append has. */
   itemIds: readonly string[]
-  /** How often nothing was found. */
+  /** How many checks have found nothing. */
   misses: number
 }
 
@@ -29,7 +29,7 @@ export class LateAppends {
     this.appends.push({ conversation: { id, account }, itemIds, misses: 0 })
   }
 
-  /** Deletes what was appended since. Called every few seconds. */
+  /** Deletes items that were appended since then. Called every few seconds. */
   async retry(): Promise<void> {
     for (const append of [...this.appends]) {
       try {

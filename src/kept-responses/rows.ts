@@ -49,7 +49,7 @@ const ID_LIST = Array.from({ length: IDS_PER_QUERY }, (_, index) => `$${index + 
 /** The statements that store a response; they must be in the batch of the settlement. */
 export function insertResponse({ codec }: Pick<Db, 'codec'>, response: NewResponse): Statement[] {
   const { id, account, previousId, input, answer, itemCount, itemIds, createdAt, expiresAt } = response
-  // Those of the texts, which are longer where they are encrypted.
+  // The bytes of the stored texts, which are longer if they are encrypted.
   const bytes = Buffer.byteLength(input) + Buffer.byteLength(answer)
   return [
     {

@@ -51,7 +51,7 @@ export class BodyLog {
 
   static async open(db: Db, limits: BodyLimits, log: Log): Promise<BodyLog> {
     const statements = TABLES.map((sql) => ({ sql }))
-    // Nodes that start at once can collide here despite `if not exists`. The second try then finds the tables.
+    // Nodes that start at the same time can collide here despite `if not exists`. The second try then finds the tables.
     await db.batch(statements).catch(() => db.batch(statements))
     return new BodyLog(db, limits, log)
   }

@@ -70,7 +70,7 @@ export function readPartitions(db: Db): RequestReader {
 
 async function createTables(db: Db, now: number): Promise<void> {
   const statements = TABLES.map((sql) => ({ sql }))
-  // Nodes that start at once can collide here despite `if not exists`. The second try then finds the tables.
+  // Nodes that start at the same time can collide here despite `if not exists`. The second try then finds the tables.
   await db.batch(statements).catch(() => db.batch(statements))
   await createDays(db, [dayOf(now), dayOf(now + DAY_MS)])
 }

@@ -72,7 +72,7 @@ export async function lastPosition(db: Db): Promise<number> {
   }
   const table = await tableOfCharges(db)
   const rows = await apply(db, [
-    // Settlements wait behind this lock, so it is better to skip this run than to hold it long.
+    // Settlements wait for this lock, so it is better to skip this run than to hold it long.
     { sql: `set local lock_timeout = '100ms'` },
     { sql: `lock table only ${table.name} in share mode` },
     // A database that was moved here continues the numbers, but its own counter has not started.

@@ -93,7 +93,7 @@ export class PostgresServers {
       if (quietChecks === PROBE_CHECKS) void this.use(({ pool }) => pool.unsafe(PROBE)).catch(() => {})
       if (quietChecks === HANG_CHECKS) options.onHang()
     })
-    // Without a choice no server is probed, and a wrong address shows at its first use.
+    // A single server is not probed, so a wrong address is noticed at its first use.
     const [only, second] = urls
     if (only !== undefined && second === undefined) this.current = Promise.resolve(this.open(only))
   }

@@ -7,7 +7,7 @@ import type { Db } from '../db'
 interface ReplicaParts {
   primary: Db
   copy: Db
-  /** The last time that a serving process has recorded in a database, in milliseconds since 1970; undefined for none. */
+  /** The last time that a serving process has recorded in a database, in milliseconds since 1970; undefined if none is recorded. */
   notedAt(db: Db): Promise<number | undefined>
   now(): number
   monotonic(): number
@@ -46,8 +46,8 @@ export class Replica {
         try {
           return await copy.query(statement)
         } catch (error) {
-          // This includes things that the replica does not have yet, such as a new table. An error of ours shows on the primary
-          // too.
+          // This includes errors about objects that the replica does not have yet, such as a new table. An error in our SQL occurs
+          // on the primary too.
           from = primary
           this.leave(String(error))
           return primary.query(statement)

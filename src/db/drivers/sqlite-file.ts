@@ -31,7 +31,7 @@ export function copySqlite(path: string, to: string): void {
   }
 }
 
-/** Why a file is not a complete SQLite database, in words that follow "it"; undefined if it is. Blocks the thread. */
+/** Why a file is not a complete SQLite database, in words that follow "it"; undefined if it is complete. Blocks the thread. */
 export function fileFault(path: string): string | undefined {
   let database: Database | undefined
   try {
@@ -62,8 +62,8 @@ export function requireWholeLog(path: string): void {
 }
 
 /**
- * Why the write-ahead log of a database has lost commits that were synced; undefined if it has not. SQLite itself reads such a log
- * up to the damage and treats the rest as never written. A power failure alone leaves only a few incomplete commits, because nearly
+ * Why the write-ahead log of a database has lost synced commits; undefined if it has lost none. SQLite itself reads such a log up
+ * to the damage and treats the rest as never written. A power failure alone leaves only a few incomplete commits, because nearly
  * every commit is synced before the next is written. Other processes may write meanwhile.
  */
 export function logFault(path: string): string | undefined {

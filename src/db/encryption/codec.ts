@@ -19,7 +19,7 @@ export interface RowCodec {
 
 /** The keys that an operator has set. Each has the length of a sealing key. */
 interface MasterKeys {
-  /** The encrypting key; undefined to encrypt nothing. */
+  /** The encrypting key; undefined if nothing is encrypted. */
   current: Uint8Array | undefined
   /** Keys that only decrypt. */
   older: readonly Uint8Array[]
@@ -62,8 +62,8 @@ function clearForm(text: string): string {
 }
 
 /**
- * The text of a stored form; undefined if it is unreadable. For lists, and wherever a row can be shown without it: one must not hide
- * the others.
+ * The text of a stored form; undefined if it is unreadable. For lists, and wherever a row can be shown without its text: one row
+ * must not hide the others.
  */
 export function readableText({ decode }: RowCodec, stored: string, place: string): string | undefined {
   try {

@@ -9,7 +9,7 @@ class KeyMissing extends Error {
   override readonly name = 'KeyMissing'
 }
 
-/** A key that rows may be encrypted with. */
+/** A key with which rows may be encrypted. */
 export interface UsedKey {
   id: string
   /** Increases as long as any process encrypts with it. */
@@ -53,7 +53,7 @@ export function isClearThoughKeySet({ codec }: Pick<Db, 'codec'>, stored: string
 
 /** The encryption of a database, for an operator. */
 export interface Encryption {
-  /** The id of the encrypting key; `clear` without one. */
+  /** The id of the encrypting key; `clear` without a key. */
   key: string
   /** Ids of other keys that rows may still be encrypted with, including `clear`. */
   before: string[]

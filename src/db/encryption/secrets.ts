@@ -30,7 +30,7 @@ export async function encryptedSecretOf(
   return isClearThoughKeySet(db, stored) ? undefined : db.codec.decode(stored, placeOf(name))
 }
 
-/** A secret as stored, encrypted or not; undefined if there is none. */
+/** A secret as stored, encrypted or not; undefined if it does not exist. */
 export async function readSecret(db: Db, name: string): Promise<string | undefined> {
   const [row] = await db.query({ sql: 'select value from secrets where name = $1', parameters: [name] })
   return row?.value as string | undefined

@@ -11,7 +11,9 @@ const MAX_LENGTH = 8 * 1024 * 1024
 
 /** A group of this many movements indicates load. */
 const LOAD_MOVEMENTS = 8
-/** Number of movements from which a call is not worth a pause, and the longest pause; no pause is longer than the previous call. */
+/**
+ * Number of movements from which a group is sent without a pause, and the longest pause; no pause is longer than the previous call.
+ */
 const ENOUGH_MOVEMENTS = 32
 const MAX_PAUSE_MS = 5
 

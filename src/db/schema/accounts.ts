@@ -53,7 +53,7 @@ export const ACCOUNTS: Step = [
     paused_at bigint,
     imported bigint
   )`,
-  // Secrets of imported keys have other forms, which are looked up only if there are such keys.
+  // Secrets of imported keys have other forms; they are looked up only if such keys exist.
   'create index keys_imported on keys (imported) where imported is not null',
   `create table rate_windows (
     key_id text not null,

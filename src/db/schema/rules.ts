@@ -38,7 +38,7 @@ export class SchemaRefused extends Error {
   override readonly name = 'SchemaRefused'
 }
 
-/** The verdict on a database for a role. Throws `SchemaRefused` if the role is refused. */
+/** The decision about a database for a role. Throws `SchemaRefused` if the role is refused. */
 export function verdictOn(
   found: FoundSchema,
   role: DatabaseRole,

@@ -24,6 +24,6 @@ export const SPENDERS: Step = [
   // The spender whose budget a hold also counts toward, and its period.
   'alter table open_charges add column spender text',
   'alter table open_charges add column spender_period text',
-  // The spender for whom a task was made reads it; null for its key.
+  // The spender for whom a task was made, who may read it; null for the key itself.
   'alter table tasks add column spender text',
 ]

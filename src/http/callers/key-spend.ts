@@ -1,4 +1,4 @@
-// What keys and accounts have spent, and can still spend, for operations that show it. It must never write.
+// Amounts that keys and accounts have spent, and can still spend, for operations that show them. It must never write.
 
 import { findAccount } from '../../accounts/accounts'
 import type { Key } from '../../accounts/keys'
@@ -27,7 +27,7 @@ export async function leftNano(db: Db, key: Key, now: number): Promise<number> {
   return Math.max(0, Math.min(...left))
 }
 
-/** Nano-dollars that are spent or held of the account's budget in its period; null without one. */
+/** Nano-dollars that are spent or held of the account's budget in its period; null without a budget. */
 export async function accountUsed(db: Db, key: Key, now: number): Promise<number | null> {
   const period = accountPeriodOf(key, now)
   return period === null ? null : committedNano(db, bookOf(key.account), period)

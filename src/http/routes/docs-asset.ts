@@ -1,4 +1,5 @@
-// How files of the documentation are sent: what a browser may do with them. A page must load nothing from elsewhere.
+// The headers with which files of the documentation are sent: they limit what a browser may do with them. A page must load nothing
+// from elsewhere.
 
 export function asset(
   body: string | Uint8Array<ArrayBuffer>,

@@ -21,11 +21,11 @@ export interface DocsPage {
 /** URLs relative to the page, so that it also works below a path of a proxy. */
 const RELATIVE = { json: 'docs/json', viewer: 'docs/viewer.js', gateway: '.' }
 
-/** Hidden clients: the document has its own samples, and one of the viewer's is enough. */
+/** Clients of the viewer that are hidden: the document has its own samples, and one of the viewer's is enough. */
 const OTHER_CLIENTS =
   'c clojure csharp dart fsharp go http java js kotlin node objc ocaml php powershell python r ruby rust swift'
 
-/** The viewer's colours of texts that WCAG 2.2 AA calls too faint, each a little stronger. */
+/** The viewer's text colours whose contrast is too low for WCAG 2.2 AA, each made a little stronger. */
 const READABLE = `
 .light-mode.light-mode {
   --scalar-color-2: #545454;
@@ -91,9 +91,9 @@ export async function createPage(
   )
   const made = await (await app.handle(new Request('http://localhost/docs'))).text()
   const html = made
-    // Screen readers choose a voice by it.
+    // Screen readers choose a voice by the language.
     .replace('<html>', '<html lang="en">')
-    // The viewer reads the URL in its configuration, and calls this one deprecated.
+    // The viewer reads the URL in its configuration, and calls this place deprecated.
     .replace(/\s+data-url="[^"]*"/, '')
     // Even white space is a script that the policy would have to allow.
     .replace(/>\s+<\/script>/, '></script>')

@@ -1,5 +1,5 @@
 // The root path: a page that says what this is and links to more, for browsers; an empty answer for clients, some of which request
-// it first. It must answer fast, need no key, and reveal nothing about the installation.
+// this path first. It must answer fast, need no key, and reveal nothing about the installation.
 
 import { Elysia } from 'elysia'
 

@@ -20,7 +20,7 @@ function methodsOf(routes: readonly Route[], pathname: string): string[] {
   return [...methods].sort()
 }
 
-/** The answer to OPTIONS that is not a preflight. Throws 404 for an unknown path. */
+/** The answer to an OPTIONS request that is not a preflight. Throws 404 for an unknown path. */
 export function methodsAnswer(routes: readonly Route[], request: Request): Response {
   const methods = methodsOf(routes, pathOf(request))
   if (methods.length === 0) throw unrouted(routes, request)

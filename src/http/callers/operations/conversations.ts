@@ -94,7 +94,7 @@ const create = callerOperation(Conversation)({
     const head = { id, account, metadata: jsonOf(metadata), itemCount: 0, bytes: 0, createdAt: now() }
     checkSize(world, head, items.length, bytes)
     await makeRoomForResponse(world, account, bytes)
-    // An unknown one is harmless.
+    // A conversation that was created after all is harmless: nobody knows its id.
     await apply(
       db,
       [...insertConversation(db, head, expiresAt), ...insertItems(db, head, items, expiresAt, true)],

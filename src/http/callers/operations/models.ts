@@ -238,7 +238,7 @@ const getContentsModel = callerOperation(ContentsModel)({
   },
 })
 
-/** The model in the path. Throws 404 for one that the key may not use. */
+/** The model in the path. Throws 404 for a model that the key may not use. */
 function modelInAddress({ world: { catalogue }, key, params }: CallerContext): ListedModel {
   const id = decodedId(params['*'] ?? '')
   const meant = idOfName(catalogue, id)

@@ -1,5 +1,5 @@
-// Statements of the account of a key, for its holder: listed, and one as JSON, a page or a table. It must never show one of another
-// account.
+// Statements of the account of a key, for its holder: listed, and one as JSON, a page or a table. It must never show a statement of
+// another account.
 
 import { Type } from '@sinclair/typebox'
 import { CursorPage, limitParameter } from '../../../api-operation/schemas'

@@ -78,7 +78,7 @@ const quote = callerOperation(
   summary: 'Quote',
   description: 'The most that a request can cost, before it is sent.',
   isPrivate: true,
-  // As large as the request itself.
+  // The body may be as large as the request itself.
   entrance: 'chat',
   body: QuoteBody,
   answers:

@@ -1,5 +1,5 @@
-// /v1/tokens: who holds a key makes short tokens of it for web pages, lists and revokes them. Only the answer that creates a secret
-// contains it. A token must never create another one.
+// /v1/tokens: the holder of a key creates short-lived tokens for web pages, lists and revokes them. Only the answer that creates a
+// secret contains it. A token must never create another one.
 
 import { Type } from '@sinclair/typebox'
 import { isName, NAME_RULE } from '../../../accounts/names'

@@ -1,4 +1,5 @@
-// What both kinds of completions change in a request for an OpenAI-compatible vendor. It must never change what the model is asked.
+// The edit that both kinds of completions make to a request for an OpenAI-compatible vendor. It must never change the meaning of
+// the request.
 
 import type { Model } from '../contract/family'
 import type { Edit } from '../lib/json/json'

@@ -1,5 +1,4 @@
-// The list of the families, which are the payload contracts that this gateway knows. Nothing but this list must name a
-// family.
+// The list of the families, which are the payload contracts that this gateway knows. Nothing except this list may name a family.
 
 import type { Family } from '../contract/family'
 import { openaiChat } from './chat/openai'

@@ -42,7 +42,7 @@ function eachOf(schemas: Record<string, unknown>, drops: Drops): Record<string, 
   return left === values ? schemas : Object.fromEntries(names.map((name, index) => [name, left[index]]))
 }
 
-/** The values after each is changed; the same list if none has changed. */
+/** The changed values; the same list if no value has changed. */
 function changed(values: unknown[], change: (value: unknown) => unknown): unknown[] {
   const left = values.map(change)
   return left.every((value, index) => value === values[index]) ? values : left

@@ -96,7 +96,7 @@ export function openReasoning(
   return undefined
 }
 
-/** The parts of a completion that only the endpoint that made them can verify. */
+/** The parts of a completion that only their own endpoint can verify. */
 function signedParts({ details, extra, calls }: Fields): Partial<ChatReasoning> {
   return {
     ...(Array.isArray(details) && { details }),

@@ -26,7 +26,7 @@ export interface CallPiece {
   extra: Record<string, unknown> | undefined
 }
 
-/** A call, as much of it as has arrived. */
+/** The part of a call that has arrived. */
 export interface PiecedCall extends CallPiece {
   /** Length of the arguments when they were last found incomplete. */
   partLength: number
@@ -67,7 +67,7 @@ function callsIn({
   function_call: called,
 }: Record<string, unknown>): readonly CallPiece[] {
   if (Array.isArray(calls)) return calls.filter(isObject).map(pieceOf)
-  // The older form, of one call without an id.
+  // The older form: one call without an id.
   return isObject(called) ? [pieceOf({ index: 0, function: called })] : NO_CALLS
 }
 

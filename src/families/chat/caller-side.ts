@@ -106,7 +106,7 @@ export function checkChat(body: ChatBody): void {
 
 export function quoteChat(parsed: ParsedRequest<ChatBody>, model: Model): Quantities {
   const { body, byteLength } = parsed
-  // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
+  // No tokenizer produces more tokens than the text has bytes, and the JSON is never shorter than the text in it.
   const most = model.contextTokens ?? Number.POSITIVE_INFINITY
   const media = mediaIn(body, model)
   const input = Math.min(byteLength - media.soundLength + media.tokens, most)
@@ -116,7 +116,7 @@ export function quoteChat(parsed: ParsedRequest<ChatBody>, model: Model): Quanti
   const quantities: Quantities = {
     // A vendor that charges for cache writes also writes prompts to its cache without being asked.
     [hasPrice(model.priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token']: input,
-    // All output may be spoken.
+    // All of the output may be spoken.
     [speaks ? 'output_audio_token' : 'output_token']: output,
   }
   if (media.soundTokens > 0) quantities.input_audio_token = Math.min(media.soundTokens, most)
@@ -168,7 +168,7 @@ export function readChunk(event: unknown): Reading {
   }
 }
 
-/** Usage in an event of its own comes last. */
+/** Usage in a separate event comes last. */
 function endingOf(chunk: Completion, choices: readonly Choice[]): Ending | undefined {
   const { error, usage } = chunk
   const hasUsage = isObject(usage)

@@ -33,7 +33,7 @@ const RUN_BY_VENDOR = {
   why: 'a tool that the vendor runs is billed by its use, and answers of this API do not count it',
   instead: 'Leave it out, and give the model a function of yours that does it.',
 }
-/** Models that the fields of spoken output have no effect with. */
+/** Models with which the fields of spoken output have no effect. */
 const isSilent: FieldRule['unless'] = ({ traits }) => !traits.speech
 
 const toolTypes: readonly FieldRule[] = [
@@ -78,10 +78,7 @@ const media: readonly FieldRule[] = [
   },
 ]
 
-/**
- * Fields that name what vendors keep in an account. Several vendors accept the contents of another's `extra_body` as
- * they are.
- */
+/** Fields that name data in a vendor's account. Several vendors accept the contents of another's `extra_body` as they are. */
 const state: readonly FieldRule[] = [
   ...fileIds(
     'messages[].content[].file.file_id',

@@ -37,8 +37,8 @@ const BY_NAME: readonly [names: RegExp, returned: Returned][] = [
 ]
 
 /**
- * Vendors that refuse any of it: SimonSchubert/Kai#265 (Groq, 2026-05-16), BerriAI/litellm#30835 and co-l/openfox#220
- * (Mistral, 2026-06-19 and 2026-08-07).
+ * Vendors that refuse all reasoning: SimonSchubert/Kai#265 (Groq, 2026-05-16), BerriAI/litellm#30835 and co-l/openfox#220 (Mistral,
+ * 2026-06-19 and 2026-08-07).
  */
 const REFUSING_KINDS: ReadonlySet<string> = new Set(['groq', 'mistral'])
 const REFUSED_MEMBERS: readonly string[] = [
@@ -120,7 +120,7 @@ export function demandsSignatures(model: Model): boolean {
   return ruleOf(model) === 'signatures'
 }
 
-/** Changes a message of the assistant, or returns it as it is. Undefined for models that take all of them. */
+/** Changes a message of the assistant, or returns it unchanged. Undefined for models that accept all messages. */
 function changeFor(messages: readonly Message[], model: Model): ((message: Message) => Message) | undefined {
   const { kind } = model.upstream
   if (REFUSING_KINDS.has(kind)) return withoutReasoning

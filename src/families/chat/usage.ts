@@ -35,7 +35,7 @@ export function shownChatUsage(
   return { ...reported, prompt_tokens: prompt, completion_tokens: completion, ...total }
 }
 
-/** A chunk of a stream with these figures, or without any; unchanged if it already has them, or has none. */
+/** A chunk of a stream with these figures, or without figures; unchanged if it already is. */
 export function withChatUsage(chunk: object, figures: Quantities | undefined): object {
   const { usage } = chunk as { usage?: unknown }
   if (!isObject(usage)) return chunk

@@ -21,7 +21,7 @@ import { completionEdit } from '../completion-edit'
 import { optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../shared-schemas'
 import { dearerModes, laterAnswers, localServerFields, otherModels, serviceTier, speed } from '../surcharges'
 
-/** Most prompts in a request. */
+/** Maximum of prompts in a request. */
 const MAX_PROMPTS = 2_048
 
 const Token = Type.Integer({ minimum: 0 })
@@ -130,12 +130,12 @@ export const openaiCompletions: JsonFamily<CompletionsBody> = {
   plain: { fields: ['n'], body: ({ text, ...options }) => ({ prompt: text, ...options }) },
 }
 
-/** The most that a request can use: some servers read a prompt once per completion. */
+/** The maximum that a request can use: some servers read a prompt once per completion. */
 function quoteCompletions(parsed: ParsedRequest<CompletionsBody>, model: Model): Quantities {
   const { body, byteLength } = parsed
   const prompts = promptsOf(body)
   const made = Math.max(body.n ?? 1, body.best_of ?? 1)
-  // No tokenizer makes more tokens than the text has bytes, and a token array is its own count.
+  // No tokenizer produces more tokens than the text has bytes, and a token array is its own count.
   const read = prompts.reduce(
     (sum: number, prompt) => sum + (typeof prompt === 'string' ? 0 : prompt.length),
     typeof prompts[0] === 'string' ? byteLength : 0,

@@ -34,7 +34,9 @@ type Request = ParsedRequest<GeminiBody>
 
 const costOf = translatedOnce((body: GeminiBody, _model) => costOfContents(body))
 const RULES: QuoteRules = { watchesFilms: true, drawsPictures: true }
-/** Tokens held for a request in which the vendor runs a tool. It has no setting that limits the searches of a request either. */
+/**
+ * Tokens held for a request in which the vendor runs a tool. This API also has no setting that limits the searches of a request.
+ */
 const OPEN_TOKENS = 65_536
 /** Tools of the vendor whose results the model reads, and that cost nothing but those tokens. */
 const OPEN_TOOLS = ['urlContext', 'codeExecution']

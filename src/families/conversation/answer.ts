@@ -9,7 +9,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** Receives one candidate of an answer, in order. It must never throw, and never lose or repeat a piece. */
 export interface AnswerWriter {
-  /** The answer begins. `id` is the vendor's own, or empty. Later calls are harmless, and so is a missing one. */
+  /** The answer begins. `id` is the vendor's own, or empty. Later calls are harmless, and so is a missing call. */
   begin(id: string): void
   /**
    * Gives a call the id by which its caller will know it, instead of the vendor's id, which may be empty or repeated. For a reader
@@ -44,7 +44,7 @@ export interface ThinkingItem {
   kind: 'thinking'
   /**
    * Reasoning that must be sent back to the vendor with the next request; set before the item is closed, which is before the next
-   * one is opened. A reader that sets it earlier updates it as more arrives. Absent: nothing.
+   * one is opened. A reader that sets it earlier updates it as more arrives. Absent: nothing must be sent back.
    */
   kept?: SealedReasoning
 }

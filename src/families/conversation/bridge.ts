@@ -45,7 +45,10 @@ export interface ConversationDialect<Body extends object = object> {
   seals?: true
   /** The tools and the effort of a request as its caller sent them, not yet checked: they may decide which protocol is used. */
   deciding(body: Readonly<Record<string, unknown>>): { tools: unknown; effort: unknown }
-  /** How many bytes longer than the caller's a request on a bridge may be, because of text that the bridge adds. Absent: none. */
+  /**
+   * How many bytes longer than the caller's a request on a bridge may be, because of text that the bridge adds. Absent: it adds
+   * none.
+   */
   addedBytes?(body: Body): number
   /** Throws 400 for audio and video that the model does not read. For protocols that can send audio. */
   checkMedia?(body: Body, model: Model): void
@@ -59,7 +62,7 @@ export interface ConversationDialect<Body extends object = object> {
 }
 
 interface Candidates {
-  /** One for each requested candidate. */
+  /** One writer for each requested candidate. */
   writers: readonly AnswerWriter[]
 }
 
@@ -87,7 +90,7 @@ export interface WriteOptions extends Partial<Opener> {
 
 /** The vendors' side: writes requests, and reads answers. */
 export interface Protocol extends QuoteRules {
-  /** The suffix of the names of its bridges. A dialect of this name is its own: it needs no bridge. */
+  /** The suffix of the names of its bridges. A dialect of this name is the protocol's own: it needs no bridge. */
   name: ProtocolName
   /** The family that the configuration names for models of this protocol. */
   family: string
@@ -96,12 +99,12 @@ export interface Protocol extends QuoteRules {
   can: Expressions
   /**
    * The call for one candidate, fitted to the model by its traits. Throws 400 for values that the vendor has no form for; requests
-   * with fields that `can` refuses never get here.
+   * with fields that `can` refuses were rejected before.
    */
   write(conversation: Conversation, model: Model, options: WriteOptions): Call
   /** The call that is tried once after a refusal; undefined if the refusal is final. */
   writeAfter?(refusal: GatewayError, call: Call): Call | undefined
-  /** Tokens that a written request reserves for thinking, within its limit. Absent: none. */
+  /** Tokens that a written request reserves for thinking, within its limit. Absent: it reserves none. */
   thinkingTokens?(call: Call): number
   /** Facts of a whole reply, by which it is charged. Its end is `finished`, or `failed` for anything other than an answer. */
   read(reply: unknown): Reading

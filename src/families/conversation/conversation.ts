@@ -100,7 +100,7 @@ export type AssistantStep = ReasoningStep | TextStep | CallStep
 /** Reasoning that the caller sends back. */
 export interface ReasoningStep extends Placed {
   kind: 'reasoning'
-  /** The text of it that the caller knows; empty if there is none. */
+  /** The part of its text that the caller knows; empty if the caller knows none. */
   text: string
   /** A seal made for the caller, or a vendor's signature: opening it shows which. */
   sealed?: string
@@ -119,7 +119,7 @@ export interface CallStep {
 }
 
 export interface ToolCall extends Placed {
-  /** Unique in the conversation. */
+  /** The id of the call, unique in the conversation. */
   id: string
   name: string
   /** JSON text of a function; the raw input of a custom tool. */

@@ -1,4 +1,4 @@
-// The most that a conversation can use, and its texts, for any dialect and protocol. It must never be less than what any vendor
+// The maximum that a conversation can use, and its texts, for any dialect and protocol. It must never be less than what any vendor
 // behind a bridge counts.
 
 import type { Model, OutputTokens, ParsedRequest, Quantities } from '../../contract/family'

@@ -5,7 +5,7 @@ import type { Model } from '../../contract/family'
 import { nothingToAnswer } from '../traits/refusals'
 import type { AssistantTurn, Conversation, InstructionTurn, TextPart, Turn, UserTurn } from './conversation'
 
-/** Writes the parts of a turn as blocks of a protocol. */
+/** Functions that write the parts of a turn as blocks of a protocol. */
 export interface SideWriter<Block> {
   /** Results of calls, which come first in a turn. */
   results(turn: UserTurn): Block[]

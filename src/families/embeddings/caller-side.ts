@@ -48,7 +48,7 @@ export function inputsOf(body: EmbeddingsBody): (string | number[])[] {
   return typeof input[0] === 'number' ? [input as number[]] : (input as (string | number[])[])
 }
 
-/** The inputs of a model that reads only text. */
+/** The inputs for a model that reads only text. */
 export function textsOf(body: EmbeddingsBody): string[] {
   return inputsOf(body).map((input) => {
     if (typeof input === 'string') return input
@@ -73,10 +73,7 @@ export function checkDimensions({ dimensions }: EmbeddingsBody, model: Model): v
   )
 }
 
-/**
- * Tokens held for the inputs: no tokenizer makes more tokens than the text has bytes, and a token array is its own
- * count.
- */
+/** Tokens held for the inputs: no tokenizer produces more tokens than the text has bytes, and a token array is its own count. */
 export function quoteInputs({ body, byteLength }: ParsedRequest<EmbeddingsBody>): Quantities {
   const inputs = inputsOf(body)
   if (typeof inputs[0] === 'string') return { input_token: byteLength }

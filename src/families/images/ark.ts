@@ -92,7 +92,7 @@ export const arkImages: JsonFamily<Body> = {
   read(reply) {
     const { data, error, usage } = reply as Reply
     const count = picturesIn(reply).length
-    // A list may say why each image failed: that is a free answer.
+    // A list may contain only the reasons why each image failed: such an answer is free.
     const explains = Array.isArray(data) && data.some((item) => isObject(item) && isObject(item.error))
     if (isObject(error) || (count === 0 && !explains)) return { end: 'failed' }
     return { output: pictures(count), usage: usageReading(usageOf(usage)), end: 'finished' }
@@ -129,7 +129,7 @@ const OWN_FIELDS = [
   'sequential_image_generation_options',
   'watermark',
 ] as const
-/** Fields that only OpenAI's form has. */
+/** Fields that exist only in OpenAI's form. */
 const OPENAI_FIELDS = ['n', 'quality', 'style', 'moderation', 'output_compression', 'partial_images', 'user']
 
 const openaiForm: OwnForm<Body> = {

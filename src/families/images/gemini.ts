@@ -1,6 +1,6 @@
-// Images of Gemini models through Google's Interactions API. The caller's text passes through with the model edited; the
-// vendor's bytes come back unchanged, whole or as a stream. It must never accept anything that would be charged elsewhere than in
-// the answer, or after it.
+// Images of Gemini models through Google's Interactions API. The caller's text passes through with the model edited; the vendor's
+// bytes come back unchanged, whole or as a stream. It must never accept anything that would be charged outside the answer, or after
+// it.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { bridgedFields, type FieldRule, type JsonFamily, type Quantities } from '../../contract/family'
@@ -124,11 +124,11 @@ type TokensByClass = Readonly<Record<string, number>>
 /** Tokens of one image of each size class, from the largest of the vendor's tables. */
 const IMAGE_TOKENS: TokensByClass = { '512': 747, '1K': 1_290, '2K': 1_680, '4K': 2_520 }
 const MAX_IMAGE_TOKENS = 2_520
-/** Those of Gemini 3.1 Flash Image, by its page at docs.cloud.google.com (2026-11-24). */
+/** The tokens of Gemini 3.1 Flash Image, by its page at docs.cloud.google.com (2026-11-24). */
 const USUAL_TOKENS: TokensByClass = { '512': 747, '1K': 1_120, '2K': 1_680, '4K': 2_520 }
 /**
- * Those of models that differ: Gemini 3 Pro Image costs $0.134 up to 2K and $0.24 at 4K, at $120 for a million (litellm 1.110.2,
- * HeyPuter/puter#2562); Gemini 2.5 Flash Image makes one size.
+ * The tokens of models that differ: Gemini 3 Pro Image costs $0.134 up to 2K and $0.24 at 4K, at $120 for a million (litellm
+ * 1.110.2, HeyPuter/puter#2562); Gemini 2.5 Flash Image makes one size.
  */
 const OTHER_TOKENS: readonly [models: RegExp, tokens: TokensByClass][] = [
   [/^gemini-3-pro-image/, { '512': 1_120, '1K': 1_120, '2K': 1_120, '4K': 2_000 }],
@@ -168,12 +168,12 @@ export const geminiImages: JsonFamily<Body> = {
   quote({ body, byteLength }, model) {
     const media = mediaIn(body.input)
     const history = body.previous_interaction_id ? (model.contextTokens ?? HISTORY_TOKENS) : 0
-    // No tokenizer makes more tokens than the text has bytes, once the media in it are counted separately.
+    // No tokenizer produces more tokens than the text has bytes, once the media in it are counted separately.
     const input = byteLength - media.textLength + media.tokens + history
     return {
       input_token: Math.min(input, model.contextTokens ?? Number.POSITIVE_INFINITY),
       output_token: body.generation_config?.max_output_tokens ?? model.reserveOutputTokens,
-      // One image per requested one. A story with more images is charged as the vendor counts it.
+      // One image is held per requested image. A story with more images is charged as the vendor counts it.
       output_image_token: imageFormats(body).reduce<number>((sum, format) => sum + tokensOfImage(format), 0),
     }
   },

@@ -62,7 +62,7 @@ const MAX_TEXT_TOKENS = 1_000
 /** Tokens of each partial picture that is sent before the final one. */
 const PARTIAL_IMAGE_TOKENS = 100
 
-/** The most that the output can cost. */
+/** The maximum that the output can cost. */
 export function quoteOutput(body: Output): Quantities {
   const count = body.n ?? 1
   const quality = qualityOf(body) ?? 'auto'

@@ -38,7 +38,7 @@ export interface Picture {
 /** How a vendor's family treats OpenAI's form. */
 export interface OwnForm<Body> {
   family: JsonFamily<Body> | MadeFamily<Body>
-  /** Whether a request for a picture has OpenAI's form, if the vendor has another. */
+  /** Whether a request for a picture has OpenAI's form, for a vendor with another form. */
   takes?(body: Readonly<Record<string, unknown>>, model: Model): boolean
   /** How fields other than the common ones are treated. */
   fields: readonly BridgedField[]
@@ -126,7 +126,7 @@ export const QUALITY_IS_SIZE = bridgedFields('translated', [
   '`high`, `xhigh`, `max` and `hd` are more pixels',
 ])
 
-/** Stands for a file until it is read: nothing that is checked or priced depends on its bytes. */
+/** Placeholder for a file until it is read: no check and no price depends on its bytes. */
 const STAND_IN = 'data:image/png;base64,AAAA'
 
 /** The family that makes pictures of a request in OpenAI's form. */
@@ -224,7 +224,7 @@ function sharedOf<Body, RequestBody extends OpenaiBody | EditBody>(
     },
 
     ...(family.texts && {
-      // Each call has all of them.
+      // Each call has all references.
       texts: (body: RequestBody, model: Model) => {
         const texts = family.texts?.(translate(own, body, images(body), model), model)
         return texts && Array.from({ length: callsOf(body) }, () => texts).flat()

@@ -40,7 +40,7 @@ export const openaiImages: JsonFamily<Body> = {
     checkBackground(body)
   },
 
-  // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
+  // No tokenizer produces more tokens than the text has bytes, and the JSON is never shorter than the text in it.
   quote: ({ body, byteLength }) => ({ input_token: byteLength, ...quoteOutput(body) }),
 
   call({ body }, model): Call {

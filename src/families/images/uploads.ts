@@ -1,4 +1,4 @@
-// What families with uploaded images share: which pictures they accept, and in which order these are sent to the vendor. It must
+// Shared by families with uploaded images: which pictures they accept, and in which order these are sent to the vendor. It must
 // never read a file's bytes: its type was detected when it arrived.
 
 import type { FormPart, Model, Upload } from '../../contract/family'

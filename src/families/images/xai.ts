@@ -233,7 +233,7 @@ function settingsOf(body: Body, model: Model): Settings {
   // A single reference image determines the shape of the result.
   const shape = referencesOf(body).length === 1 ? undefined : size?.ratio
   const takesQuality = hasQualities(model)
-  // For a model with one quality, more pixels come nearest to high quality; any other value is its default.
+  // For a model with one quality, more pixels are the nearest to high quality; any other value means its default.
   const detail = !takesQuality && (body.quality === 'high' || body.quality === 'hd') ? '2k' : undefined
   // The vendor's default is undocumented, so the charged value is always sent.
   const quality = takesQuality ? qualityMade(body) : undefined

@@ -68,7 +68,7 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
   plain: plainMessages,
 }
 
-/** Fields about the answer only: the vendor refuses them when it counts tokens. */
+/** Fields that concern only the answer: the vendor refuses them when it counts tokens. */
 const NOT_COUNTED = [
   'max_tokens',
   'stream',
@@ -101,7 +101,7 @@ function callOf(
 }
 
 /**
- * The tools, each search with a limit, so that more searches than that are never held or charged. The same list if each search has
+ * The tools, each search with a limit, so that no more searches than that are held or charged. The same list if each search has
  * one.
  */
 function boundedTools(tools: MessagesBody['tools']): MessagesBody['tools'] {

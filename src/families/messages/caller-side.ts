@@ -48,7 +48,7 @@ export type MessagesBody = Static<typeof MessagesBody>
 export function quoteMessages(parsed: ParsedRequest<MessagesBody>, model: Model): Quantities {
   const { body, byteLength } = parsed
   const contents = contentsOf(body)
-  // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
+  // No tokenizer produces more tokens than the text has bytes, and the JSON is never shorter than the text in it.
   const bound = byteLength - contents.pictureBytes + contents.addedTokens
   const input = contents.isOpen
     ? (model.contextTokens ?? bound + OPEN_TOKENS)
@@ -312,7 +312,7 @@ export function messageFigures(usage: unknown): Quantities | 'invalid' | undefin
   }
   const long = quantities.cache_write_1h_token
   if (long !== undefined && (usage.cache_creation_input_tokens ?? null) !== null) {
-    // The total includes them too.
+    // The total includes these tokens too.
     quantities.cache_write_token = (quantities.cache_write_token ?? 0) - long
     if (quantities.cache_write_token < 0) return 'invalid'
   }

@@ -61,7 +61,7 @@ export const plainRerank: PlainForm = {
   body: ({ text }) => ({ query: text, documents: [text] }),
 }
 
-/** The most that a request can use: vendors read the query again for each document. */
+/** The maximum that a request can use: vendors read the query again for each document. */
 export function quoteRerank({ body, byteLength }: ParsedRequest<RerankBody>, model: Model): Quantities {
   const queryBytes = Buffer.byteLength(body.query)
   if (!isPricedBySearch(model)) return { input_token: byteLength + queryBytes * body.documents.length }

@@ -58,7 +58,7 @@ export function checkResponses({ input }: ResponsesBody): void {
   )
 }
 
-/** The most that a request can use. No tokenizer makes more tokens than the text has bytes. */
+/** The maximum that a request can use. No tokenizer produces more tokens than the text has bytes. */
 export function quoteResponses(parsed: ParsedRequest<ResponsesBody>, model: Model): Quantities {
   const { body, byteLength } = parsed
   const input = Math.min(byteLength + mediaTokens(body), model.contextTokens ?? Number.POSITIVE_INFINITY)

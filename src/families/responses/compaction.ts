@@ -7,7 +7,7 @@ import type { Fields } from './response-object'
 /** The last item of an input, if it requests a compaction instead of an answer. */
 const TRIGGER = 'compaction_trigger'
 
-/** The prefix of a sealed summary, so that no other sealed text is mistaken for one. */
+/** The prefix of a sealed summary, which distinguishes it from other sealed texts. */
 const MARK = 'compaction:'
 
 /** The message that asks the model for the summary. */
@@ -59,14 +59,14 @@ function hasTools(tools: unknown): boolean {
   return Array.isArray(tools) && tools.length > 0
 }
 
-/** The item with the summary in an output, without its id; undefined if there is no text in it. */
+/** The item with the summary in an output, without its id; undefined if the output has no text. */
 export function compactionItem(output: unknown, seal: (text: string) => string) {
   const summary = textOf(output)
   if (summary.trim() === '') return undefined
   return { type: 'compaction', encrypted_content: seal(MARK + summary) }
 }
 
-/** The summary in a sealed text; undefined if that is something else. */
+/** The summary in a sealed text; undefined for any other sealed text. */
 export function summaryIn(plain: string | undefined): string | undefined {
   return plain?.startsWith(MARK) ? plain.slice(MARK.length) : undefined
 }

@@ -79,7 +79,7 @@ const WITH_STATUS: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * An item as it arrived, with members that clients need and some servers omit: a status, lists in parts of text, and arguments as
+ * An item as it arrived, with members that clients need and some servers omit: a status, lists in text parts, and arguments as
  * text.
  */
 export function wholeItem(item: Fields): Fields {

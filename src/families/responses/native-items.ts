@@ -125,7 +125,7 @@ export class NativeItem {
   private readonly counts = { content: 0, summary: 0 }
   private readonly parts: Fields[] = []
   private open: OpenPart | undefined
-  /** The input of a call, as much of it as has arrived. */
+  /** The part of a call's input that has arrived. */
   private input = ''
   private hasInput = false
 
@@ -177,7 +177,7 @@ export class NativeItem {
     const isOpen = this.open?.form === form && this.open.place === place
     if (form.type === 'output_text') fields.logprobs ??= []
     if (isOpen && isDelta && this.open) {
-      // Most events of a stream.
+      // Most events of a stream are deltas.
       if (typeof text === 'string') this.open.text += text
       return NONE
     }
@@ -302,7 +302,7 @@ export class NativeItem {
     return { item_id: this.id, output_index: this.place }
   }
 
-  /** The item, as much of it as has arrived. */
+  /** The part of the item that has arrived. */
   private cut(): Fields {
     const { item, parts, input, id } = this
     const status = 'incomplete'

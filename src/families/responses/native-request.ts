@@ -80,7 +80,7 @@ export function callWithoutReasoning(
   return rest && responsesCall({ ...parsed, body: { ...parsed.body, input: rest } }, model)
 }
 
-/** The items other than reasoning; undefined if there is none, or the vendor refused something else. */
+/** The items other than reasoning; undefined if there is no reasoning, or the vendor refused something else. */
 export function withoutReasoning<Item extends object>(
   { status, code, message }: GatewayError,
   items: readonly Item[],
@@ -104,7 +104,7 @@ export function countCall(parsed: ParsedRequest<ResponsesBody>, model: Model): C
 
 /**
  * The input without reasoning that this vendor cannot read: a bare summary, which it would look for among its stored items, and
- * reasoning that was sealed here for another vendor. The same list if there are none.
+ * reasoning that was sealed here for another vendor. The same list if there is no such reasoning.
  */
 function readableInput(input: ResponsesBody['input']): ResponsesBody['input'] {
   if (!Array.isArray(input) || !input.some(isUnreadable)) return input

@@ -1,5 +1,5 @@
-// The response object: the settings of the request, and the output with its usage. Bridges and streams make theirs here, so that
-// all of them have every member that clients require. It must never repeat a secret of the request.
+// The response object: the settings of the request, and the output with its usage. Bridges and streams create theirs here, so that
+// each has every member that clients require. It must never repeat a secret of the request.
 
 import type { Model, ParsedRequest, Quantities } from '../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../contract/units'
@@ -14,7 +14,7 @@ export interface OutputItem extends NewItem {
   id: string
 }
 
-/** An item that has no index in the output yet, from which its id is derived. */
+/** An item before it has its index in the output, from which its id is derived. */
 export interface NewItem extends Fields {
   type: string
 }

@@ -1,5 +1,5 @@
-// Which tools of a response the model gets. A tool that the vendor runs is sent if it has a price; otherwise it is omitted if
-// clients offer it by default, and a response header names it. It must never omit a tool that the answer depends on.
+// Decides which tools of a response the model gets. A tool that the vendor runs is sent if it has a price; otherwise it is omitted
+// if clients offer it by default, and a response header names it. It must never omit a tool that the answer depends on.
 
 import type { Model } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
@@ -69,7 +69,7 @@ export function unsentTools(body: ResponsesBody, model: Model): string[] {
   return [...offeredIn(unsent), ...(searchesTools ? [TOOL_SEARCH] : [])]
 }
 
-/** The maximum of searches for a request that lets the vendor search; undefined for any other. */
+/** The maximum of searches for a request that lets the vendor search; undefined for any other request. */
 export function searchesIn(body: ResponsesBody): number | undefined {
   const searches = allTools(body).some(({ type }) => isWebSearch(type))
   return searches ? (body.max_tool_calls ?? OPEN_SEARCHES) : undefined

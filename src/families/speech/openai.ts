@@ -150,7 +150,7 @@ function isPricedByTokens({ priceList }: Model): boolean {
   return hasPrice(priceList, 'output_audio_token') && !hasPrice(priceList, 'character')
 }
 
-/** Text in, audio out; undefined if the vendor does not count, in which case it reports zeros for the audio. */
+/** Text in, audio out; undefined if the vendor does not count: then it reports zeros for the audio. */
 function figuresOf(usage: unknown): Quantities | 'invalid' | undefined {
   if (!isObject(usage)) return undefined
   const [input, output] = [countedFigure(usage.input_tokens), countedFigure(usage.output_tokens)]

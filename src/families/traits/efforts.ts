@@ -79,13 +79,13 @@ export function checkEffort({ traits, id }: Model, effort: string, field: string
   const usesBudget = thinkingForms.includes('budget') && !thinkingForms.includes('adaptive')
   if (thinking === 'never' || efforts === undefined || usesBudget) return
   const isOff = effort === 'none' && canBeOff(traits)
-  // Models of messages have no name for it: it means their lowest.
+  // Models of messages have no name for this effort: it means their lowest.
   const isLowest = effort === 'minimal' && thinkingForms.includes('adaptive')
   if (isOff || isLowest || efforts.includes(effort)) return
   throw unsupportedEffort(id, field, effort, canBeOff(traits) ? ['none', ...efforts] : efforts)
 }
 
-/** Checks an effort of a request in the model's own form. Throws 400 for one that the model is known to refuse. */
+/** Checks an effort of a request in the model's own form. Throws 400 for an effort that the model is known to refuse. */
 export function checkOwnEffort({ traits: { efforts }, id }: Model, effort: unknown, field: string): void {
   if (typeof effort !== 'string' || efforts === undefined || efforts.includes(effort)) return
   if (efforts.length > 0) throw unsupportedEffort(id, field, effort, efforts)

@@ -44,7 +44,10 @@ export function isOlderGemini(model: Pick<Model, 'upstreamModel'>): boolean {
   return OLDER_MODELS.test(nameOf(model))
 }
 
-/** The edit that makes a request of generateContent acceptable to its model. Throws 400 for what the model refuses and no equivalent field can express. */
+/**
+ * The edit that makes a request of generateContent acceptable to its model. Throws 400 for anything that the model refuses and that
+ * has no equivalent.
+ */
 export function geminiEdit(request: object, model: Model): OpenEdit {
   const { traits } = model
   const { contents, toolConfig, generationConfig } = request as Fields

@@ -29,7 +29,7 @@ export const ignoredInResponses = ignoredBy({
   logprobs: ['top_logprobs'],
 })
 
-/** The fields of the traits that a model lacks. Every request needs the list, so each is made once. */
+/** The fields of the traits that a model lacks. Every request needs the list, so each list is made once. */
 function ignoredBy(fields: FieldsByTrait): (traits: Traits) => readonly string[] {
   const made = new WeakMap<Traits, readonly string[]>()
   return (traits) => {

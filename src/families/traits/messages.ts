@@ -155,7 +155,7 @@ function thinks({ thinking }: Thinking, traits: Traits): boolean {
   return traits.thinking === 'always' || (traits.thinking === 'optional' && traits.thinksByDefault)
 }
 
-/** Whether the last message is the beginning of the answer. A turn that a tool of the vendor interrupted is not. */
+/** Whether the last message is the beginning of the answer, and not a turn that a tool of the vendor interrupted. */
 function endsWithAnswer({ messages }: Request): boolean {
   const last = messages.at(-1)
   if (last?.role !== 'assistant') return false

@@ -4,7 +4,7 @@
 import type { Model } from '../../contract/family'
 import { type GatewayError, invalidRequest } from '../../lib/errors'
 
-/** A forced call of a tool, which the model does not support. */
+/** The error for a forced call of a tool, which the model does not support. */
 export function refusedToolChoice({ id, family }: Model): GatewayError {
   const isContents = family.operation === 'contents'
   const field = isContents ? 'toolConfig.functionCallingConfig.mode' : 'tool_choice'
@@ -28,7 +28,7 @@ const OTHER_FORMATS: Readonly<Record<string, string>> = {
   contents: ", or 'responseSchema',",
 }
 
-/** An answer by a JSON schema, which the model does not support. */
+/** The error for an answer by a JSON schema, which the model does not support. */
 export function refusedSchema({ id, family }: Model): GatewayError {
   const field = FORMATS[family.operation] ?? 'response_format'
   const other = OTHER_FORMATS[family.operation] ?? ''
@@ -42,7 +42,7 @@ export function refusedSchema({ id, family }: Model): GatewayError {
 /** The fields of conversations by the operation. */
 const TURNS: Readonly<Record<string, string>> = { responses: 'input', contents: 'contents' }
 
-/** A last message that is the beginning of the answer. `index` is that of the message. */
+/** The error for a last message that is the beginning of the answer. `index` is that of the message. */
 export function refusedPrefill({ id, family }: Model, index: number): GatewayError {
   const turns = TURNS[family.operation] ?? 'messages'
   const field = turns === 'input' ? turns : `${turns}[${index}]`
@@ -53,7 +53,7 @@ export function refusedPrefill({ id, family }: Model, index: number): GatewayErr
   )
 }
 
-/** A conversation without any content. */
+/** The error for a conversation without content. */
 export function nothingToAnswer({ family }: Model): GatewayError {
   const field = TURNS[family.operation] ?? 'messages'
   return invalidRequest(

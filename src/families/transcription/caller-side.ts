@@ -53,7 +53,7 @@ export const audioRules = [
 const MIN_BYTES_PER_SECOND = 1_000
 /** Tokens per minute of audio, by the vendor's price list. */
 const TOKENS_PER_MINUTE = 1_000
-/** Maximum of output tokens per second of audio: as fast as anybody can speak. */
+/** Maximum of output tokens per second of audio: as fast as a person can speak. */
 const OUTPUT_TOKENS_PER_SECOND = 15
 const MIN_OUTPUT_TOKENS = 2_000
 /** Maximum of letters per second of audio: a longer text means that the file is longer than it declares. */
@@ -150,7 +150,7 @@ export function readAudioEvent(event: unknown): Reading {
   if (type === 'error' || (!isOfChat && isUntypedError(event))) return { end: 'failed-disguised' }
   const written = type === 'transcript.text.delta' ? delta : choices?.[0]?.delta?.content
   if (typeof written === 'string') return { output: shownText(written, false) }
-  // The text has already arrived in pieces.
+  // The text of other events has already arrived in pieces.
   const output = typeof text === 'string' && text !== '' ? SHOWN : undefined
   if (type === 'transcript.text.segment') return { output }
   const finished = type === 'transcript.text.done' || typeof choices?.[0]?.finish_reason === 'string'

@@ -194,7 +194,7 @@ function taskCall(upstreamId: string) {
 }
 
 function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefined {
-  // The vendor writes null for no error.
+  // The vendor writes null if there is no error.
   const { error, ...task } = reply as Reply
   const status = textOf(task.status)
   // A body without a status is an error about the poll, not about the task.

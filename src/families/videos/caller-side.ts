@@ -125,7 +125,7 @@ export function withVideo(
   }
 }
 
-/** The failure for a vendor that reports success but no video. */
+/** The failure if a vendor reports success but no video. */
 export function withoutVideo(document: object): TaskOutcome {
   const message = 'The upstream calls the task done but gave no video. Nothing was charged.'
   return { status: 'failed', document, error: { code: 'no_video' satisfies ErrorCode, message } }

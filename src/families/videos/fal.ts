@@ -230,7 +230,7 @@ function resultOf(answer: ResultAnswer, state: object, pollContext: PollContext)
   const { error, error_type: errorType } = state as Reply
   if ('error' in answer) {
     const reason = textOf(error)
-    // The vendor's server may fail although the result exists.
+    // The vendor's server may fail even though the result exists.
     if (answer.status >= 500 && reason === undefined) return undefined
     const found =
       answer.status < 500 ? answer.error : { code: textOf(errorType) ?? 'failed', message: reason as string }

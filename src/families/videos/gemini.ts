@@ -152,7 +152,7 @@ export const geminiVideo: TaskFamily<Body> = {
     const each = tokensASecond(body)
     const most = model.maxInputSeconds ?? INPUT_SECONDS
     const media = countOf('image', body) * PICTURE_TOKENS + videosIn(body) * most * each
-    // No tokenizer makes more tokens than the text has bytes. Pictures in it are counted both ways, up to the model's limit.
+    // No tokenizer produces more tokens than the text has bytes. Pictures in it are counted both ways, up to the model's limit.
     const input = Math.min(byteLength + media, model.contextTokens ?? Number.POSITIVE_INFINITY)
     return {
       input_token: input,

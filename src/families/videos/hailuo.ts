@@ -191,7 +191,7 @@ function failureOf(reply: Reply, document: object): TaskOutcome {
 }
 
 function resultOf(answer: ResultAnswer, state: object): TaskOutcome | undefined {
-  // The vendor's server may fail although the file exists.
+  // The vendor's server may fail even though the file exists.
   if ('error' in answer)
     return answer.status < 500
       ? { status: 'failed', document: { status: DONE }, error: answer.error }

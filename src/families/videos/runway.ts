@@ -247,7 +247,7 @@ function taskCall(method: 'GET' | 'DELETE', upstreamId: string) {
 }
 
 function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefined {
-  // Its cost to the operator is confidential.
+  // The cost to the operator is confidential.
   const { cost, estimatedCost: _, ...task } = reply as Reply
   const status = textOf(task.status)
   if (status === undefined) return undefined
@@ -305,7 +305,7 @@ const CREDITS: ReadonlyMap<unknown, Credits> = new Map<unknown, Credits>([
 
 /**
  * The billed seconds, derived from the vendor's credits: those of a video whose length it chose, or of the input videos. Input
- * without its own rate costs the same as output.
+ * without a separate rate costs the same as output.
  */
 function quantitiesOf(
   credits: number,

@@ -251,7 +251,7 @@ function videosOf(body: Body): number {
   return textOf(asObject((body as { video?: unknown }).video).url) === undefined ? 0 : 1
 }
 
-/** The number of billed pictures: first and last frame, those between, and references. */
+/** The number of billed pictures: first and last frame, frames between them, and references. */
 function picturesOf(body: Body): number {
   const { last_frame: last, keyframes } = body as { last_frame?: unknown; keyframes?: unknown }
   return referencesOf(body).length + (last ? 1 : 0) + (Array.isArray(keyframes) ? keyframes.length : 0)

@@ -122,7 +122,7 @@ const sound: readonly FieldRule[] = [
   ...soundFiles('messages[].content[].file.file_data', 'messages[].content[].image_url.url'),
 ]
 
-/** Marks with which vendors of messages keep a cache longer. */
+/** Marks that make vendors of messages keep a cache longer. */
 const longMarks = [
   longCache('messages[].content[].cache_control.ttl', 'cache_write_1h_token'),
   longCache('tools[].cache_control.ttl', 'cache_write_1h_token'),

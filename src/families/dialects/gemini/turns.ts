@@ -146,7 +146,7 @@ function stepsOf(
   return steps
 }
 
-/** The text or the file of a user's part; nothing for an empty text. */
+/** The text or the file of a user's part; undefined for an empty text. */
 function partsOf(part: Fields, at: string): Part[] {
   const { text } = part
   if (typeof text === 'string') return text === '' ? [] : [{ type: 'text', text, at }]

@@ -89,8 +89,8 @@ export class MessageWriter implements AnswerWriter {
   }
 
   /**
-   * Why the message ended. Tool use is decided by the calls themselves: many servers report `stop` then, and a client that waits
-   * for a call that was not made would wait forever.
+   * Why the message ended. Tool use is decided by the calls themselves: many servers report `stop` then, and a client would wait
+   * forever for a call that was not made.
    */
   get stop(): { stop_reason: string; stop_sequence: string | null; stop_details: object | null } {
     const reason = this.reason()

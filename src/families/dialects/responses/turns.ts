@@ -65,7 +65,7 @@ const OUTPUTS: ReadonlySet<string> = new Set([
   'apply_patch_call_output',
 ])
 
-/** Types of items that are read. The tools of `additional_tools` are in the list of all tools. */
+/** Types of items that bridges read. The tools of `additional_tools` are in the list of all tools. */
 const TYPES = [
   'message',
   'reasoning',
@@ -435,7 +435,7 @@ function listedIn(tools: unknown): Item[] {
   return Array.isArray(tools) ? tools.map(asObject) : []
 }
 
-/** The flat name of a listed tool; empty for one that has none. */
+/** The flat name of a listed tool; empty for a tool without one. */
 function flatNameIn({ type, name }: Item, tools: FlatTools, namespace?: string): string {
   if (typeof name !== 'string') return ''
   const kind = type === 'custom' ? 'custom' : 'function'

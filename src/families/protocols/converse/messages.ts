@@ -1,5 +1,5 @@
 // Writes the turns of a conversation as messages of Converse: texts, files, calls of tools and their results. Thinking is omitted.
-// Anything that Converse has no form for is refused with its place.
+// Anything that Converse cannot express is refused with its place.
 
 import type { Model } from '../../../contract/family'
 import { hasPrice } from '../../../contract/prices'
@@ -47,7 +47,7 @@ export function converseMessages(conversation: Conversation, model: Model, hasTo
   return messages
 }
 
-/** The mark of the end of a cache, which is a block of its own in Converse. Models without a price for it do not get it. */
+/** The mark of the end of a cache, which is a separate block in Converse. Models without a price for caching do not get it. */
 export function cachePoint(mark: CacheMark | undefined, { priceList }: Model): Block[] {
   if (!mark || !hasPrice(priceList, 'cached_input_token')) return []
   return [{ cachePoint: { type: 'default', ...(mark.ttl === '1h' && { ttl: mark.ttl }) } }]

@@ -63,7 +63,7 @@ export class ConverseReader implements AnswerReader {
     if (typeof redacted === 'string') {
       if (this.openOf(place, 'redacted')) return
       const kept = { kind: 'messages', blocks: [{ redacted }] } as const
-      // Nothing is added to it.
+      // Nothing more is added to it.
       this.writer.close(this.open(place, 'redacted', { kind: 'thinking', kept }).item)
     } else if (typeof text === 'string') this.add(place, 'thinking', text).signed.thinking += text
     else if (typeof signature === 'string' && signature !== '') this.sign(place, signature)

@@ -1,5 +1,5 @@
 // Writes the turns of a conversation as contents. Signatures go back on the parts that had them, and only to the model that signed
-// them. Anything that contents have no form for is refused with its place.
+// them. Anything that contents cannot express is refused with its place.
 
 import type { Model } from '../../../contract/family'
 import { callInput } from '../../chat/answer-parts'

@@ -45,7 +45,7 @@ export function writeGemini(conversation: Conversation, model: Model, options: W
   }
 }
 
-/** The URL of a method. Its prefix is that of other URLs of the same model. */
+/** The URL of a method. It has the same prefix as other URLs of the model. */
 export function geminiPath({ upstreamModel }: Pick<Model, 'upstreamModel'>, method: string): string {
   return `/models/${encodeURIComponent(upstreamModel.replace(/^(?:models|google)\//, ''))}:${method}`
 }
@@ -124,7 +124,7 @@ export function thinkingBudgetOf({ body }: Call): number {
   return Number.isSafeInteger(budget) && (budget as number) > 0 ? (budget as number) : 0
 }
 
-/** The fields that have a value; undefined if there are none. */
+/** The fields that have a value; undefined if no field has one. */
 function filled(fields: Fields): Fields | undefined {
   const rest = withoutGaps(fields)
   return Object.keys(rest).length > 0 ? rest : undefined

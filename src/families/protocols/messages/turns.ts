@@ -1,5 +1,5 @@
-// Writes the turns of a conversation as messages. Thinking goes back only to the vendor that wrote it. Anything that messages have
-// no form for is refused with its place.
+// Writes the turns of a conversation as messages. Thinking goes back only to the vendor that wrote it. Anything that messages
+// cannot express is refused with its place.
 
 import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'

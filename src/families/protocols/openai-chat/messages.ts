@@ -1,4 +1,4 @@
-// Writes the turns of a conversation as chat messages. Anything that chat has no form for is refused with its place. Reasoning is
+// Writes the turns of a conversation as chat messages. Anything that chat cannot express is refused with its place. Reasoning is
 // next to its message, to be opened for vendors that require it.
 
 import { invalidRequest } from '../../../lib/errors'

@@ -28,7 +28,7 @@ interface StreamedCall extends PiecedCall {
   state: 'waiting' | 'open' | 'closed'
 }
 
-/** The calls in nearly all events: none. */
+/** The empty list of calls, as in nearly all events. */
 const NO_CALLS: ReadonlySet<StreamedCall> = new Set()
 
 /** Vendors' values for the finish reason, in lower case. Any other value is a normal end. */

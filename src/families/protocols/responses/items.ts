@@ -1,5 +1,5 @@
-// Writes texts, calls and thoughts as the input items of a responses request, in order. Anything that has no form there is refused
-// with its place.
+// Writes texts, calls and thoughts as the input items of a responses request, in order. Anything that cannot be expressed there is
+// refused with its place.
 
 import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'

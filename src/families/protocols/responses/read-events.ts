@@ -18,12 +18,12 @@ interface Open {
   item: ThinkingItem | TextItem | CallItem
   /** The vendor's id; a message may become several items. */
   id: unknown
-  /** True once a piece of it has arrived. */
+  /** True once a piece of the item has arrived. */
   hasPieces: boolean
 }
 
 export class ResponseReader implements AnswerReader {
-  /** By output index. */
+  /** Open items by output index. */
   private readonly items = new Map<unknown, Open>()
   /** Items that have ended, by index and id: later events about them are ignored. */
   private readonly ended = new Set<string>()

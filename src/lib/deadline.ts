@@ -13,7 +13,7 @@ export class Deadline {
     private endsAt: number,
   ) {}
 
-  /** This also applies to waits that have begun. */
+  /** The new deadline also applies to waits that have begun. */
   moveTo(endsAt: number): void {
     this.endsAt = endsAt
     this.moved.resolve()

@@ -5,7 +5,7 @@
 import { badRequestCodes, type CodeRow, type Repeat } from './error-codes/bad-request'
 
 interface ErrorFacts {
-  /** HTTP statuses; none for the end of something that was begun earlier, such as a video. */
+  /** HTTP statuses; empty for the end of something that began earlier, such as a video. */
   statuses: readonly number[]
   meaning: string
   cure: string

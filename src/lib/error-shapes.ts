@@ -11,7 +11,7 @@ export interface ErrorShape {
 const MAX_MESSAGE_LENGTH = 2000
 /** Pages of HTML or XML. Their text does not help callers and reveals what runs behind the vendor. */
 const PAGE = /<(?:!doctype|\?xml|html|head|body|title|script|style|center|h[1-6]|div|error)\b/i
-/** The message for a body that has none. */
+/** The message for a body that contains none. */
 export const NO_REASON = 'The upstream gave no reason.'
 
 /**

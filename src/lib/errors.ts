@@ -33,11 +33,11 @@ export class GatewayError extends Error {
   readonly details: Readonly<Record<string, unknown>> | undefined
   /** True when it is certain that no vendor has begun the request. */
   notTaken = false
-  /** The vendor's id of the answer behind this error; null if it gave none. */
+  /** The vendor's id of the answer behind this error; null if the vendor gave none. */
   upstreamRequestId: string | null = null
   /** The number of the upstream's key that was used, counted from 1; null if it has at most one. For the log. */
   upstreamKey: number | null = null
-  /** The status of the vendor's answer behind this error; null if there was none. For the log. */
+  /** The status of the vendor's answer behind this error; null if the vendor did not answer. For the log. */
   vendorStatus: number | null = null
   /** The message of a vendor that refuses its operator, without keys: for the operator who tests an upstream, never for callers. */
   operatorRefusal: { status: number; message: string } | null = null
@@ -93,7 +93,7 @@ export function invalidRequest(
 /** Kinds of objects that have a code for their absence. */
 type Named = ErrorCode extends infer Code ? (Code extends `${infer What}_not_found` ? What : never) : never
 
-/** 404: it does not exist; `what` is a word such as `key`. */
+/** 404: the object does not exist; `what` is a word such as `key`. */
 export function notFound(what: Named, id: string | undefined): GatewayError {
   return new GatewayError(404, {
     code: `${what}_not_found`,
@@ -102,7 +102,7 @@ export function notFound(what: Named, id: string | undefined): GatewayError {
   })
 }
 
-/** 409: the state of things does not allow it, and a repeat does not help. */
+/** 409: the current state does not allow the request, and a repeat does not help. */
 export function conflict(code: ErrorCode, message: string): GatewayError {
   return new GatewayError(409, {
     code,

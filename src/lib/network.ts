@@ -1,5 +1,5 @@
-// What an address belongs to: the network of a caller, networks in a list, and whether it is public. It must never give one caller
-// with IPv6 many networks, or look up a name.
+// Classifies addresses: the network of a caller, whether a list of networks contains it, and whether it is public. It must never
+// give one caller with IPv6 many networks, or look up a name.
 
 import ipaddr from 'ipaddr.js'
 import { withoutBrackets } from './url-host'
@@ -15,7 +15,7 @@ const PUBLIC_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
 const MAPPED_BITS = 96
 /** A public address that serves cloud machines their settings (Azure's agent). */
 const CLOUD_AGENT = '168.63.129.16'
-/** Names that no public name server knows: of this machine, of a local network, of a cloud's metadata service. */
+/** Names that no public name server knows: those of this machine, a local network, or a cloud's metadata service. */
 const PRIVATE_NAME = /^[^.]*$|(?:^|\.)(?:localhost|local|lan|internal|home\.arpa)$/i
 /** Maximum of characters of a text in which an address is searched. */
 const HEAD_LENGTH = 4096

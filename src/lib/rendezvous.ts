@@ -20,7 +20,7 @@ export function drawOf(session: number, member: number): number {
 
 /**
  * The score of a member by its draw and its weight. Each member has the highest score as often as its weight says, and no score
- * depends on the others: without one of them only its own sessions move.
+ * depends on the others: if one is removed, only its own sessions move.
  */
 export function scoreOf(draw: number, weight: number): number {
   return Math.log(draw) / weight

@@ -29,9 +29,7 @@ const HEAD_BYTES = SALT_BYTES + NONCE_BYTES
 /** Prefix and id of a sealed text. */
 const FORM = new RegExp(`^${SEALED_PREFIX.replace('.', '\\.')}([0-9a-f]{${2 * ID_BYTES}})\\.`)
 
-/**
- * The sealed text that a client read as bytes in base64, or rewrote in the URL alphabet; undefined if there is none in it.
- */
+/** The sealed text that a client read as bytes in base64, or rewrote in the URL alphabet; undefined if it contains none. */
 export function sealedInBase64(text: string): string | undefined {
   const sealed = Buffer.from(text, 'base64').toString('latin1')
   return sealed.startsWith(SEALED_PREFIX) ? sealed : undefined

@@ -105,7 +105,7 @@ export function dataIn(event: string): string | undefined {
   return data
 }
 
-/** The JSON object or array in the data of an event; undefined for other data, or for one that is too deeply nested. */
+/** The JSON object or array in the data of an event; undefined for other data, or if it is too deeply nested. */
 export function objectIn(data: string): object | undefined {
   try {
     const json = parseForeign(data)

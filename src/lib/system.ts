@@ -1,5 +1,5 @@
-// What the program uses of its system: clocks, timers, ids, randomness, the log. Types only. A function names the few that it
-// needs, `Pick<System, 'now' | 'log'>`, so that a test can pass only these. It must never hold code.
+// The parts of its system that the program uses: clocks, timers, ids, randomness, the log. Types only. A function names the few
+// that it needs, `Pick<System, 'now' | 'log'>`, so that a test can pass only these. It must never hold code.
 
 /** Runs `run` once after a number of milliseconds. The returned function cancels it. */
 export type After = (milliseconds: number, run: () => void) => () => void

@@ -13,7 +13,7 @@ export interface Sockets {
   readonly limit: number
   /** The number of open descriptors. */
   open(): number
-  /** The callers among the descriptors from `from` to before `to`, and how many of these are open at all. */
+  /** The callers among the descriptors from `from` to before `to`, and how many of these descriptors are open. */
   callers(port: number, from: number, to: number): { callers: Caller[]; open: number }
   /** Whether a caller has never sent a byte. False if the descriptor belongs to something else by now. */
   isSilent(caller: Caller): boolean
@@ -106,7 +106,7 @@ class ConnectionGuard {
   private readonly log: Log
   private readonly most: number
   private readonly acceptBelow: number
-  /** Descriptors in use at which not even the time for an honest caller's first packet is left. */
+  /** Number of descriptors in use at which there is no time left even for an honest caller's first packet. */
   private readonly lastResort: number
   /** True for a limit that the operator has set, which applies to private addresses too. */
   private readonly isConfigured: boolean

@@ -1,5 +1,5 @@
-// The entrance of a gateway as configured: the address, the certificate, and the guard of its connections. It follows
-// the configuration while it is open. It must never be without a guard where connections can be counted.
+// The entrance of a gateway as configured: the address, the certificate, and the guard of its connections. It follows the
+// configuration while it is open. It must never be unguarded on systems where connections can be counted.
 
 import { certificateOf } from '../config/listening'
 import type { Config } from '../config/schema'
@@ -9,7 +9,7 @@ import type { Log } from '../lib/system'
 import { guardConnections, type Sockets } from './connection-guard'
 import { type ListenApp, type Listening, type ListenSettings, listen, type PassedSocket } from './listening'
 
-/** Where a process listens that is being replaced. */
+/** The address at which the process that is being replaced listens. */
 export interface Predecessor {
   url: string
   /** Where its metrics are read; null if they have no listener of their own. */
@@ -82,13 +82,13 @@ export class ListeningSide {
     log('certificate_renewed', { file: config.server.tls.certFile })
   }
 
-  /** Stops guarding and following the configuration: either could reopen what is being left. */
+  /** Stops guarding and following the configuration: either could reopen the place that is being left. */
   freeze(): void {
     this.isFrozen = true
     this.endGuard?.()
   }
 
-  /** Continues after `freeze`, at its own place. */
+  /** Continues after `freeze`, at the same place. */
   goOn(): void {
     this.listening.reclaim()
     if (!this.isFrozen) return

@@ -43,11 +43,11 @@ export interface Listening extends GuardedServer {
    */
   move(settings: ListenSettings): void
   /**
-   * Leaves its place to another process that listens there: accepts nothing new, and closes no connection that may be
-   * about to send a request. Resolves when all are closed: idle ones are after a while, others by their last answer.
+   * Leaves its place to another process that listens there: accepts nothing new, and closes no connection that may be about to send
+   * a request. Resolves when all connections are closed: idle ones close after a while, others with their last answer.
    */
   leave(): Promise<void>
-  /** Takes the path of a unix socket back from an ended process. A port is its own as long as it listens. */
+  /** Takes the path of a unix socket back from an ended process. A port needs no taking back while this side listens. */
   reclaim(): void
   /** Accepts nothing new, and resolves when all connections are closed. */
   stop(): Promise<unknown>
@@ -66,13 +66,13 @@ interface ListenOptions {
   canShare: boolean
   /** The name of this process among those that listen at the same place. */
   name: string
-  /** Where another process listens, whose place this one takes. */
+  /** The address of another process whose place this one takes. */
   predecessor?: string | undefined
   /** Absent if the system does not say who is connected. */
   sockets?: Pick<Sockets, 'listeners' | 'stopListening' | 'hasCallers'> | undefined
-  /** Sends all new connections of a port to the socket that came last. */
+  /** Sends all new connections of a port to the newest socket. */
   steer?(port: number): void
-  /** Listens on this one, regardless of the place in the settings. It stays open while nothing is accepted. */
+  /** Listens on this socket, regardless of the place in the settings. The socket stays open while nothing is accepted. */
   passed?: PassedSocket | undefined
 }
 
@@ -82,8 +82,8 @@ interface ListenOptions {
  */
 export const SETTLE_MS = 1_500
 /**
- * How long a connection may wait for its next request where it was replaced, in milliseconds: one that is in use has its
- * next request by then, whose answer says that it is the last.
+ * How long a connection to a replaced server may wait for its next request, in milliseconds: a connection in use has sent one by
+ * then, whose answer says that it is the last.
  */
 const IDLE_MS = 5_000
 const CHECK_MS = 250
@@ -93,7 +93,7 @@ export interface PassedSocket {
   readonly hostname: string
   readonly port: number
   readonly descriptor: number
-  /** Puts it in the place of a socket of this process that listens. False if that cannot be done. */
+  /** Replaces a listening socket of this process with it. False if that is impossible. */
   replace(listener: number): boolean
 }
 
@@ -105,7 +105,7 @@ export function listen(app: ListenApp, settings: ListenSettings, options: Listen
 class ListeningServer implements Listening {
   private settings: ListenSettings
   private current: BunServer
-  /** Noted, because a server that has stopped no longer knows its own. */
+  /** Stored here, because a stopped server no longer knows its port. */
   port = 0
   private isOpen = true
   private placed: PlacedSocket | undefined
@@ -148,7 +148,7 @@ class ListeningServer implements Listening {
     const { current: before, settings: last, placed, place } = this
     const listeners = this.options.sockets?.listeners(place) ?? []
     const isSamePlace = sameAddress(settings, last)
-    // Port 0 stays the one that the system chose.
+    // Port 0 stays the port that the system chose.
     const next = isSamePlace ? { ...settings, port: this.port } : settings
     if (isSamePlace && !this.options.canShare && next.unixSocket === undefined) this.shut()
     this.current = this.begin(next, isSamePlace)
@@ -207,7 +207,7 @@ class ListeningServer implements Listening {
     return server
   }
 
-  /** The settings, with a port that nobody knows instead of one that is passed. */
+  /** The settings, with an unknown port instead of that of a passed socket. */
   private ownPlace(settings: ListenSettings): ListenSettings {
     return this.options.passed ? { ...settings, hostname: '127.0.0.1', port: 0 } : settings
   }
@@ -227,7 +227,9 @@ class ListeningServer implements Listening {
     return unixSocket === undefined ? this.port : temporaryPathOf(unixSocket, this.options.name)
   }
 
-  /** Lets a server that was replaced at the same place take what was on its way to it: closing it would reset that. */
+  /**
+   * Lets a server that was replaced at the same place accept connections that were on their way to it: closing it would reset them.
+   */
   private async settle(place: number | string): Promise<void> {
     const { canShare, steer } = this.options
     if (!canShare || typeof place === 'string') return
@@ -235,7 +237,7 @@ class ListeningServer implements Listening {
     await Bun.sleep(SETTLE_MS)
   }
 
-  /** Ends a server that was replaced, once its connections have had an answer that says so, or time to ask for one. */
+  /** Ends a replaced server, once its connections have had an answer that says so, or time to send a request. */
   private async retire(server: BunServer, place: number | string, listeners: number[]): Promise<void> {
     const { sockets } = this.options
     const stillListening = new Set(sockets?.listeners(place))
@@ -246,7 +248,7 @@ class ListeningServer implements Listening {
     await server.stop()
   }
 
-  /** Waits until a server has nothing left to do, or is stopped, and closes connections that do nothing meanwhile. */
+  /** Waits until a server has nothing left to do, or is stopped, and meanwhile closes idle connections. */
   private async idle(server: BunServer, isDone: (waitedMs: number) => boolean): Promise<void> {
     for (let waitedMs = 0; this.isOpen && !isDone(waitedMs); waitedMs += CHECK_MS) {
       if (waitedMs > 0 && waitedMs % IDLE_MS === 0) server.closeIdleConnections()
@@ -300,7 +302,7 @@ export function portOfAddress(address: string): number | undefined {
   return port === undefined ? undefined : Number(port)
 }
 
-/** Whether settings have the port of an address, whatever its host: 0.0.0.0 has that of 127.0.0.1. */
+/** Whether settings have the port of an address, whatever its host: 0.0.0.0 includes the port of 127.0.0.1. */
 function isSamePort({ unixSocket, port }: ListenSettings, address: string): boolean {
   return unixSocket === undefined && port === portOfAddress(address)
 }
@@ -311,8 +313,8 @@ function sameAddress(one: ListenSettings, other: ListenSettings): boolean {
 }
 
 /**
- * Throws if somebody listens there: sockets of two gateways on one port would each get some of the requests, and only
- * one of them has the right keys.
+ * Throws if another process listens there: sockets of two gateways on one port would each get some of the requests, and only one
+ * gateway has the right keys.
  */
 export function assertFree({
   unixSocket,
@@ -323,7 +325,7 @@ export function assertFree({
   Bun.listen({ hostname, port, exclusive: true, socket: { data() {} } }).stop(true)
 }
 
-/** The socket of a server that has begun, at its place; undefined for one with a port. */
+/** The unix socket of a started server, at its place; undefined for a server with a port. */
 function placedOf({ unixSocket }: ListenSettings, name: string): PlacedSocket | undefined {
   return unixSocket === undefined ? undefined : place(unixSocket, name, SOCKET_MODE)
 }

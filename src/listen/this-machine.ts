@@ -5,13 +5,13 @@ import type { Listener } from '../http/connection'
 import { GatewayError } from '../lib/errors'
 
 const LOCAL_ADDRESS = /^(127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/
-/** A page of another site whose name was pointed at this machine sends that name. */
+/** A page of another site whose name was pointed at this machine sends that name as its host. */
 const LOCAL_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i
 
 /**
  * Headers that only proxies, load balancers and content delivery networks send. `Forwarded`: RFC 7239; `Via` and `Max-Forwards`:
  * RFC 9110, 7.6; `CDN-Loop`: RFC 8586; the others are in the documents of nginx, Envoy, Cloudflare, Fastly, Akamai, Fly, Vercel,
- * Tailscale and the large clouds, and of products that write the address of a client by names of their own.
+ * Tailscale and the large clouds, and of products that send the address of a client under names of their own.
  */
 const OF_PROXIES = [
   /^(via|max-forwards|cdn-loop|proxy-.+)$/,

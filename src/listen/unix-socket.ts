@@ -4,9 +4,12 @@
 import { chmodSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
-/** Suffix of a socket's name on its way to its place, with its creator (a process), or away from it, with the number of its file. */
+/**
+ * Suffix of the name of a socket that is being moved to its place, with its creator (a process), or away from it, with the number
+ * of its file.
+ */
 const ASIDE = /^(?:[0-9a-f]{1,12}|\d+-removed)$/
-/** A younger socket may still be on its way to its place, which takes milliseconds; in milliseconds. */
+/** Age below which a socket may still be on its way to its place, in milliseconds. */
 const YOUNG_MS = 60_000
 
 /** A socket at its place. `file` is the number of its file, which distinguishes it from a later one. */
@@ -16,8 +19,8 @@ export interface PlacedSocket {
 }
 
 /**
- * Where a process creates a socket for a place; `maker` identifies the process. Throws if something else has the place, which must
- * not be lost.
+ * The path at which a process creates a socket for a place; `maker` identifies the process. Throws if the place contains something
+ * else, which must not be lost.
  */
 export function prepareTemporaryPath(path: string, maker: string): string {
   const found = statSync(path, { throwIfNoEntry: false })
@@ -28,8 +31,8 @@ export function prepareTemporaryPath(path: string, maker: string): string {
 }
 
 /**
- * Gives a socket that was made its rights and then its place, where it replaces another one. Those on their way to the same
- * place, or away from it, whose processes were killed are removed.
+ * Gives a new socket its permissions and then its place, where it replaces another one. Removes sockets that killed processes left
+ * on their way to the same place, or away from it.
  */
 export function place(path: string, maker: string, mode: number): PlacedSocket {
   const made = temporaryPathOf(path, maker)
@@ -41,8 +44,8 @@ export function place(path: string, maker: string, mode: number): PlacedSocket {
 }
 
 /**
- * Removes a socket from its place, unless another one has taken it. It is moved away before it is removed: another that
- * appears between a check and the removal would be lost, and its process would be reached by nobody.
+ * Removes a socket from its place, unless another one has taken it. It is moved away before it is removed: a socket that appears
+ * between a check and the removal would be lost, and its process would be unreachable.
  */
 export function remove(socket: PlacedSocket): void {
   if (!isPlaced(socket)) return
@@ -50,7 +53,7 @@ export function remove(socket: PlacedSocket): void {
   const removed = `${path}.${file}-removed`
   renameSync(path, removed)
   try {
-    // Another one came in between. Where a third has its place already, it stays away.
+    // Another socket has taken the place meanwhile and is moved back, unless a third one is there already.
     if (statSync(removed).ino !== file) linkSync(removed, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -64,7 +67,7 @@ export function isPlaced({ path, file }: PlacedSocket): boolean {
   return statSync(path, { throwIfNoEntry: false })?.ino === file
 }
 
-/** The path that a process made a socket at. The system names it so also after it was moved to its place. */
+/** The path at which a process created a socket. The system keeps this name even after the socket was moved. */
 export function temporaryPathOf(path: string, maker: string): string {
   return `${path}.${maker}`
 }
@@ -79,7 +82,7 @@ function removeAbandoned(path: string, now: number): void {
     try {
       rmSync(made, { force: true })
     } catch {
-      // It is another user's, and no reason to fail.
+      // The file belongs to another user, which is not a reason to fail.
     }
   }
 }

@@ -153,7 +153,7 @@ function describeModel(
     const tool = toolsByOperation[family.operation]
     const takes = family.plain.fields.map((field) => (field === 'uploads' ? 'images' : field))
     const described = {
-      // The arguments of the others are the same for every model.
+      // The arguments of other tools are the same for every model.
       ...(MADE_IN_PLAIN_WORDS.includes(family.operation) && { takes }),
       ...(withSchemas && { request: family.body }),
     }

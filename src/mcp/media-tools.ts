@@ -1,5 +1,5 @@
-// The tools that make audio and pictures: speak, generate_image and edit_image. They must never know a vendor: what the
-// model serves decides how a picture is edited.
+// The tools that make audio and pictures: speak, generate_image and edit_image. They must never know a vendor: the operations of
+// the model decide how a picture is edited.
 
 import { Type } from '@sinclair/typebox'
 import { resolveModels } from '../catalogue/models'
@@ -123,7 +123,7 @@ const BROKEN = {
   message: 'The audio broke off before its end. What has arrived is here, and is charged as over HTTP.',
 }
 
-/** The audio of an answer. It is paid for, so it is returned even if the rest is missing. */
+/** The audio of an answer. It is paid, so it is returned even if the rest is missing. */
 async function readSound({ body }: Response): Promise<{ bytes: Buffer; isWhole: boolean }> {
   const pieces: Uint8Array[] = []
   try {
@@ -140,7 +140,7 @@ function editorOf(world: ToolWorld, key: McpCall['key'], id: unknown): Model | u
     const [model] = resolveModels(world.catalogue, key, operationOf('image-edit'), id, world)
     return model.family.over === undefined ? model : undefined
   } catch {
-    // The other way is tried next, and reports what is wrong with the id.
+    // The other way is tried next, and reports the fault of the id.
     return undefined
   }
 }

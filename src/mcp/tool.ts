@@ -1,5 +1,5 @@
-// What an MCP tool is: its schemas, its work and its answer. Types and the check of arguments only. Nothing here must
-// know the protocol that carries a tool.
+// The type of an MCP tool: its schemas, its work and its answer. Types and the check of arguments only. Nothing here must know the
+// protocol that carries a tool.
 
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { Key } from '../accounts/keys'

@@ -1,4 +1,4 @@
-// The tool that hears: transcribe, which also translates. Its audio is part of the call: nothing is fetched.
+// The tool for audio input: transcribe, which also translates. Its audio is part of the call: nothing is fetched.
 
 import { Type } from '@sinclair/typebox'
 import { operationOf } from '../contract/operations'

@@ -94,7 +94,7 @@ export const getVideo: FreeTool = {
   },
 }
 
-/** The description of a task with what its JSON says of a request that is answered later. */
+/** The description of a task, with the members that its JSON has for a request that is answered later. */
 function withResult(text: string, described: McpResult): McpResult {
   const { operation, result_url, result } = JSON.parse(text)
   if (operation === undefined) return described

@@ -28,8 +28,8 @@ interface Processes {
 }
 
 /**
- * Opens the folder and deletes everything in it: those files belong to a killed process. With `processes` each has a folder in it,
- * and those of others that live are left.
+ * Opens the folder and deletes everything in it: those files belong to a killed process. With `processes`, each process has its own
+ * folder in it, and the folders of other live processes stay.
  */
 export function openUploads(
   parent: string,
@@ -37,7 +37,7 @@ export function openUploads(
   processes: Processes = { own: '', others: () => [] },
 ): Uploads {
   mkdirSync(parent, { recursive: true, mode: 0o700 })
-  // It may be there with another mode.
+  // The folder may exist with another mode.
   chmodSync(parent, 0o700)
   removeAbandoned(parent, processes)
   const folder = join(parent, processes.own)
@@ -45,7 +45,7 @@ export function openUploads(
   return {
     async save(pieces) {
       const path = join(folder, newId('upload'))
-      // A file that cannot be removed now is removed at the next start; no reason to fail an answer.
+      // A file that cannot be removed now is removed at the next start: an answer must not fail for it.
       const remove = () => rm(path, { force: true }).catch(() => {})
       const handle = await orUnavailable(open(path, 'wx', 0o600))
       try {

@@ -1,5 +1,5 @@
-// What a program requests when it sends a person to the gateway. Nothing is sent back to it before the person has decided: anybody
-// may register a program, so an answer at once would lead people wherever they like (RFC 9700, 4.11.2).
+// Reads the request with which a program sends a person to the gateway. Nothing is sent back to the program before the person has
+// decided: anybody may register a program, so an immediate answer could lead people anywhere (RFC 9700, 4.11.2).
 
 import type { Db } from '../db/db'
 import { type Client, findClient, matchesRedirect } from './clients'
@@ -45,14 +45,14 @@ export async function readAuthorization(
   return { client, redirectUri, state, challenge }
 }
 
-/** The one value of a parameter. Throws for several, which programs before and behind may read differently. */
+/** The one value of a parameter. Throws for several values, which programs in front of this one may read differently. */
 export function one(query: URLSearchParams, name: string): string {
   const [value = '', ...others] = query.getAll(name)
   if (others.length > 0) throw new OAuthError('invalid_request', `${name} is there more than once.`)
   return value
 }
 
-/** Throws for a scope that is not that of the tools. Scopes that OpenID Connect adds are meaningless here and are not granted. */
+/** Throws for a scope other than that of the tools. Scopes that OpenID Connect adds are meaningless here and are not granted. */
 export function checkScope(scope: string | null): void {
   const wanted = (scope ?? '').split(' ').filter((each) => each !== '')
   const ignored = ['offline_access', 'openid', 'profile', 'email']
@@ -67,7 +67,7 @@ export function checkResource(resources: readonly string[], issuer: string): voi
   if (foreign !== undefined) throw new OAuthError('invalid_target', `The only resource here is ${known[0]}.`)
 }
 
-/** Where the person is sent after a decision, with the result for the program: a code, or an error. */
+/** The URL to which the person is sent after a decision, with the result for the program: a code, or an error. */
 export function redirectTo(
   { redirectUri, state }: Pick<AuthorizationRequest, 'redirectUri' | 'state'>,
   issuer: string,

@@ -13,7 +13,7 @@ export type Client = ReturnType<typeof clientOfRow>
 function clientOfRow(row: Row) {
   return {
     id: row.id as string,
-    /** The name that it chooses: anybody may call a program anything. */
+    /** The name that the program chooses: it may be anything. */
     name: row.name as string,
     redirectUris: listOfColumn(row.redirect_uris) ?? [],
     createdAt: row.created_at as number,
@@ -28,7 +28,7 @@ const MAX_WAITING = 1_000
 /** How long a program that nobody has allowed is kept, in milliseconds. */
 const WAITING_MS = 86_400_000
 
-/** Reads a registration. Throws `OAuthError` for one that no program should send. */
+/** Reads a registration. Throws `OAuthError` for an invalid one. */
 export function readRegistration(body: unknown): Pick<Client, 'name' | 'redirectUris'> {
   if (!isObject(body)) throw new OAuthError('invalid_client_metadata', 'Send an object in JSON.')
   const { redirect_uris: uris, client_name: name } = body
@@ -63,7 +63,7 @@ export function matchesRedirect({ redirectUris }: Client, requested: string): bo
   return redirectUris.some((known) => known === requested || withoutPort(known) === withoutPort(requested))
 }
 
-/** A loopback address without its port; the text itself for any other, which then equals only itself. */
+/** A loopback address without its port; any other text unchanged, so that it equals only itself. */
 function withoutPort(uri: string): string {
   const url = new URL(uri)
   if (url.protocol !== 'http:') return uri
@@ -92,7 +92,7 @@ export async function findClient(db: Db, id: string): Promise<Client | undefined
   return row && clientOfRow(row)
 }
 
-/** The statement that deletes programs that nobody allows any more. */
+/** The statement that deletes programs without any grant. */
 export function forgetClients(now: number): Statement {
   return {
     sql: `delete from oauth_clients where created_at < $1

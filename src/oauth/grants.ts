@@ -1,6 +1,6 @@
-// Grants: what the holder of a key allows a program. A grant is a token of the key, of the kind `mcp`, with its own budget and
-// expiry; its secret is issued for a code and replaced with each refresh. A code works once, and so does each refresh token:
-// anybody who presents a used one has stolen it, or was stolen from, and the grant ends.
+// Grants: the access that the holder of a key allows a program. A grant is a token of the key, of the kind `mcp`, with its own
+// budget and expiry; its secret is issued for a code and replaced with each refresh. A code works once, and so does each refresh
+// token: a used one that is presented again was stolen, so the grant ends.
 
 import type { Key } from '../accounts/keys'
 import { hashSecret, hintOf, isTokenSecret, makeTokenSecret } from '../accounts/keys'
@@ -48,7 +48,7 @@ export interface IssuedTokens {
   scope: string
 }
 
-/** Stores what a holder allows, and returns the code for the program. `db` writes the audit trail. False if the key has too many. */
+/** Stores a grant, and returns the code for the program. `db` writes the audit trail. False if the key has too many. */
 export async function createGrant(
   db: Db,
   source: GrantSource,
@@ -57,7 +57,7 @@ export async function createGrant(
 ): Promise<string | undefined> {
   const now = source.now()
   const code = randomText(source)
-  // Nobody knows the first secret: the code brings the next one.
+  // Nobody knows the first secret: the code is exchanged for the next one.
   const token = draftToken(source, key, {
     kind: 'mcp',
     name: client.name,
@@ -112,7 +112,7 @@ export async function exchangeCode(
   end: EndGrant,
 ): Promise<IssuedTokens> {
   const grant = await findGrant(db, 'code_hash = $1', hashSecret(code))
-  // Another program may present the same secret, and must not end what the real one has.
+  // Another program may present the same secret, and must not end the grant of the real one.
   if (!grant || grant.clientId !== clientId) throw notValid('code')
   if (grant.codeUsedAt !== null) {
     await end(grant.spenderId, 'code_used_twice')
@@ -163,7 +163,7 @@ export async function refreshTokens(
   return next.issued
 }
 
-/** Ends the grant of an access or a refresh token (RFC 7009). One that is unknown, or of another program, changes nothing. */
+/** Ends the grant of an access or a refresh token (RFC 7009). An unknown token, or one of another program, changes nothing. */
 export async function revokeGrant(
   db: Db,
   { token, clientId }: { token: string; clientId: string },
@@ -197,7 +197,7 @@ export function forgetGrants(now: number): Statement[] {
   ]
 }
 
-/** New secrets of a grant, with the statement that puts the access token in the place of the one before. */
+/** New secrets of a grant, with the statement that replaces the previous access token. */
 function nextSecrets(source: GrantSource, family: string, grant: Grant, now: number) {
   const secret = makeTokenSecret(source.randomBytes)
   const part = randomText(source)

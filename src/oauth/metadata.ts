@@ -1,4 +1,4 @@
-// What the gateway tells programs that connect by OAuth about itself: RFC 9728 for the tools, RFC 8414 for the server that issues
+// The metadata of the gateway for programs that connect by OAuth: RFC 9728 for the tools, RFC 8414 for the server that issues
 // tokens. URLs come only from the configuration: a Host header, which any caller can write, must never name a place to sign in.
 
 import type { Config } from '../config/schema'

@@ -1,5 +1,5 @@
-// Reads events of Stripe's Checkout: which account is to be credited with what. Pure. Only a paid session with real money may
-// become a credit, and no amount may be guessed.
+// Reads events of Stripe's Checkout: the account to credit, and the amount. Pure. Only a paid session with real money may become a
+// credit, and no amount may be guessed.
 
 import { MAX_NANO, parseUsd } from '../lib/money'
 import { asObject } from '../lib/objects'

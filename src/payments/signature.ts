@@ -1,5 +1,5 @@
 // Verifies the header Stripe-Signature: a time and HMAC-SHA256 signatures of the time and the body, as
-// https://docs.stripe.com/webhooks/signature says. Pure. Its comparison must never take a time that reveals how much was correct.
+// https://docs.stripe.com/webhooks/signature says. Pure. The time of its comparison must never reveal how much was correct.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
@@ -9,7 +9,7 @@ const SIGNATURE_TOLERANCE_MS = 300_000
 /** Maximum length of a header: it has several signatures while a secret is replaced. */
 const MAX_HEADER_LENGTH = 2_048
 
-/** Why a message is not trusted; undefined for one that was just signed with the secret. */
+/** Why a message is not trusted; undefined if it was just signed with the secret. */
 export function signatureFault(
   header: string | null,
   body: Uint8Array,

@@ -111,7 +111,7 @@ function checkBackground(isKept: boolean, idempotencyKey: string | null): void {
   )
 }
 
-/** Gives a request of any other operation the means to seal content that only this caller may send back. */
+/** Lets a request of any other operation seal content that only this caller may send back. */
 export function beginSealing(world: RequestWorld, { key, parsed, model, others }: CheckedRequest): void {
   if (!model.family.seals && !others.some(({ family }) => family.seals)) return
   parsed.answer = contextOf(world, key.account, {
@@ -176,7 +176,10 @@ function wellFormed({ input, previous_response_id: previousId, store }: Body): B
   }
 }
 
-/** The owner of the stored responses that a request may continue. A token in a browser has none: they may belong to other people. */
+/**
+ * The owner of the stored responses that a request may continue. A token in a browser may continue none: they may belong to other
+ * people.
+ */
 function keeperOf(key: Key): string {
   return isToken(key) ? `token:${key.spender?.id}` : key.account
 }

@@ -90,7 +90,7 @@ export class BodyRecord {
 
   private write(answer: string | null): void {
     if (!this.isWanted) return
-    // Once, whatever follows.
+    // Writes the record once, whatever follows.
     this.isWanted = false
     this.bodies.write(this.logRow, { request: this.request, answer })
   }
@@ -108,7 +108,7 @@ export class BodyRecord {
   }
 }
 
-/** The beginning of a stream, as much of it as is read. */
+/** The part of a stream that is read, from its beginning. */
 class Delivered {
   private readonly pieces: Uint8Array[] = []
   private heldBytes = 0

@@ -38,11 +38,11 @@ export interface CheckedRequest {
   source: JsonBody | undefined
   /** Identifies the request among those with the same key: the body, or a hash of it. */
   fingerprint: string
-  /** The metadata that its usage counts under, as JSON; absent if there is none, or none is configured. */
+  /** The metadata that its usage counts under, as JSON; absent if the request has none, or none is configured. */
   metadata?: string | undefined
-  /** The answer that is stored for later requests; absent if it is not. */
+  /** The answer that is stored for later requests; absent if it is not stored. */
   toKeep?: ResponseToKeep | undefined
-  /** The session that its calls belong to; absent for none, or if there is no choice of keys and upstreams. */
+  /** The session that its calls belong to; absent if it has none, or if there is no choice of keys and upstreams. */
   session?: RequestSession | undefined
   /** Absent unless the answer is made later, as a task. */
   deferral?: Deferral | undefined
@@ -70,11 +70,11 @@ export interface ReadRequest {
   candidates: readonly [Model, ...Model[]]
   /** The requested route; absent for a model. */
   route?: ModelRoute | undefined
-  /** Absent for none, or if there is no choice. */
+  /** Absent if it has none, or if there is no choice. */
   session?: RequestSession | undefined
   /** The answer in progress, for an operation that stores its answers. */
   answer?: AnswerContext
-  /** Items of the input before the caller's own, which are stored here; absent if there are none. */
+  /** Items of the input before the caller's own, which are stored here; absent if nothing was recalled. */
   recalledItems?: number
   /** The field that named those items. Default `previous_response_id`. */
   recalledBy?: 'conversation'

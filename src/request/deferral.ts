@@ -85,7 +85,7 @@ function booleanOf(text: unknown): unknown {
   return text === 'false' || text === '0' ? false : text
 }
 
-/** Whether the answer would arrive as events: those have no body that can be read as a whole. */
+/** Whether the answer would arrive as events: such an answer has no body that can be read as a whole. */
 function streams({ stream, stream_format: format }: Record<string, unknown>): boolean {
   return booleanOf(stream) === true || format === 'sse'
 }

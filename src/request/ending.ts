@@ -250,7 +250,7 @@ export async function endFailed(
 function writeRow({ requestLog, monotonic }: RequestWorld, logRow: RequestLogRow, status: number): void {
   logRow.status = status
   logRow.durationMs = monotonic() - logRow.startedAt
-  // A whole answer begins when it is complete.
+  // A whole answer counts as begun when it is complete.
   if (status < 400) logRow.firstByteMs ??= logRow.durationMs
   requestLog.write(logRow)
 }

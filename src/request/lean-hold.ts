@@ -22,7 +22,7 @@ const FIRST_STEPS = [Number.POSITIVE_INFINITY, 1_024, 256]
 /** Text that tokenizers split into very different numbers of tokens: other scripts, digits, and long runs of one character. */
 const UNEVEN_TEXT = /[^\s!-/:-~]+|(.)\1{15,}/gs
 
-/** The tokens of a request's texts; undefined if it has none, or they cannot be counted exactly. */
+/** The tokens of a request's texts; undefined if it has no texts, or they cannot be counted exactly. */
 export async function countTexts(
   counter: TokenCounter,
   { family, model, parsed }: Pick<CheckedRequest, 'family' | 'model' | 'parsed'>,

@@ -205,7 +205,7 @@ async function handle(
   let reservation: Reservation | undefined
   try {
     if (reservations.isDraining) throw shuttingDown()
-    // 1. Authenticate the key. 401, 403 for one that rests, and 429 for one with too many requests in this process.
+    // 1. Authenticate the key. 401, 403 for a paused key, and 429 for one with too many requests in this process.
     const key = await authenticate(line, running, incoming, logRow)
     counted = key
     // 2. Read the body. 413, and 400 for an unusable model named by a large body.
@@ -290,7 +290,7 @@ async function readAll({ body }: Response): Promise<void> {
   try {
     for await (const _ of body ?? []);
   } catch {
-    // Its request has ended with the reason.
+    // The request has already ended with the reason.
   }
 }
 
@@ -430,7 +430,7 @@ async function endedFile(
   return wholeAnswer(line.world.backlog, saved.body, { headers: withIds(withReceipt, reservation) })
 }
 
-/** Starts a stream, which ends in the common place after it has passed. */
+/** Starts a stream, which ends in the common place after its last event. */
 function begun({ world }: Line, reservation: Reservation, { body, headers }: StreamAnswer): Response {
   const { logRow } = reservation
   logRow.firstByteMs ??= world.monotonic() - logRow.startedAt

@@ -91,7 +91,7 @@ async function noteSpender(
     resolveModels(world.catalogue, read.key, incoming.operation, String(body.model), world)
 }
 
-/** The metadata that usage counts under, as JSON; undefined if there is none, or none is configured. */
+/** The metadata that usage counts under, as JSON; undefined if the request has none, or none is configured. */
 function wantedMetadata(
   { config }: RequestWorld,
   { given }: ReadRequest,
@@ -126,7 +126,10 @@ function describe(logRow: RequestLogRow, { operation, model, parsed, session }: 
   logRow.stream = (parsed.body as { stream?: unknown }).stream === true
 }
 
-/** The key that identifies a repeated request; null without one. A token has its own keys: it sees no answer of another token. */
+/**
+ * The key that identifies a repeated request; null if the request has none. A token has its own keys: it sees no answer of another
+ * token.
+ */
 export function idempotencyKeyFor(
   { key, operation, fingerprint }: CheckedRequest,
   { idempotencyKey: sent }: Pick<Incoming, 'idempotencyKey'>,

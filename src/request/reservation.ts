@@ -52,7 +52,7 @@ export interface Reservation extends Member {
   next: readonly Model[]
   /** Why an answer of the model is rejected while another model is left; undefined if none is rejected. */
   unwanted: ReadonlySet<Unwanted> | undefined
-  /** The vendors' charges for rejected answers, in nano-dollars; null if unknown, 0 without any. */
+  /** The vendors' charges for rejected answers, in nano-dollars; null if unknown, 0 if nothing was rejected. */
   unwantedCostNano: number | null
   /** The task of a request whose answer arrives later; undefined for other families. */
   task: NewTask | undefined
@@ -485,8 +485,8 @@ function sumOf(one: number | null, other: number | null): number | null {
 }
 
 /**
- * A charge at the prices of the model that answered: another model of a route may have done so, and one price table applies. A
- * copy, which a late extension cannot change.
+ * A charge at the prices of the model that answered: another model of a route may have done so, and one price table applies. It is
+ * a copy, which a late extension cannot change.
  */
 function asBilled(charge: Charge, model: Model, pricesJson: string): Charge {
   return { ...charge, model: model.id, pricesJson }

@@ -130,7 +130,7 @@ function countedBy(
 ): number | Promise<number> {
   const most = config.usage?.maxMetadata ?? DEFAULT_MAX_METADATA
   const references = referencesOf(db)
-  // There are as many tokens of web pages as visitors.
+  // There may be as many tokens of web pages as visitors, so they are not counted separately.
   if (!spender || spender.kind === 'browser')
     return metadata === undefined ? 0 : references.metadataId(metadata, most)
   // There are as many others as their key makes, or as people have allowed.

@@ -100,7 +100,7 @@ async function askUpstreams(
       failure = error
     }
   }
-  // A server that speaks the protocol may still lack this path.
+  // A server that speaks the protocol may lack this path.
   if (failure && failure.code !== 'upstream_model_missing') throw failure
   return undefined
 }

@@ -1,5 +1,5 @@
-// Which months can be closed: those that are entirely older than the limit, starting with the first that has charges. The very last
-// charge stays open, because positions continue after it. It must never write.
+// Finds the months that can be closed: those that are entirely older than the limit, starting with the first that has charges. The
+// very last charge stays open, because positions continue after it. It must never write.
 
 import { calendarPeriod } from '../billing/ledger/limits'
 import { closedPart } from '../billing/proofs/closings'
@@ -49,7 +49,7 @@ export async function monthsToClose(db: Db, keepMonths: number, now: number): Pr
   return months
 }
 
-/** Number of positions per read: some milliseconds during which others wait. */
+/** Number of positions per read: some milliseconds during which other work waits. */
 const PAGE = 20_000
 
 /** Charges of a month to close, and what was paid for them. Reads them all, with a pause after each page. */

@@ -1,5 +1,5 @@
-// Removes charges that are closed, in small batches while requests are served, and on PostgreSQL whole partitions. It must remove none
-// before its archive was found in place, and none after the closed part.
+// Removes charges that are closed, in small batches while requests are served, and on PostgreSQL whole partitions. It must never
+// remove a charge before its archive was found in place, or one after the closed part.
 
 import type { BackupPlace } from '../backup/place'
 import { type Closing, closedPart, closingsOf } from '../billing/proofs/closings'
@@ -9,7 +9,7 @@ import { apply, type Db, type Statement, tryApply } from '../db/db'
 import { archiveFault } from './archive'
 import { NotClosed } from './close'
 
-/** Number of positions per batch: some milliseconds during which others wait. */
+/** Number of positions per batch: some milliseconds during which other work waits. */
 const BATCH = 1_000
 
 interface RemovalParts {
@@ -65,7 +65,7 @@ async function removedUpTo(db: Db): Promise<number> {
 
 /** Whether no charge is left, for example after a partition was dropped. */
 async function isEmpty(db: Db, after: number, to: number): Promise<boolean> {
-  // Without a limit, for which PostgreSQL would read from the beginning of what is left.
+  // Without a limit: with one, PostgreSQL would read from the beginning of the remaining rows.
   const [row] = await db.query({
     sql: 'select min(position) as first from ended_charges where position > $1 and position <= $2',
     parameters: [after, to],

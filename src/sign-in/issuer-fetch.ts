@@ -1,5 +1,5 @@
 // Requests to an identity provider, over the program's own HTTP client: with a deadline, a limit on what is read, and no redirects.
-// Its addresses are the operator's own configuration, and may be private. It must never log what is sent.
+// Its addresses are the operator's own configuration, and may be private. It must never log the content of a request.
 
 import type { OpenOptions, Transport } from '../http-client/transport'
 import { CancelToken } from '../lib/cancel-token'
@@ -7,7 +7,7 @@ import { CancelToken } from '../lib/cancel-token'
 /** Maximum time for an answer, in milliseconds. */
 const TIMEOUT_MS = 5_000
 const MAX_ANSWER_BYTES = 256 * 1024
-/** The headers of answers that mean something to a client of OpenID Connect. */
+/** The headers of answers that matter to a client of OpenID Connect. */
 const READ_HEADERS = ['content-type', 'www-authenticate', 'location']
 
 interface IssuerRequest {

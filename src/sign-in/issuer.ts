@@ -36,7 +36,7 @@ export interface SignedInPerson {
 export class SignInRefused extends Error {}
 
 const DEFAULT_SCOPES = 'openid profile email'
-/** How long the URLs of a provider are cached, in milliseconds, and how long it is not asked again if it returned none. */
+/** How long the URLs of a provider are cached, in milliseconds, and how long it is not asked again if it returned no URLs. */
 const ADDRESSES_MS = 3_600_000
 const RETRY_MS = 10_000
 /** Maximum difference between the two clocks. */
@@ -57,7 +57,7 @@ const ALGORITHMS = [
   'EdDSA',
   'Ed25519',
 ]
-/** Types in the header of tokens of people. A logout token has a different one. */
+/** Types in the header of tokens of people. A logout token has a different type. */
 const TOKEN_TYPES = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt'])
 
 export class Issuer {
@@ -124,7 +124,10 @@ export class Issuer {
     }
   }
 
-  /** Asks whether a session continues. No claims where the provider sends none. Rejects with SignInRefused if it has ended there. */
+  /**
+   * Asks whether a session continues. Returns no claims if the provider sends none. Rejects with SignInRefused if it has ended
+   * there.
+   */
   async refresh(refreshToken: string): Promise<Partial<SignedInPerson>> {
     const [config, { refreshTokenGrant }] = await this.parts()
     const tokens = await refusing(refreshTokenGrant(config, refreshToken))
@@ -139,8 +142,8 @@ export class Issuer {
   }
 
   /**
-   * Where a browser signs out of the provider too; undefined if it has no such address. With the ID token of the session the
-   * provider need not ask which one is meant (OpenID Connect RP-Initiated Logout 1.0, section 2).
+   * The URL where a browser also signs out of the provider; undefined if the provider has none. With the ID token of the session,
+   * the provider need not ask which session is meant (OpenID Connect RP-Initiated Logout 1.0, section 2).
    */
   async signOutAddress(backTo: string, idToken: string | undefined): Promise<string | undefined> {
     const [config, { buildEndSessionUrl }] = await this.parts()
@@ -175,7 +178,7 @@ export class Issuer {
     return { ...payload, sub, iat, exp }
   }
 
-  /** The claims with those of the provider's page on who signs in, where the token does not list groups. */
+  /** The claims, with those of the provider's userinfo endpoint if the token does not list groups. */
   private async withGroups(claims: Claims & { sub: string }, accessToken: string): Promise<Claims> {
     if (hasGroups(claims, this.entry)) return claims
     const [config, { fetchUserInfo }] = await this.parts()
@@ -196,7 +199,7 @@ export class Issuer {
     return Promise.all([this.discovered(), import('openid-client')])
   }
 
-  /** The addresses of the provider, read once for all who need them. */
+  /** The addresses of the provider, read once for all callers. */
   private discovered(): Promise<Configuration> {
     const { monotonic } = this.world
     const known = this.addresses
@@ -233,7 +236,7 @@ export class Issuer {
   }
 }
 
-/** Authenticates the client by its secret in a way that the provider accepts. Basic is what providers accept that do not say. */
+/** Authenticates the client by its secret in a way that the provider accepts. A provider that does not say accepts Basic. */
 function provenBy(secret: string, { ClientSecretBasic, ClientSecretPost }: typeof import('openid-client')) {
   const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
   const prove: typeof basic = (server, ...rest) => {
@@ -244,7 +247,7 @@ function provenBy(secret: string, { ClientSecretBasic, ClientSecretPost }: typeo
   return prove
 }
 
-/** Rejects with IssuerUnreachable where no answer came, and with SignInRefused for everything else. */
+/** Rejects with IssuerUnreachable if there was no answer, and with SignInRefused otherwise. */
 async function refusing<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work
@@ -255,7 +258,7 @@ async function refusing<Result>(work: Promise<Result>): Promise<Result> {
   }
 }
 
-/** Whether an error says nothing of the person: no answer, or that of a server that has failed. */
+/** Whether an error says nothing about the person: there was no answer, or the server failed. */
 function unreachableIn(error: unknown): boolean {
   if (error instanceof IssuerUnreachable) return true
   const { cause, status } = error as { cause?: unknown; status?: unknown }
@@ -264,7 +267,7 @@ function unreachableIn(error: unknown): boolean {
   return cause instanceof IssuerUnreachable
 }
 
-/** The reason of a library's error, which names codes and never a token. */
+/** The reason in a library's error, which contains codes and never a token. */
 function reasonOf(error: unknown): string {
   const { code, error: oauthError, message } = error as { code?: unknown; error?: unknown; message?: unknown }
   return (

@@ -18,7 +18,7 @@ export class Issuers {
     private readonly world: IssuerWorld,
   ) {}
 
-  /** All, by their names. */
+  /** All providers, by their names. */
   all(): ReadonlyMap<string, Issuer> {
     const section = this.inForce.config.signIn
     if (section === this.section) return this.known

@@ -54,7 +54,7 @@ export class KeySet {
     }
   }
 
-  /** Fetches the keys, once for all who wait. If that fails, known keys stay in use for a while. */
+  /** Fetches the keys, once for all waiting callers. If that fails, known keys stay in use for a while. */
   private refresh(): Promise<void> {
     if (this.fetching) return this.fetching
     if (this.monotonic() - this.failedAt < RETRY_MS) return Promise.resolve()

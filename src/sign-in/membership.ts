@@ -1,5 +1,5 @@
-// The rights of a person here, by the groups that an identity provider names. Pure. It must never give anybody more than a group of
-// the configuration says.
+// The rights of a person here, by the groups that an identity provider names. Pure. It must never give a person more rights than a
+// configured group has.
 
 import type { SignInEntry } from '../config/sign-in'
 import { ROLES, type Role } from '../contract/roles'
@@ -9,11 +9,12 @@ import { isObject } from '../lib/objects'
 export type Claims = Readonly<Record<string, unknown>>
 
 export interface Membership {
-  /** The role of an operator; null for none. */
+  /** The role of an operator; null if the person is not an operator. */
   role: Role | null
-  /** The account of a holder; null for none. */
+  /** The account of a holder; null if the person is not a holder. */
   holder: {
-    /** The account that is shared; null for one of their own. */ account: string | null
+    /** The shared account; null if each person has their own. */
+    account: string | null
     plan: string | null
   } | null
 }
@@ -35,20 +36,20 @@ export function membershipOf(claims: Claims, { groups, groupsClaim = DEFAULT_CLA
   }
 }
 
-/** Whether claims have the claim that lists groups at all. */
+/** Whether the claims include the one that lists groups. */
 export function hasGroups(claims: Claims, { groupsClaim = DEFAULT_CLAIM }: Mapping): boolean {
   return valueAt(claims, groupsClaim) !== undefined
 }
 
 function groupsIn(claims: Claims, claim: string): string[] {
-  // An address that nobody has verified may be somebody else's.
+  // An unverified address may be somebody else's.
   if (claim === 'email' && claims.email_verified !== true) return []
   const value = valueAt(claims, claim)
   const list = Array.isArray(value) ? value.slice(0, MAX_GROUPS) : [value]
   return list.filter((each): each is string => typeof each === 'string' && each !== '')
 }
 
-/** The value of a claim: by its whole name, which may have dots, or along a path. */
+/** The value of a claim: by its whole name, which may contain dots, or by a path. */
 function valueAt(claims: Claims, claim: string): unknown {
   if (Object.hasOwn(claims, claim)) return claims[claim]
   let value: unknown = claims
@@ -59,10 +60,10 @@ function valueAt(claims: Claims, claim: string): unknown {
   return value
 }
 
-/** The longest name that is made from claims: a suffix that distinguishes namesakes must fit too. */
+/** Maximum length of a name that is made from claims: a suffix that distinguishes equal names must fit too. */
 const MAX_NAME_LENGTH = 48
 
-/** A name for a person, made from what the provider calls them. People can choose it, so it proves nothing. */
+/** A name for a person, made from the names that the provider gives. People can choose these, so it proves nothing. */
 export function personNameOf({ preferred_username: username, email, sub }: Claims): string {
   for (const text of [username, email, sub]) {
     if (typeof text !== 'string') continue

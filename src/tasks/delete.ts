@@ -27,7 +27,7 @@ const LATE = /:late$/
 /** Deletes a task. Throws 409 if it is still running, and 503 if its results cannot be deleted now. */
 export async function deleteTaskOf(world: DeleteWorld, task: Task, leaves: () => boolean): Promise<void> {
   const ended = task.state === 'submitted' ? await stopAny(world, task, leaves) : task
-  // Another request may have deleted it meanwhile, which is the requested result.
+  // Another request may have deleted the task meanwhile, which is the requested result.
   if (!ended) return
   if (ended.state === 'submitted') throw goesOn(ended)
   try {

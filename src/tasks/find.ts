@@ -105,7 +105,7 @@ export async function findStranded(
 
 /** Tasks past their deadline that nobody polls: without a vendor's id, or with an upstream outside `upstreams`. */
 export async function findOverdue(db: Db, now: number, upstreams: readonly string[]): Promise<Task[]> {
-  // No upstream has an empty name, and no database accepts an empty list.
+  // No upstream has an empty name, and databases refuse an empty list.
   const known = ["''", ...upstreams.map((_name, index) => `$${index + 2}`)].join(', ')
   const rows = await db.query({
     sql: `select * from tasks where state = 'submitted' and operation = 'video' and deadline_at <= $1 and lease_until <= $1

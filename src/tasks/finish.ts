@@ -28,7 +28,7 @@ export interface Success {
   quantities?: Quantities
   /** The service tier that the vendor reports. */
   serviceTier?: string
-  /** Counted by default, because the price is for the requested seconds. */
+  /** The default is `counted`, because the price is for the requested seconds. */
   usageSource?: UsageSource
 }
 
@@ -152,7 +152,7 @@ export async function succeed(
     also,
     options.first,
   )
-  // Only now is it known what the account could not pay. The books already have it; this is for readers of the task.
+  // The amount that the account could not pay is known only now. The books already have it; this is for readers of the task.
   if (settled && settled.shortfallNano > 0) await apply(db, [correctCost(task, settled.paidNano)])
   return settled && { ...settled, amounts: { priceNano, costNano, usageSource, table } }
 }

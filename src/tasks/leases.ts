@@ -13,7 +13,7 @@ export async function hasOpenTasks(db: Db): Promise<boolean> {
   return rows.length > 0
 }
 
-/** Number of an upstream's tasks that are due, at most `limit`. */
+/** Number of due tasks of an upstream, at most `limit`. */
 export async function countDue(db: Db, upstream: string, now: number, limit: number): Promise<number> {
   const rows = await db.query({
     sql: `select count(*) as due from (select 1 from tasks where upstream = $1 and state = 'submitted'

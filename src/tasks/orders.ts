@@ -1,5 +1,5 @@
-// What operators order for tasks, and its rules: stop one, settle one, deliver its webhook again. A vendor must never be
-// called here: the poller does that, and finds its orders in the database.
+// Orders of operators for tasks, and their rules: stop one, settle one, deliver its webhook again. A vendor must never be called
+// here: the poller does that, and finds its orders in the database.
 
 import type { Db } from '../db/db'
 import { conflict, notFound } from '../lib/errors'

@@ -11,7 +11,7 @@ import { documentOf, lastDocumentOf, type Task } from './task'
 
 export type PollAnswer =
   | { outcome: TaskOutcome }
-  /** No answer, or none about the task. `retryAfterMs` is the wait that the vendor requests. */
+  /** There was no answer, or none about the task. `retryAfterMs` is the wait that the vendor requests. */
   | { error: string; retryAfterMs?: number }
 
 /** Time between polls as a share of a task's age, so that short tasks end soon and long ones cost little. */

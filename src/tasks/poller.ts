@@ -26,7 +26,7 @@ export function createPoller(world: PollWorld): Poller {
   const polls = new TaskPolls(world)
   /** The pace of each upstream of the catalogue; a reload brings another catalogue. */
   let paces = new Map<Upstream, UpstreamPace>()
-  /** Paces of upstreams that are in the catalogue no more, until their last polls have ended. */
+  /** Paces of upstreams that are no longer in the catalogue, until their last polls have ended. */
   const ending = new Set<Promise<void>>()
 
   function follow(upstreams: Iterable<Upstream>): void {

@@ -64,7 +64,7 @@ export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row) {
     polls: row.polls as number,
     /** Consecutive failed polls. */
     misses: row.misses as number,
-    /** How many of the last ones said that the vendor does not know the task. */
+    /** How many of the last polls said that the vendor does not know the task. */
     missing: row.missing as number,
     /** When the task was requested to stop; null again once the vendor has answered. */
     cancelAt: row.cancel_at as number | null,

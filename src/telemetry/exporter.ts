@@ -1,5 +1,5 @@
 // Sends traces and logs to a collector over OTLP/HTTP as JSON (https://opentelemetry.io/docs/specs/otlp/). The queue is limited:
-// what does not fit, or cannot be sent, is dropped and counted. Nothing must ever wait for it.
+// records that do not fit, or cannot be sent, are dropped and counted. Nothing must ever wait for it.
 
 import type { TelemetryConfig } from '../config/telemetry'
 import type { Origin, Transport } from '../http-client/transport'

@@ -6,7 +6,7 @@ export interface Metric {
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'gauge' | 'histogram'
-  /** The samples now. */
+  /** The current samples. */
   read(): readonly MetricSample[] | Promise<readonly MetricSample[]>
 }
 
@@ -81,7 +81,7 @@ export class Counter implements Metric {
 /** One series of a histogram. */
 export class Distribution {
   sum = 0
-  /** How many values fell into each bucket, and into none. */
+  /** How many values fell into each bucket, and beyond the last. */
   readonly counts: number[]
   private readonly bounds: readonly number[]
 

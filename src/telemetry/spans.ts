@@ -1,6 +1,6 @@
-// Makes spans and log records of OpenTelemetry, in the JSON of its protocol, out of rows of ended requests and events of
-// the log. Names follow the conventions for generative AI (https://opentelemetry.io/docs/specs/semconv/gen-ai/). They must never
-// contain what a caller or a model wrote.
+// Makes spans and log records of OpenTelemetry, in the JSON of its protocol, out of rows of ended requests and events of the log.
+// Names follow the conventions for generative AI (https://opentelemetry.io/docs/specs/semconv/gen-ai/). They must never contain
+// text of a caller or a model.
 
 import { type Level, levelOf } from '../lib/log-events'
 import { formatUsd } from '../lib/money'
@@ -23,7 +23,7 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   embeddings: 'embeddings',
 }
 
-/** The spans of a request: its own, and that of its call to a vendor. None if it is not traced. */
+/** The spans of a request: its own, and that of its call to a vendor. Empty if it is not traced. */
 export function spansOf(row: RequestLogRow): object[] {
   const { trace } = row
   if (!trace?.isSampled) return []

@@ -63,7 +63,7 @@ export function stateMetrics(world: StateWorld): Metric[] {
   ]
 }
 
-/** Metrics of the disk, the certificate and the backups, which no request shows. One without a figure has no sample. */
+/** Metrics of the disk, the certificate and the backups, which no request shows. A metric without a figure has no sample. */
 function upkeepMetrics({ db, freeBytes, certificateEndsAt, backupEveryMs }: StateWorld): Metric[] {
   const samples = (value: number | undefined): MetricSample[] =>
     value === undefined ? [] : [{ labels: {}, value }]

@@ -4,11 +4,11 @@
 export type BreakerState =
   | { is: 'closed'; failures: number }
   | { is: 'open'; until: number }
-  /** One request tries; `until` is when the breaker was due for it. */
+  /** One request tries; `until` is when the breaker was due to allow it. */
   | { is: 'half-open'; until: number }
 
 /**
- * An event of a request: it asks to be sent, or ends with an answer, without one, or without saying anything about the
+ * An event of a request: it is about to be sent, or ends with an answer, without one, or without saying anything about the
  * upstream.
  */
 export type BreakerEvent = 'attempted' | 'answered' | 'failed' | 'cut'

@@ -51,7 +51,7 @@ export function notServed(name: string): GatewayError {
   return new GatewayError(503, {
     code: 'upstream_unavailable',
     message: `The upstream ${name} does not serve this gateway now. Its operator can see why in the log.`,
-    // It will not change soon: a client that waits and retries would only show the reason later.
+    // This will not change soon: a client that waits and retries would only show the reason later.
     headers: { 'retry-after': String(OPERATOR_RETRY_SECONDS), 'x-should-retry': 'false' },
   })
 }

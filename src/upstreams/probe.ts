@@ -24,7 +24,7 @@ export interface ProbeResult {
   address: string
   reason: string | null
   advice: string | null
-  /** Models that the vendor retires on another day than the configuration says; null if one of them names none. */
+  /** Models that the vendor retires on another day than the configuration says; null if one side names no day. */
   shutdown_dates: { model: string; configured: string | null; vendor: string | null }[]
 }
 

@@ -19,7 +19,7 @@ const NAMED: readonly RegExp[] = [
 ]
 const MAX_LENGTH = 64
 
-/** The field in the vendor's `param` or in its message, with all indexes replaced by the same text; empty if there is none. */
+/** The field in the vendor's `param` or in its message, with all indexes replaced by the same text; empty if neither names one. */
 export function refusedField(message: string, param: string | null): string {
   const named = param || NAMED.map((pattern) => pattern.exec(message)?.[1]).find((name) => name !== undefined)
   return (named ?? '')

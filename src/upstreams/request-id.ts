@@ -13,7 +13,7 @@ const NAMES = [
 ]
 const MAX_LENGTH = 128
 
-/** The vendor's id of an answer; null if there is none that can be shown. */
+/** The vendor's id of an answer; null if it has none that can be shown. */
 export function requestIdOf(response: Pick<HttpResponse, 'header'>): string | null {
   for (const name of NAMES) {
     const id = response.header(name)

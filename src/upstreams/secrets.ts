@@ -14,7 +14,7 @@ export function keysOfUpstream(
   kind: UpstreamKind | undefined,
   { apiKey, apiKeyFile, credentials }: Pick<UpstreamConfig, 'apiKey' | 'apiKeyFile' | 'credentials'>,
 ): readonly (string | null)[] | undefined {
-  // The connection finds them itself, and sends no other key.
+  // The connection finds these credentials itself, and sends no other key.
   if (credentials === 'aws') return [null]
   if (credentials) {
     const { accessKeyId, secretAccessKey, sessionToken } = credentials

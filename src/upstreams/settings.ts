@@ -148,7 +148,7 @@ export const UpstreamEntry = Type.Object(
   closed,
 )
 
-/** The environment variable from which the configuration file reads the missing key of an upstream. Not a setting. */
+/** The environment variable from which the configuration file reads the missing key of an upstream. It is not a setting. */
 export const KEY_VARIABLE = Symbol('key variable')
 
 export type UpstreamConfig = Static<typeof UpstreamEntry> & { readonly [KEY_VARIABLE]?: string }

@@ -119,7 +119,7 @@ class StreamMask implements SplitMask {
     for (const event of eventsIn(whole, 0)) {
       const bytes = whole.subarray(at, at + event.length)
       at += event.length
-      // Reading costs as much as everything else that is done with an event.
+      // Reading costs as much as all other work on an event.
       shown += this.places.size === 0 && !this.mayShare(bytes) ? event : this.take(event)
     }
     return Buffer.from(shown, 'latin1')

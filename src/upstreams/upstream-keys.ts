@@ -44,7 +44,7 @@ const MAX_KEY_REST_MS = 600_000
 /** A key for a call. */
 interface ChosenKey {
   key: UpstreamKey
-  /** The keys that its session prefers and that are resting, by number, the most preferred first; null for none. */
+  /** The keys that its session prefers and that are resting, by number, the most preferred first; null if none is resting. */
   resting: readonly number[] | null
 }
 

@@ -5,7 +5,7 @@ import ipaddr from 'ipaddr.js'
 import { invalidRequest } from '../lib/errors'
 import { hostOf, isPublic } from '../lib/network'
 
-/** The decision on a URL: where to connect, the best first, or why not. */
+/** The decision on a URL: the addresses to connect to, the best first, or why not. */
 export type Target = { url: URL; host: string; addresses: string[] } | { refused: string }
 
 export interface AddressRules {

@@ -239,7 +239,7 @@ class Sender implements WebhookSender {
   }
 
   /**
-   * Makes an attempt. An internal error counts as no answer: otherwise a lasting one would be repeated every minute, endlessly.
+   * Makes an attempt. An internal error counts as no answer: otherwise a permanent error would be repeated every minute, endlessly.
    */
   private async attempt(webhook: Webhook, at: number, signal: AbortSignal): Promise<AttemptAnswer> {
     const { db, wall, addressRules } = this.world

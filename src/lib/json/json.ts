@@ -2,7 +2,7 @@
 // Everything else stays as sent: large integers, `1.0`, key order, white space. It counts what the text contains before anything is
 // built from it. It must never re-encode what it does not edit. It does not validate: JSON.parse does that.
 
-/** Deepest nesting. Honest requests need less; more would slow other JSON code or overflow its stack. */
+/** Maximum nesting. Honest requests need less; deeper ones would slow other JSON code or overflow its stack. */
 export const MAX_DEPTH = 128
 
 /** The limits of one text. Each of these costs time to build and to check. */
@@ -155,7 +155,7 @@ function failure(count: Count, at: number, key?: string): Scan {
   return limit === undefined ? NOT_AN_OBJECT : { fault: 'too much', limit, key }
 }
 
-/** The limit exceeded up to an index of the text; undefined if none. */
+/** The limit that is exceeded up to an index of the text; undefined if none is. */
 function passedLimit({ limits, members, parts, values, quoted }: Count, at: number): JsonLimit | undefined {
   if (members > limits.members) return 'members'
   if (parts > limits.parts) return 'parts'

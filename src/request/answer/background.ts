@@ -16,7 +16,7 @@ import type { Requester, StreamAnswer } from './answer'
 /** A caller that never disconnects. */
 export const DETACHED_CALLER: Requester = { signal: () => new AbortController().signal }
 
-/** The body of the caller's answer, and its type. */
+/** The body of the caller's answer, and its media type. */
 interface BackgroundAnswer {
   contentType: string
   body: string | ReadableStream<Uint8Array>

@@ -28,7 +28,7 @@ export interface Drill {
 
 /** How long a process uses its cached drills before it reads them again, in milliseconds. */
 export const DRILLS_FRESH_MS = 1_000
-/** A drill ends after this many requests, because its report looks up each of them. */
+/** A drill ends after this many requests, because its report looks up each one. */
 export const MAX_DRILLED = 1_000
 const MILLION = 1_000_000
 

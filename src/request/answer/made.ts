@@ -1,5 +1,5 @@
-// Answers with what the family builds from the vendor's answers: one answer to one call, or to the parts of a batch, or
-// one stream of several candidates. It must never answer before all parts are there.
+// Answers with what the family builds from the vendor's answers: one answer to one call, or to the parts of a batch, or one stream
+// of several candidates. It must never answer before all parts have arrived.
 
 import { measure, outcomeOfReply, sumOutcomes } from '../../billing/ledger/metering'
 import type { Call, MadeFamily } from '../../contract/family'
@@ -66,7 +66,7 @@ async function callAll(
   }
   try {
     await Promise.all(Array.from({ length: PARALLEL_CALLS }, work))
-    // Without the entries of failed calls.
+    // The replies without the entries of failed calls.
     const made = replies.flat()
     if (made.length === 0) throw failures[0]
     return made

@@ -33,7 +33,7 @@ export async function receiptHeaders(
   return receipt === undefined ? {} : { [RECEIPT_HEADER]: receipt }
 }
 
-/** Headers of an error: its receipt and its route, if there are any. */
+/** Headers of an error: its receipt and its route, if it has them. */
 export async function errorHeaders(
   world: ReceiptWorld,
   at: { request: CheckedRequest | undefined; reservation: Reservation | undefined; logRow: RequestLogRow },

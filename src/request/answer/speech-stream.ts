@@ -41,7 +41,7 @@ export class SpeechStream {
   private readonly line: Line
   private readonly reservation: Reservation
   private readonly file: GrowingFile
-  /** Sent bytes, for a caller that repeats the request and for the cache; no more than can be stored. */
+  /** Sent bytes, for a repeated request and for the cache; no more than can be stored. */
   private readonly kept: Uint8Array[] = []
   private keptBytes = 0
   /** The first bytes, until they are sent. */
@@ -174,7 +174,7 @@ export class SpeechStream {
     return ended
   }
 
-  /** Called when the deadline has passed, or the gateway shuts down. */
+  /** Called when the deadline has expired, or the gateway shuts down. */
   private readonly interrupt = (): void => {
     const { reason } = this.reservation.cancelToken.signal
     const endedBy = endedByOf(reason)
@@ -188,7 +188,7 @@ export class SpeechStream {
     if (this.delivered) await new Promise<void>((resolve) => this.line.world.after(FLUSH_MS, resolve))
     const { output } = this
     if (this.isGone || !output) return
-    // A passed deadline and the read that it aborts both fail.
+    // An expired deadline and the read that it aborts both fail.
     this.output = undefined
     if (!this.file.events) {
       output.error(error)

@@ -21,7 +21,7 @@ import { createTranslatingMeter } from '../stream/translation'
 import type { StreamAnswer } from './answer'
 import { receiptOf, withReceipt } from './receipt'
 
-/** Sent during silence if clients know an event for it. */
+/** Sent during silence if clients know a keep-alive event. */
 const PING = 'event: ping\ndata: {"type":"ping"}\n\n'
 
 /**
@@ -46,7 +46,7 @@ export async function answerStream(
   const { capture, captured } = captureOf(line, reservation)
   const hold = createStreamHold(world, reservation)
   const translator = translatorOf(reservation)
-  // Made once, because the operator's part of it is logged.
+  // Made once, because the operator's part of the error is logged.
   let reported: GatewayError | undefined
   const errorOf = (event: object) => (reported ??= model.upstream.errorOf(400, event))
   const meter = meterOf(reservation, translator, { candidates, hold, errorOf })

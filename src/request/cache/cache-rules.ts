@@ -1,5 +1,5 @@
-// What the response cache may store, and under which name: the request as the vendor gets it, for one account. A difference that
-// could change the answer must be in the name, so everything is. Pure.
+// Decides what the response cache may store, and under which name: the request as the vendor gets it, for one account. A difference
+// that could change the answer must be in the name, so the name covers everything. Pure.
 
 import type { SavedAnswer } from '../../billing/ledger/idempotency'
 import type { Measure, Outcome } from '../../billing/ledger/metering'
@@ -49,12 +49,12 @@ export function isSaved({ request: { cacheUse }, idempotencyKey }: Reservation):
   return idempotencyKey !== null || cacheUse?.id !== undefined
 }
 
-/** Changes with the stored form, so that answers in an earlier form are never read. */
+/** The version of the stored form: answers in an earlier form are never read. */
 const VERSION = 1
 
 /**
- * The name of a request in the cache, or why it has none. Each call as it is sent, and the caller's own text, from which an answer
- * is built out of the vendor's.
+ * The name of a request in the cache, or why it has none. The name covers each call as it is sent, and the caller's own text, which
+ * also determines the answer.
  */
 export function cacheIdOf(request: CheckedRequest): { id: string } | { bypass: Bypass } {
   const { key, model, family, operation, parsed, source, fingerprint, toKeep, background } = request

@@ -58,7 +58,7 @@ const MAX_WAIT_MS = 60_000
 type CacheWorld = Pick<RequestWorld, 'db' | 'now' | 'after' | 'log' | 'keptResponses'>
 
 export class ResponseCache {
-  /** Requests that run here, by their names in the cache: each resolves when its answer is stored, or there is none. */
+  /** Requests that run here, by their names in the cache: each resolves when its answer is stored, or will not be. */
   private readonly running = new Map<string, Promise<void>>()
   private readonly writes = new Set<Promise<void>>()
 
@@ -104,7 +104,7 @@ export class ResponseCache {
       if (maxAgeMs > 0 && (await this.waitFor(same, signal()))) await this.find(request, places, maxAgeMs)
       return
     }
-    // Before the first wait, so that of two simultaneous requests one makes the answer.
+    // Done before the first wait, so that only one of two simultaneous requests makes the answer.
     if (use.id !== undefined) this.announce(use, use.id)
     if (maxAgeMs > 0 && (await this.find(request, places, maxAgeMs))) use.finish?.()
   }
@@ -195,7 +195,7 @@ export class ResponseCache {
     }
     const written = Promise.withResolvers<void>()
     this.writes.add(written.promise)
-    // After the last bytes of the answer.
+    // Runs after the last bytes of the answer.
     this.world.after(0, () => {
       void this.keep(answer).then(() => {
         this.leave(request)

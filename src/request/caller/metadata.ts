@@ -8,7 +8,7 @@ const MAX_VALUE_LENGTH = 64
 /** Maximum length of a header that is read, in characters. */
 const MAX_HEADER_LENGTH = 4_096
 
-/** The configured metadata as JSON with its names in order; undefined if the request has none of it. */
+/** The configured metadata as JSON with its names in order; undefined if the request has none. */
 export function metadataOf(
   names: readonly string[],
   body: unknown,

@@ -130,7 +130,7 @@ async function fittingOf(
   })
 }
 
-/** Models without their own limit of output. */
+/** Copies of models without their output limit. */
 const unbounded = new WeakMap<Model, Model>()
 
 /** The output limit of the caller, in tokens; 0 without a limit. */

@@ -1,4 +1,4 @@
-// Whether the condition of a route's model is met by a request, by its headers, its metadata and its size. Pure. It must never
+// Decides whether a request meets the condition of a route's model, by its headers, its metadata and its size. Pure. It must never
 // return the caller's own text: only names and values of the configuration.
 
 import type { ConditionConfig } from '../../config/models/route-entry'

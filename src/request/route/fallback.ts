@@ -1,5 +1,5 @@
-// When a route continues with another model, and with which: never after the first byte, never for a task, whose row names its
-// vendor, and never with a model that would be refused for the same reason.
+// Decides when a route continues with another model, and with which one: never after the first byte, never for a task, whose row
+// names its vendor, and never with a model that would refuse for the same reason.
 
 import type { FallbackReason } from '../../config/models/route-entry'
 import { endedByOf } from '../../contract/failures'

@@ -1,6 +1,6 @@
-// How soon the models of routes begin to answer: a moving average of the times to the first output of streams, in this process.
-// Conversations of routes that prefer the fastest are also sent to models without a recent figure, so that every figure stays
-// accurate. It must never send more than a few conversations elsewhere just to measure.
+// Measures how soon the models of routes begin to answer: a moving average of the times to the first output of streams, in this
+// process. Conversations of routes that prefer the fastest are also sent to models without a recent figure, so that every figure
+// stays accurate. It must never send more than a few conversations elsewhere just to measure.
 
 /** A model of a route at one upstream, by its name. */
 type Name = string
@@ -48,7 +48,10 @@ export class Paces {
     pace.seenAt = paces.conversations
   }
 
-  /** Counts a conversation that may go to any of these models. Returns the model that it should measure; undefined for none. */
+  /**
+   * Counts a conversation that may go to any of these models. Returns the model that it should measure; undefined if it should
+   * measure none.
+   */
   toMeasure(route: string, names: readonly Name[]): Name | undefined {
     const paces = this.pacesOf(route)
     paces.conversations++

@@ -7,7 +7,7 @@ import type { PlaceReason } from '../../request-log/row'
 
 /** The properties of a model at one upstream that determine its position. */
 export interface Candidate {
-  /** By name, the same on every node. */
+  /** The hash of its name, the same on every node. */
   hash: number
   /** Share among the upstreams of the same model: 1 on average. */
   weight: number
@@ -37,11 +37,11 @@ const MARGINS: Readonly<Record<Preference, { equal: Margin; stays: Margin }>> = 
 
 export interface Choice<Each> {
   prefer: Preference
-  /** The hash of the conversation; undefined for none. */
+  /** The hash of the conversation; undefined without a conversation. */
   session: number | undefined
-  /** The member that has answered the conversation last; undefined for none. */
+  /** The member that has answered the conversation last; undefined if none has. */
   stays: Each | undefined
-  /** The member that should be measured; undefined for none. */
+  /** The member that should be measured; undefined if none should. */
   measured: Each | undefined
   random: () => number
 }
@@ -77,7 +77,7 @@ export function inOrderOfPreference<Each extends Candidate>(
   return { order, reason: equal.length > 1 ? 'equal' : 'best' }
 }
 
-/** A difference that is 0 for two infinite numbers. */
+/** The difference of two numbers, which is 0 if both are infinite. */
 function difference(one: number, other: number): number {
   return one === other ? 0 : one - other
 }

@@ -77,7 +77,7 @@ class StreamStart implements BodySink {
   constructor(
     source: HttpBody,
     private readonly tally: StreamTally,
-    /** The data that closes the stream; null if it has none. */
+    /** The data that closes the stream; null if no data does. */
     private readonly closing: string | null,
   ) {
     const { promise, resolve, reject } = Promise.withResolvers<Verdict>()

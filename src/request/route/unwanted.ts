@@ -52,7 +52,7 @@ export function unwantedOf({
   return reasons.size > 0 ? reasons : undefined
 }
 
-/** Throws for a rejected whole answer. `measured` is what its caller would pay for; undefined for nothing. */
+/** Throws for a rejected whole answer. `measured` is the usage that its caller would pay for; undefined if that is nothing. */
 export function assertWanted(
   { unwanted, request: { parsed, model } }: Reservation,
   outcome: Outcome,

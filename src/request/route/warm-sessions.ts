@@ -1,6 +1,6 @@
 // The conversations that a model of a preferred route has answered recently: its vendor still has their beginning in a prompt
 // cache. In the memory of this process only: a conversation that is not found here is decided by figures alone. It must stay small,
-// whoever calls.
+// however many callers there are.
 
 /** The model that has answered a conversation. */
 interface Warm {
@@ -10,7 +10,7 @@ interface Warm {
   byteLength: number
   /** Whether its vendor has cached it, as far as its figures show. */
   isCached: boolean
-  /** On the monotonic clock, in milliseconds. */
+  /** Until when it is remembered, on the monotonic clock, in milliseconds. */
   until: number
 }
 
@@ -20,7 +20,7 @@ interface Warm {
  * (https://platform.openai.com/docs/guides/prompt-caching).
  */
 const WARM_MS = 5 * 60_000
-/** Minimum of tokens that both of them cache. */
+/** Minimum of tokens that both vendors cache. */
 const MIN_CACHED_TOKENS = 1_024
 /** Number of remembered conversations; the least recently used one is removed first. */
 const MAX_SESSIONS = 10_000

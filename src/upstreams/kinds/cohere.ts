@@ -14,7 +14,7 @@ export const cohere: UpstreamKind = {
   renamed: { return_documents: null, max_chunks_per_doc: null, truncation: null },
   error(status, body) {
     const shape = readErrorShape(body)
-    // An exhausted trial key, and an account without a payment method.
+    // Refusals of an exhausted trial key, and of an account without a payment method.
     const isTrial = /trial key|payment method|billing/i.test(shape.message)
     const operator = [401, 402, 403, 404].includes(status) || (status === 429 && isTrial)
     return { ...shape, whose: operator ? 'operator' : 'caller' }

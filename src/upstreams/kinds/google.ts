@@ -25,7 +25,7 @@ export const google: UpstreamKind = {
     top_k: null,
     frequency_penalty: null,
     presence_penalty: null,
-    // No report of these, and they have no effect on an answer: Google documents nothing under these names.
+    // There is no report of these, and they have no effect on an answer: Google documents nothing under these names.
     prompt_cache_retention: null,
     safety_identifier: null,
     user: null,

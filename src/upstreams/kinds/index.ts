@@ -1,4 +1,4 @@
-// The list of the vendors that this gateway can connect to. Nothing but this list must name a kind.
+// The list of the vendors that this gateway can connect to. Nothing except this list may name a kind.
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { anthropic } from './anthropic'

@@ -33,7 +33,7 @@ export const mistral: UpstreamKind = {
     seed: 'random_seed',
     // Of vectors.
     dimensions: 'output_dimension',
-    // Of audio. Names of lists have no brackets.
+    // Fields of audio. Names of lists have no brackets.
     'context_bias[]': 'context_bias',
     'timestamp_granularities[]': 'timestamp_granularities',
     stream_options: null,

@@ -5,7 +5,10 @@ import type { FieldRule } from '../../contract/family'
 
 const none = { why: 'the vendor of this model has no probabilities of tokens', always: true } as const
 
-/** Rules for a vendor that supports neither token biases nor probabilities. Models that ignore the fields never get here. */
+/**
+ * Rules for a vendor that supports neither token biases nor probabilities. Requests to models that ignore the fields are not
+ * checked by these rules.
+ */
 export const NO_PROBABILITIES: readonly FieldRule[] = [
   { field: 'logit_bias', plain: ['{}'], ...none },
   { field: 'logprobs', plain: [false], ...none },

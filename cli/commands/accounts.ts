@@ -1,5 +1,5 @@
-// gateway accounts: shows accounts, what they are called and noted as, and freezes and closes them. Their money is that
-// of `gateway balance`. An account must never be closed while anything is held on it.
+// gateway accounts: shows accounts with their names and notes, and freezes and closes them. `gateway balance` handles their money.
+// An account must never be closed while anything is held on it.
 
 import { defineCommand } from 'citty'
 import { MAX_DISPLAY_NAME_LENGTH, MAX_NOTE_LENGTH } from '../../src/accounts/accounts'
@@ -162,7 +162,7 @@ function accountOf(gateway: Gateway, account: string): Promise<AccountReply> {
   return gateway.call('getAccount', { params: { account } })
 }
 
-/** The budget of the flags; null for none. */
+/** The budget of the flags; null to remove it. */
 function readBudget({ budget, per }: { budget?: string | undefined; per?: string | undefined }) {
   if (budget === undefined && per === undefined) return {}
   if (budget === 'none') return { budget_usd: null }
@@ -172,7 +172,7 @@ function readBudget({ budget, per }: { budget?: string | undefined; per?: string
   return { budget_usd: budget, budget_period: parseWord('per', per, BUDGET_PERIODS) }
 }
 
-/** The text of a flag; null for none, undefined if the flag is absent. */
+/** The text of a flag; null for the word `none`, undefined if the flag is absent. */
 function textOf(flag: string, text: string | undefined, maxLength: number): string | null | undefined {
   if (text === undefined) return undefined
   if (text.trim() === '' || text.length > maxLength)

@@ -1,4 +1,4 @@
-// gateway audit: shows the changes by operators, who, what, as it was before and is after. It must never write.
+// gateway audit: shows the changes by operators: who changed what, with the values before and after. It must never write.
 
 import { asObject } from '../../src/lib/objects'
 import { gatewayCommand } from '../lib/gateway'

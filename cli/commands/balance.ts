@@ -190,7 +190,7 @@ const verifyBooks = defineCommand({
         if (charges > SHOWN_FROM) status.show(`Check ${done + 1} of ${of} of ${counted(charges, 'charge')}.`)
       }
       const whole = args.whole === true
-      // It changes something when it signs what it has verified.
+      // The command makes a change when it signs a verification.
       const change = { action: 'balance.verify', target: 'books', after: { whole, signs_anew: signsAnew } }
       const trail = await auditedDb(db, change)
       const result = await verify(trail, { now, key, whole, signsAnew, onProgress, onCheck })

@@ -118,7 +118,7 @@ function chosenProvider<Provider extends { name: string }>(
 
 /** Saves a context whose token works, and uses it from now on. */
 async function save(name: string, context: Context, isJson: boolean | undefined): Promise<void> {
-  // Invalid ones are not saved.
+  // An invalid context is not saved.
   const me = await clientOf(context)
     .call('getMe')
     .catch((error) => {

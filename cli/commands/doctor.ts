@@ -1,4 +1,4 @@
-// gateway doctor: looks at everything that a gateway needs, and says the cure of what is wrong. It must never change anything, or
+// gateway doctor: checks everything that a gateway needs, and suggests a remedy for each fault. It must never change anything, or
 // call a vendor for anything that is billed.
 
 import { defineCommand } from 'citty'

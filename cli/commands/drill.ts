@@ -1,4 +1,4 @@
-// gateway drill: makes an upstream fail for named keys for a time, and reports what their requests met and cost.
+// gateway drill: makes an upstream fail for named keys for a time, and reports how their requests ended and what they cost.
 
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'

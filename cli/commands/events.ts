@@ -1,5 +1,5 @@
-// gateway events: notifications of operators, what was sent to whom, and a test of the recipients. An address or a secret of
-// a recipient must never be shown.
+// gateway events: current conditions, sent notifications of operators, and a test of the recipients. An address or a secret of a
+// recipient must never be shown.
 
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
@@ -136,7 +136,7 @@ async function tryHere(flags: SettingsFlags, recipient: string | undefined) {
 
 /** Makes a remote gateway send, in the way it sends its notifications. */
 async function tryThere(gateway: Gateway, recipient: string | undefined) {
-  // It shows only the name of a recipient.
+  // The command shows only the name of a recipient.
   const config = (await gateway.call('getConfiguration')) as Pick<Config, 'events'>
   const names = recipientsOf(config, recipient)
   return Promise.all(names.map((name) => followTest(gateway, name)))

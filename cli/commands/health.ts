@@ -1,5 +1,5 @@
-// gateway health: asks the server that runs here how it is, for health checks of containers and scripts. It must never ask a
-// vendor or need a key.
+// gateway health: queries the health of the server on this machine, for health checks of containers and scripts. It must never ask
+// a vendor or need a key.
 
 import { defineCommand } from 'citty'
 import { commandArgs } from '../configuration/settings'

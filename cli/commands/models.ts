@@ -1,5 +1,5 @@
-// gateway models: lists the models and prices that the server offers, or a server would by the configuration, and prices
-// a request. It must never call a vendor.
+// gateway models: lists the models and prices that the server offers, or would offer with the configuration, and prices a request.
+// It must never call a vendor.
 
 import { defineCommand } from 'citty'
 import { describeCosts } from '../../src/config/models/costs'

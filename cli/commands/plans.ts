@@ -1,5 +1,5 @@
-// gateway plans: shows the plans of the configuration and the accounts that have them. An account is put into one by
-// `gateway accounts update`.
+// gateway plans: shows the plans of the configuration and the accounts that have them. `gateway accounts update` adds an account to
+// a plan.
 
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
@@ -104,7 +104,7 @@ function membersTable(members: readonly Member[]): string {
   return endsAt ? `${table}\n\nThe allowance is renewed at ${utcTime(Date.parse(endsAt))}.` : table
 }
 
-/** An amount of each period: `$5.00 a month`; empty for none. */
+/** An amount per period: `$5.00 a month`; empty if there is no amount. */
 function periodic(usd: string | null, period: string | null): string {
   return usd === null ? '' : `${dollarsOf(usd)} a ${period}`
 }

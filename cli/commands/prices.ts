@@ -92,7 +92,7 @@ function only({ models, refused }: ListedModels, pattern: string | undefined): L
   return { models: matching(models), refused: matching(refused) }
 }
 
-/** The list that the file has; undefined if there is none. A file of anything else is never overwritten. */
+/** The list in the file; undefined if the file does not exist. A file with other content is never overwritten. */
 function readBefore(file: string): ListedModels | undefined {
   if (!existsSync(file)) return undefined
   try {

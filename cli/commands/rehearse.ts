@@ -1,4 +1,4 @@
-// gateway rehearse: shows what the charges of a period would have been by other prices. It must never write, or apply a price.
+// gateway rehearse: shows what the charges of a period would have been at other prices. It must never write, or apply a price.
 
 import type { ReplyOf } from '../../src/admin/client'
 import { gatewayCommand } from '../lib/gateway'

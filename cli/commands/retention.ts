@@ -1,5 +1,5 @@
-// gateway retention: shows which months are closed and where their archives are, and closes old months by hand. It must never
-// close what the configuration or the caller has not named.
+// gateway retention: shows which months are closed and where their archives are, and closes old months by hand. It must never close
+// a month that neither the configuration nor the caller has named.
 
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'

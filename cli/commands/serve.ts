@@ -75,7 +75,7 @@ export const serve = defineCommand({
     ...settingsArgs,
   },
   async run({ args }) {
-    // Until there is something to reload: without a listener the signal ends the process.
+    // Needed until there is something to reload: without a listener the signal ends the process.
     process.on('SIGHUP', () => {})
     const serving = await start(args).catch((error) => {
       throw error instanceof WrongUsage ? error : new StartFailed(error)
@@ -116,7 +116,7 @@ async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeC
     dataDir,
     placeOf: ({ server: { host = DEFAULT_HOST, port = DEFAULT_PORT, unixSocket } = {} }) => ({
       hostname: passed?.hostname ?? (flagHost || host),
-      // Port 0 stays the one that the system chose for the first listener.
+      // Port 0 stays the port that the system chose for the first listener.
       port: passed?.port ?? ((ownPort ?? port) || portOfAddress(predecessor?.url ?? '') || 0),
       unixSocket: passed || flagHost || flagPort !== undefined ? undefined : unixSocket,
     }),
@@ -134,7 +134,7 @@ async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeC
   // Until it is ready a signal ends the process at once, and no stop closes the database meanwhile.
   const demonstration = sandbox ? await orStopped(running, () => prepareDemonstration(server)) : undefined
   const leaving = Promise.withResolvers<void>()
-  // Before anybody can see that it runs: until then a signal ends it at once.
+  // Set before anybody can see that it runs: until then a signal ends it at once.
   const stopped = stopOnSignal(server, sandbox, leaving.promise)
   // Also sent when the terminal closes, which must not cut running answers.
   process.on('SIGHUP', () => void server.reload('SIGHUP'))
@@ -201,8 +201,8 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
 }
 
 /**
- * Takes the place of another process, also as the main process for systemd: before that one ends, because the service ends with it.
- * Returns how to unlock the data directory.
+ * Takes the place of another process, also as the main process for systemd, before the other process ends: the service ends with
+ * its main process. Returns how to unlock the data directory.
  */
 async function succeedAsMain(dataDir: string, predecessor: Status): Promise<() => void> {
   notifySystemd(`MAINPID=${process.pid}`)

@@ -1,5 +1,5 @@
 // gateway upgrade: brings the database to the schema of this version, as `serve` does at its start. It must never do so while
-// anybody serves the database, or to a file without a verified copy.
+// anybody serves the database, or upgrade a file without a verified copy.
 
 import { defineCommand } from 'citty'
 import { inspectDatabase, openDatabase } from '../../src/app/world'

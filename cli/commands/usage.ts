@@ -101,7 +101,7 @@ interface UsageColumn extends Column {
   cell(used: UsageReply): string
   /** Names the figure that decides whether the column is shown: it is hidden if the figure is zero in all rows. */
   zeroIn?: 'running' | 'counted' | 'estimated'
-  /** True for a column that is left out where no cost is known. */
+  /** True for a column that is hidden if no cost is known. */
   ofCost?: true
   /** True for a column that is hidden unless savings are requested. */
   ofSavings?: true

@@ -253,7 +253,7 @@ function withVariables(written: unknown, environment: Environment): ReadConfig {
   }
   const walk = (value: unknown, path: readonly string[]): unknown => {
     if (typeof value === 'string') return fill(value, path)
-    // TOML has no null, which says that a server needs no key.
+    // TOML has no null, by which other formats say that a server needs no key.
     if (value === false && isKey(path)) return null
     if (Array.isArray(value)) return value.map((item, index) => walk(item, [...path, String(index)]))
     if (typeof value !== 'object' || value === null) return value

@@ -29,7 +29,7 @@ export function withoutFaulty(value: unknown, faults: readonly string[], failure
 
 function mayConcernDatabase(name: string, setting: unknown): boolean {
   if (OF_DATABASE.includes(name)) return true
-  // An address may be in a wrong place.
+  // The address may be in a wrong place.
   if (ADDRESS.test(Bun.inspect(setting, { depth: 8 }))) return true
   if (SETTINGS.includes(name)) return false
   // A misspelt name. Without a value, its intended meaning is unknown.

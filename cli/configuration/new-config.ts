@@ -145,7 +145,7 @@ function upstreamLine({ name, baseUrl = usualUrlOf(name) }: NewUpstream): string
   return `    ${name}: { kind: ${text(isOwn ? 'openai' : name)}${place}${key}${models} },`
 }
 
-/** How models come from an upstream that the catalogue has none of. */
+/** How an upstream gets its models if the catalogue has none of them. */
 function modelLines(kind: string): string[] {
   if (cataloguedKinds.includes(kind) || isDiscovered(kind)) return []
   const { listing } = upstreamKinds.get(kind) ?? {}

@@ -1,5 +1,5 @@
-// The configuration that decides what is offered: that of the gateway serving from the data directory, otherwise that of the file.
-// It contains no secrets.
+// The configuration that decides which models are offered: that of the gateway serving from the data directory, otherwise that of
+// the file. It contains no secrets.
 
 import { resolve } from 'node:path'
 import type { Config } from '../../src/config/schema'

@@ -163,8 +163,8 @@ async function configWithoutFile(failure: NotLoaded, flags: SettingsFlags): Prom
 }
 
 /**
- * The configuration with the settings of the environment. The sandbox uses its own database and files, wherever real money is
- * stored.
+ * The configuration with the settings of the environment. The sandbox always uses its own database and files, never those with real
+ * money.
  */
 function inForce(written: unknown, flags: SettingsFlags): unknown {
   if (typeof written !== 'object' || written === null) return written

@@ -1,5 +1,5 @@
-// What `gateway doctor` says about the engine of the database, according to `select version()`. Only what was tested here is called
-// tested: hosted services report plain PostgreSQL and are judged by its version.
+// The finding of `gateway doctor` on the engine of the database, according to `select version()`. Only what was tested here is
+// called tested: hosted services report plain PostgreSQL and are judged by its version.
 
 import { type Finding, ok, warning } from './findings'
 

@@ -1,4 +1,4 @@
-// What `gateway doctor` checks about the gateway: configuration, database, upstreams, the running server, versions, log. It must
+// The checks of `gateway doctor` on the gateway: configuration, database, upstreams, the running server, versions, log. It must
 // never change anything, or call a vendor for anything that is billed.
 
 import { createServer } from 'node:net'

@@ -1,4 +1,4 @@
-// What `gateway doctor` checks about the machine: disk, clock, open files, permissions, certificate. It must never change anything.
+// The checks of `gateway doctor` on the machine: disk, clock, open files, permissions, certificate. It must never change anything.
 
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -10,7 +10,7 @@ import { lineOf } from '../../src/lib/error-line'
 import { descriptorLimit } from '../process/sockets'
 import { broken, type Finding, ok, warning } from './findings'
 
-/** Below this nothing new is begun (`/health/ready`). */
+/** Free space below which no new request is accepted (`/health/ready`). */
 const MIN_FREE_BYTES = 64e6
 const LITTLE_FREE_BYTES = 1e9
 /** Signatures of webhooks are refused when they are five minutes old, and those of some vendors earlier. */
@@ -71,7 +71,7 @@ export function examineFiles(limit = descriptorLimit()): Finding {
   return limit < FEW_DESCRIPTORS ? warning('open files', found, cure) : ok('open files', found)
 }
 
-/** Who can read and write what must stay private to the serving user. */
+/** Checks who can read and write files that must stay private to the serving user. */
 export function examinePermissions(
   dataDir: string,
   file: string | undefined,

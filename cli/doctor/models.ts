@@ -1,4 +1,4 @@
-// What `gateway doctor` checks about models: those that their vendors retire by a day, who still uses them, and what replaces them.
+// The checks of `gateway doctor` on models: those that their vendors retire by a day, who still uses them, and what replaces them.
 // It must never change anything.
 
 import { openRequestReader } from '../../src/app/request-store'
@@ -73,7 +73,7 @@ async function usesSince(config: Config, dataDir: string, since: number): Promis
   return (await read.catch(() => undefined)) ?? []
 }
 
-/** Prices the use of models by their successors, by the id of the model; absent without a use or a successor. */
+/** Prices the use of models by their successors, by the id of the model; absent if it has no use or no successor. */
 export async function usesAtSuccessors(
   config: Config,
   dataDir: string,

@@ -1,4 +1,4 @@
-// What `gateway doctor` checks about the places where files are stored: backups, archives, stored results. It must never change
+// The checks of `gateway doctor` on the places where files are stored: backups, archives, stored results. It must never change
 // anything there.
 
 import { accessSync, constants, existsSync } from 'node:fs'

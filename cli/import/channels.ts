@@ -6,9 +6,9 @@ import { chatFamilyOf } from '../../src/upstreams/kinds'
 
 export interface ChannelKind {
   kind: string
-  /** Their address for it where the channel names none. */
+  /** The default address of this type, for a channel that names none. */
   base?: string
-  /** Appended to their address in ours. */
+  /** The path that our configuration appends to the address. */
   path?: string
 }
 
@@ -73,7 +73,7 @@ export const newApiChannels: Readonly<Record<number, ChannelKind>> = {
   53: openAt('https://llm.submodel.ai'),
 }
 
-/** Words in names of models that are paid in other ways than by tokens of a chat or an embedding. */
+/** Words in names of models that are not paid by tokens of a chat or an embedding. */
 const OTHER_WORK =
   /(^|[-_/])(tts|whisper|dall-e|image|imagen|flux|sora|veo|video|suno|mj|midjourney|rerank|reranker|realtime|audio|moderation|transcribe|speech|swap_face|wan\d|wanx|kling|cogview|cogvideox|stable-diffusion|sd)([-_.\d]|$)/i
 const EMBEDDING = /embed|(^|[-_/])(bge|m3e|gte|e5|tao-8k)([-_.]|$)/i

@@ -5,7 +5,7 @@ import type { Config } from '../../src/config/schema'
 import { faultsOf } from '../../src/config/schema'
 import type { Found, FoundUpstream } from './found'
 
-/** A value of the environment, written in the form of the program that reads it. */
+/** A value for an environment file, in the form that the program reads. */
 class Variables {
   constructor(readonly names: readonly string[]) {}
 }

@@ -1,4 +1,4 @@
-// The content of another gateway in this one's terms: every reader finds it in its own way, and one writer imports it. Anything
+// The content of another gateway in the terms of this one: each reader finds it in its own way, and one writer imports it. Anything
 // that cannot be imported is listed with the reason, so that nothing is lost silently.
 
 import { MAX_DISPLAY_NAME_LENGTH, MAX_NOTE_LENGTH } from '../../src/accounts/accounts'
@@ -13,7 +13,7 @@ export interface FoundAccount {
   id: string
   name: string
   displayName: string | null
-  /** For operators only: how to reach its people. */
+  /** How to reach the people of the account, for operators only. */
   note: string | null
   /** Nano-dollars that it can spend there now. */
   balanceNano: number
@@ -97,7 +97,7 @@ export function nothingFound(): Found {
 /** The budget of a key here, and how it differs from its former one. */
 export interface FoundBudget {
   settings: Partial<Pick<KeySettings, 'budgetNano' | 'budgetPeriod'>>
-  /** Whether it may no longer use anything. */
+  /** Whether the budget is used up, so that the key may use nothing. */
   isSpent: boolean
   why?: string
 }

@@ -1,6 +1,6 @@
 // Groups of One API and New API: a channel serves some of them, a user is in one, and a token of New API may name another. An
-// account must not get here what its group did not have there: a group becomes a plan with its models and its price factor, and a
-// key of another group gets a list of models. Facts of model/ability.go of both, and of middleware/auth.go, service/group.go and
+// account must not get more here than its group had there: a group becomes a plan with its models and its price factor, and a key
+// of another group gets a list of models. Facts of model/ability.go of both, and of middleware/auth.go, service/group.go and
 // setting/ratio_setting/group_ratio.go of New API.
 
 import type { PlanEntry } from '../../src/config/models/plans'

@@ -1,5 +1,5 @@
 // Reads the cost fields of LiteLLM, in its price file and in its configuration, as a price list of ours. Each field has a row here:
-// the price that it becomes, or the reason why it does not matter. A field without a row makes the model unusable: guessing would
+// the price that it becomes, or the reason why it does not matter. A field without a row makes the model unusable: a guess would
 // under-bill. The lists of prices/ are made by the same rows.
 
 import { FINE_DECIMALS, fineAmount } from '../../src/config/models/price-leaps'
@@ -62,7 +62,7 @@ const repeated: Readonly<Record<string, string>> = {
 const unused: Readonly<Record<string, string>> = {
   cache_creation_input_token_cost_above_12hr: 'a request that keeps a cache that long is refused',
   google_maps_grounding_cost_per_query: 'a request for maps is refused',
-  // 10 % of the input, where what the vendor keeps by itself is read for 20 %: alibabacloud.com/help/en/model-studio/context-cache
+  // 10 % of the input, while reads from the vendor's automatic cache cost 20 %: alibabacloud.com/help/en/model-studio/context-cache
   explicit_cache_read_input_token_cost: 'cheaper than tokens of a cache that the vendor keeps by itself',
   off_peak_pricing: 'cheaper at some hours; the price is that of the others',
   regional_processing_uplift_multiplier_eu: 'of endpoints of a region',

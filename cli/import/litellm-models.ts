@@ -280,9 +280,9 @@ function keysOf(kind: string, name: string, key: string): FoundUpstream['keys'] 
 }
 
 interface Fallbacks {
-  /** Names that are tried after each name. */
+  /** Fallback names by the name after which they are tried. */
   all: ReadonlyMap<string, readonly string[]>
-  /** Names whose fallback models are tried there only for the reason of the list. */
+  /** Names whose fallback models LiteLLM tries only for the reason of the list. */
   narrow: ReadonlyMap<string, readonly string[]>
   /** Names whose next model is tried if a filter blocks an answer. */
   filtered: ReadonlySet<string>
@@ -322,7 +322,9 @@ function namesIn(list: unknown): string[] {
   })
 }
 
-/** Lets routes continue after a filter where they did there, and lists fallbacks with other reasons, or without an equivalent. */
+/**
+ * Lets routes continue after a filter if they did so in LiteLLM, and lists fallbacks for other reasons, or without an equivalent.
+ */
 function applyFallbacks(
   { all, narrow, filtered }: Fallbacks,
   ids: ReadonlyMap<string, string>,

@@ -1,6 +1,6 @@
-// Reads LiteLLM's proxy: keys, teams and users from its PostgreSQL, models from its config.yaml. It stores keys as
-// SHA-256 of the whole secret, as this gateway does. It has no balances: the rest of a budget becomes one. Tables are those of
-// schema.prisma of LiteLLM 1.110.2.
+// Reads LiteLLM's proxy: keys, teams and users from its PostgreSQL, models from its config.yaml. It stores keys as SHA-256 of the
+// whole secret, as this gateway does. It has no balances: the rest of a budget becomes a balance. Tables are those of schema.prisma
+// of LiteLLM 1.110.2.
 
 import { hashSecret, unlimited } from '../../src/accounts/keys'
 import { asObject } from '../../src/lib/objects'

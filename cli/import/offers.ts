@@ -15,7 +15,7 @@ export interface Offer {
   weight: number
   /** Undefined if unknown. */
   price: PriceConfig | 'free' | undefined
-  /** Why it has no price, unless it is simply unknown. */
+  /** Why it has no price; absent if the price is simply unknown. */
   unpriced?: string
 }
 
@@ -67,7 +67,7 @@ export function carryOffers(
   return ids
 }
 
-/** Ids that are tried after another one. */
+/** Fallback ids by the id after which they are tried. */
 function namesAfter(
   id: string,
   ids: ReadonlyMap<string, string>,

@@ -69,8 +69,8 @@ const SERVERS = {
 } as const
 
 /**
- * The connection that an address asks for. TLS is used if the server offers it, as the programs of MySQL and PostgreSQL do, unless
- * the URL says otherwise.
+ * The connection to an address. As in the programs of MySQL and PostgreSQL, TLS is used if the server offers it, unless the URL
+ * says otherwise.
  */
 function connectTo(address: string): SQL {
   const url = URL.parse(address)
@@ -85,8 +85,8 @@ function connectTo(address: string): SQL {
 }
 
 /**
- * Texts for errors whose own text does not help. MySQL 8 signs in with `caching_sha2_password`: where nothing is encrypted the
- * password is sent under a key that the server names itself, and so could anybody in between.
+ * Texts for errors whose own text does not help. MySQL 8 signs in with `caching_sha2_password`: on an unencrypted connection the
+ * password is encrypted with a key that the server sends, which anybody in between could replace.
  */
 const ADVICE: Readonly<Record<string, string>> = {
   ERR_MYSQL_PUBLIC_KEY_RETRIEVAL_NOT_ALLOWED:
@@ -151,13 +151,13 @@ export function isIn(row: SourceRow, column: string): boolean {
   return value === true || value === 1 || value === 1n || value === '1' || value === 't' || value === 'true'
 }
 
-/** The time in a column in milliseconds since 1970; null if it has none, or one after the year 9999, which means never. */
+/** The time in a column in milliseconds since 1970; null if it is empty, or after the year 9999, which means never. */
 export function timeIn(row: SourceRow, column: string): number | null {
   const value = row[column]
   return knownTime(value instanceof Date ? value.getTime() : Date.parse(utc(String(value ?? ''))))
 }
 
-/** The time in a column of seconds since 1970; null as in `timeIn`, and for 0 and less. */
+/** The time in a column of seconds since 1970; null as in `timeIn`, and for values up to 0. */
 export function secondsIn(row: SourceRow, column: string): number | null {
   const seconds = numberIn(row, column) ?? 0
   return seconds > 0 ? knownTime(Math.trunc(seconds * 1_000)) : null

@@ -11,7 +11,7 @@ const PERIODS = { daily: 'day', weekly: 'week', monthly: 'month' } as const
 
 interface Context {
   accounts: ReadonlyMap<string, FoundAccount>
-  /** Nano-dollars of a quota; undefined for more than can be counted. */
+  /** Nano-dollars of a quota; undefined if it is too large to be counted. */
   nanoOf(quota: number): number | undefined
   names: PlanNames
   found: Found

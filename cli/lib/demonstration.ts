@@ -1,5 +1,5 @@
 // Prepares the sandbox for immediate use: a key with a balance, and a command line to paste. It must never run on real money,
-// because it credits an account out of nothing.
+// because it credits money that nobody has paid.
 
 import { keyStatusOf } from '../../src/accounts/key-json'
 import { createKey, findKey, type Key, makeSecret, rollKey, unlimited } from '../../src/accounts/keys'

@@ -1,4 +1,4 @@
-// Plans in the way commands name them.
+// Plans as commands name them.
 
 import { type Plan, plansOf } from '../../src/config/models/plans'
 import type { Config } from '../../src/config/schema'

@@ -1,6 +1,6 @@
-// Thirty days of life for an empty sandbox: customers with money, and requests that the request line itself answers and charges, by a
-// clock that is set back. They leave what every request leaves, so the books are right after each of them. It must never run where
-// vendors are real, nor where there was a request before.
+// Thirty days of life for an empty sandbox: customers with money, and requests that the request line itself answers and charges, by
+// a clock that is set back. Each leaves the same records as any request, so the books are always correct. It must never run with
+// real vendors, or after a request was made.
 
 import { createKey, makeSecret, unlimited } from '../../src/accounts/keys'
 import type { HistoryReport } from '../../src/admin/operation'
@@ -22,15 +22,15 @@ const STEP_MS = DAY_MS / 8
 const BUSIEST = 10
 /** After this time no further request is made, in milliseconds. */
 const MAX_RUN_MS = 180_000
-/** By their clock, requests take so many times as long as here: simulated vendors answer sooner than real ones. */
+/** Factor by which requests take longer on the clock of the history: simulated vendors answer sooner than real ones. */
 const SLOWNESS = 25
 const VIDEOS = 3
-/** Shares of requests that a vendor fails, and that name a model which does not exist. */
+/** Shares of requests that a vendor fails, and that name a model that does not exist. */
 const FAILED_SHARE = 0.01
 const MISTAKEN_SHARE = 0.015
-/** Accounts with the dollars that they pay each week, in the order of how much they ask. */
+/** Accounts with the dollars that they pay each week, those with most requests first. */
 const CUSTOMERS = { search: 20, support: 8, research: 1 } as const
-/** Operations with how often they are asked in a round, and how many models of different upstreams. */
+/** Operations with the number of their requests in a round, and of their models, each of another upstream. */
 const OPERATIONS: readonly (readonly [name: OperationName, times: number, models: number])[] = [
   ['chat', 6, 4],
   ['messages', 5, 1],
@@ -101,7 +101,7 @@ async function makeCustomers({ db }: World, createdAt: number): Promise<Customer
   for (const { account, secret } of customers) {
     const own = { id: newId('key', createdAt), account, secret, createdAt, ...unlimited }
     const webhookSecret = makeWebhookSecret(randomBytes)
-    // A name may be taken: whoever tries a sandbox makes keys first.
+    // The name may be taken: users of a sandbox may have created keys before.
     for (let number = 1; !(await createKey(db, { ...own, webhookSecret, name: nameOf(account, number) })); )
       number++
   }
@@ -129,7 +129,7 @@ function busyShare(at: Date): number {
   return at.getUTCDay() % 6 === 0 ? byHour * 0.45 : byHour
 }
 
-/** Models to ask, each as often as its operation is used. */
+/** Models to request, each as often as its operation is used. */
 function modelsOf(catalogue: Catalogue): Model[] {
   return OPERATIONS.flatMap(([name, times, most]) => {
     const usable = modelsFor(catalogue, name)
@@ -140,7 +140,7 @@ function modelsOf(catalogue: Catalogue): Model[] {
   })
 }
 
-/** Models that an operation in plain words can ask, without a picture, and that their vendors do not end. */
+/** Models that a plain request of an operation can use, without a picture, and that their vendors do not retire. */
 function modelsFor({ models }: Catalogue, name: OperationName): Model[] {
   return [...models.values()].flatMap((forms) => {
     const [form, another] = forms.filter(({ family }) => family.operation === name)
@@ -165,7 +165,7 @@ function requestOf(model: Model, random: World['random']): PlainCall {
   return { operation, body: { model: id, ...stream, ...model.family.plain.body({ text }, model) } }
 }
 
-/** Videos of this moment, which the gateway follows to their ends as it follows all others. */
+/** Creates current videos, which the gateway follows to their ends like all others. */
 async function makeVideos(world: World, customers: readonly Customer[]): Promise<number> {
   const [model] = modelsFor(world.catalogue, 'video')
   const [customer] = customers
@@ -177,7 +177,7 @@ async function makeVideos(world: World, customers: readonly Customer[]): Promise
   return VIDEOS
 }
 
-/** Sends a request and reads its answer. A refusal is a part of life. */
+/** Sends a request and reads its answer. A refusal is not a failure here. */
 async function ask(
   gateway: Gateway,
   requestId: string,
@@ -204,7 +204,7 @@ async function ask(
   }
 }
 
-/** One of several; with a bend above 1 rather one of the first. */
+/** One of several at random; a `bend` above 1 favours the first ones. */
 function pick<Each>(all: readonly Each[], random: World['random'], bend = 1): Each {
   return all[Math.floor(random() ** bend * all.length)] as Each
 }

@@ -1,5 +1,4 @@
-// One upstream of the configuration, opened for a command. It must never be called except for the command that its operator
-// has typed.
+// Opens one upstream of the configuration for a command. It must be called only for a command that the operator has typed.
 
 import { startSandbox } from '../../sandbox'
 import { type Outside, outside } from '../../src/app/world'
@@ -35,7 +34,7 @@ export function network(): Outside {
   }
 }
 
-/** The settings of an upstream, and its kind. Fails with the names that are near, if there is none. */
+/** The settings of an upstream, and its kind. Fails with similar names if it does not exist. */
 function findUpstream({ upstreams }: Config, name: string): { entry: UpstreamConfig; kind: UpstreamKind } {
   const entry = Object.hasOwn(upstreams, name) ? upstreams[name] : undefined
   const kind = entry && upstreamKinds.get(entry.kind)
@@ -95,7 +94,7 @@ export async function tryUpstream(
   }
 }
 
-/** Runs work that is cut after a time, in milliseconds. */
+/** Runs work that is aborted after a time, in milliseconds. */
 export async function within<Result>(
   timeoutMs: number,
   work: (signal: CancelToken['signal']) => Promise<Result>,

@@ -1,4 +1,5 @@
-// Asks a server on this machine for its health. Not with `fetch`, which would send the request to a proxy of the environment.
+// Asks a server on this machine for its health. It does not use `fetch`, which would send the request to a proxy of the
+// environment.
 
 import { type ClientRequest, get, type IncomingMessage, type RequestOptions } from 'node:http'
 import { get as getSecurely } from 'node:https'
@@ -8,10 +9,10 @@ import { isObject } from '../../src/lib/objects'
 export interface Health {
   ok: boolean
   url: string
-  /** The status of the answer; null if there was none. */
+  /** The status of the answer; null without an answer. */
   status: number | null
   milliseconds: number
-  /** The status in words, as the server gives it, or why there is none. */
+  /** The status in words, as the server gives it, or why there is no answer. */
   answer: string
   /** Parts that the server has checked, if it lists them. */
   checks: Record<string, string> | null

@@ -9,7 +9,7 @@ import { BY, controlSocketOf, type Restarted, type Status } from './control-chan
 const PATIENCE_MS = 30_000
 /** Longer than a server waits for the one that it starts. */
 const RESTART_PATIENCE_MS = 90_000
-/** Codes of connections to a socket that does not exist, or that its process has left behind. */
+/** Codes of connections to a socket that does not exist, or whose process has ended. */
 const NOBODY_LISTENS: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED'])
 
 interface Answers {

@@ -71,7 +71,7 @@ export async function printStream(stream: ReadableStream<Uint8Array>): Promise<v
 
 /**
  * Placeholder of our own escape sequences until they are printed. It is random in each process, so that no displayed text can
- * contain such a sequence.
+ * contain it.
  */
 const SEAL = crypto.getRandomValues(new Uint32Array(2)).join('')
 const SEALED = new RegExp(`\\u001b\\[${SEAL};(\\d+)m`)

@@ -43,7 +43,7 @@ export function requestLine(row: RequestReply): string {
 function cellsOf(row: RequestReply): string[] {
   const status = String(row.status)
   return [
-    // Without the year: the newest requests are rarely from another.
+    // The year is omitted: the newest requests are rarely from another one.
     shortTime(Date.parse(row.at)).slice(5),
     row.key ?? '-',
     isFailed(row) ? paint('red', status) : status,

@@ -1,5 +1,5 @@
-// What a gateway that has started prints: warnings of what its operator should know, then its introduction, as text or as JSON. It must
-// never print a secret, except the key of a sandbox.
+// Prints the output of a started gateway: warnings for its operator, then its introduction, as text or as JSON. It must never print
+// a secret, except the key of a sandbox.
 
 import { dirname } from 'node:path'
 import type { Server } from '../../src/app/server'
@@ -23,7 +23,7 @@ interface Setting {
   flags: SettingsFlags & { json?: boolean | undefined }
 }
 
-/** Prints its address, and what its operator should know. */
+/** Prints the warnings and the introduction. */
 export function introduce(server: Server, setting: Setting, sockets: ReturnType<typeof openSockets>): void {
   for (const warning of [
     permissionWarning(setting.dataDir),
@@ -33,7 +33,7 @@ export function introduce(server: Server, setting: Setting, sockets: ReturnType<
   ]) {
     if (warning) say(paint('yellow', warning, process.stderr))
   }
-  // On one line, because programs that wait for it read a line, not to the end of the output.
+  // Printed on one line, because programs that wait for it read a line, not to the end of the output.
   if (setting.flags.json) print(JSON.stringify(introductionJson(server, setting)))
   else print(describe(server, setting))
 }
@@ -81,7 +81,7 @@ function describe(server: Server, setting: Setting): string {
     commands: {
       usage: commandLineOf('requests list', own),
       makeKey: commandLineOf('keys create NAME --balance 5', own),
-      // A sandbox takes no data directory of a gateway with real vendors.
+      // A sandbox refuses the data directory of a gateway with real vendors.
       sandbox: commandLineOf('serve', { config: configOfFlags, sandbox: true }),
     },
   }

@@ -1,4 +1,4 @@
-// Replies that a directive puts in place of the answer, and the count of each bracket's uses. It must never word an
+// Replies that a directive puts in place of the answer, and the count of each bracket's uses. It must never write the text of an
 // error: that is left to the vendor.
 
 import { asObject } from './json'

@@ -97,7 +97,7 @@ export function createIdentityProvider(issuer: string, now: () => number): Ident
   }
 }
 
-/** Keeps a sign-in under a random secret; the oldest goes when there are many. */
+/** Stores a sign-in under a random secret; if there are too many, the oldest is removed. */
 function keep(store: Map<string, SignIn>, signIn: SignIn): string {
   if (store.size >= MAX_KEPT) store.delete(store.keys().next().value as string)
   const secret = crypto.randomUUID()
@@ -105,7 +105,7 @@ function keep(store: Map<string, SignIn>, signIn: SignIn): string {
   return secret
 }
 
-/** Codes go to this machine only. */
+/** Codes are sent only to this machine. */
 function loopbackAddress(text: string | null): URL | undefined {
   const url = URL.parse(text ?? '')
   return url && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname) ? url : undefined

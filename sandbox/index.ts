@@ -38,7 +38,7 @@ export { directiveHelp } from './directives'
 export interface SandboxCall {
   vendor: string
   method: string
-  /** The path as the vendor sees it, with the query. */
+  /** The path and query as the vendor sees them. */
   path: string
   /** Headers by lower-case name. */
   headers: Record<string, string>
@@ -81,7 +81,7 @@ export interface SandboxOptions {
   anyModel?: boolean
 }
 
-/** The simulated vendors, each by the kind of upstream that it stands for. */
+/** The simulated vendors, by their kind of upstream. */
 const simulators = {
   openai,
   dashscope,
@@ -114,7 +114,7 @@ const IDENTITY_PROVIDER = '/identity-provider'
 /** The path of a vendor's results. */
 const FILES = '/files'
 
-/** How long a key that is over its rate is to wait. */
+/** The wait that is requested of a key over its rate. */
 const BUSY_SECONDS = 20
 const NO_WORDS = { text: undefined, code: undefined }
 
@@ -264,7 +264,7 @@ async function respond(
   return deliver(reply, { directives, tokenDelayMs, ended, finished })
 }
 
-/** Counts what the key's cache has of the prompt, unless a directive says it. */
+/** Counts the part of the prompt in the key's cache, unless a directive states it. */
 function useCache(request: VendorRequest, key: string, caches: PromptCaches | undefined): void {
   const body = asObject(request.json)
   if (caches && body) request.directives.cached ??= caches.read(key, body)

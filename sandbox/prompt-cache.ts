@@ -1,20 +1,17 @@
 // The prompt caches of simulated vendors: one per key and model. The prefix that a prompt shares with an earlier one is read from
-// the cache. It must never report more than the prompt has.
+// the cache. It must never report more tokens than the prompt has.
 
 import { asArray, type JsonObject } from './json'
 import { countTokens } from './pieces'
 
-/**
- * Shorter beginnings are not cached, and longer ones in such steps, in tokens
- * (https://developers.openai.com/cookbook/examples/prompt_caching_201).
- */
+/** Minimum of cached tokens, and the step above it (https://developers.openai.com/cookbook/examples/prompt_caching_201). */
 const MIN_TOKENS = 1_024
 const STEP_TOKENS = 128
 
 export class PromptCaches {
   private readonly beginnings = new Map<string, Set<string>>()
 
-  /** The tokens of a prompt that a key's cache has. The prompt is in the cache from then on. */
+  /** The tokens of a prompt that a key's cache contains. Adds the prompt to the cache. */
   read(key: string, body: JsonObject): number {
     const cache = this.beginnings.get(key) ?? new Set()
     this.beginnings.set(key, cache)
@@ -33,7 +30,7 @@ export class PromptCaches {
   }
 }
 
-/** Headers that have the key of a request, with the vendor's. */
+/** Headers that may contain the key of a request. */
 const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
 
 /** The name of an additional key of a vendor, which is its secret with `+NAME` appended, and the headers with the secret alone. */

@@ -28,7 +28,7 @@ export function fileReply(
   return { ...bytesReply(bytes.subarray(start, end), contentType), status: 206, headers }
 }
 
-/** A file that is sent while it is made. A failure ends it. */
+/** A file that is sent while it is made. A failure breaks it off. */
 export function growingFile(
   pieces: Iterable<Uint8Array>,
   contentType: string,

@@ -1,5 +1,5 @@
-// Reranking as simulated vendors do it: the more words a document shares with the query, the more relevant it is.
-// It must never name a vendor: the name of results and what is reported come from the caller.
+// Reranking as simulated vendors do it: the more words a document shares with the query, the more relevant it is. It must never
+// name a vendor: the name of results and the reported members come from the caller.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from './json'
 import { countTokens } from './pieces'
@@ -30,7 +30,7 @@ export function readRerank(body: JsonObject, limit: 'top_n' | 'top_k'): RerankQu
   return { query, documents, most }
 }
 
-/** The best first, as many as are wanted. */
+/** The best results first, up to the requested number. */
 export function rank({ query, documents, most }: RerankQuestion, { directives }: VendorRequest): Ranked[] {
   if (directives.empty) return []
   const wanted = wordsOf(query)

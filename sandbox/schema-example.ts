@@ -1,5 +1,5 @@
-// A plausible value for a JSON schema: arguments of tool calls and answers in a demanded format, which fit it. It must never
-// validate a schema, or recurse without a limit.
+// A plausible value for a JSON schema: arguments of tool calls, and answers in a required format. It must never validate a schema,
+// or recurse without a limit.
 
 import { asArray, asNumber, asObject, asObjects, asString, type JsonObject } from './json'
 import { exampleText } from './text-example'

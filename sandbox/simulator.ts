@@ -58,7 +58,7 @@ export interface Reply {
   body: ReplyBody
 }
 
-/** A failure that a directive requests, which the vendor words. */
+/** A failure that a directive requests; the vendor writes its text. */
 export interface Failure {
   status: number
   retryAfterSeconds: number | undefined
@@ -66,7 +66,7 @@ export interface Failure {
   code: string | undefined
 }
 
-/** A model by what the path contains; a function chooses by the body. */
+/** A model by a part of the path; a function chooses by the body. */
 export type StandIn = readonly [path: string, model: string | ((body: JsonObject) => string)]
 
 export interface Simulator {
@@ -76,7 +76,7 @@ export interface Simulator {
   basePath: string
   /** The models that answer for unknown ones, if any model is accepted: the first matching row. */
   standIns: readonly StandIn[]
-  /** The model that the path of a submit is; undefined for any other path. Absent: the body or a part of the path names it. */
+  /** The model that the path of a submit names; undefined for any other path. Absent: the body or a part of the path names it. */
   modelOf?(request: Pick<VendorRequest, 'method' | 'path'>): string | undefined
   /** Whether it simulates this model, by the vendor's own name for it. */
   knows(model: string): boolean

@@ -24,7 +24,7 @@ const lengthMax = 10_000
 /** Repetitions of a part of a pattern that may be repeated without end. */
 const repetitionsMax = 200
 
-/** A text for a schema. `name` is the one of the place; `index` makes texts of a list differ. */
+/** A text for a schema. `name` is that of the member; `index` makes texts of a list differ. */
 export function exampleText(schema: JsonObject, name: string, index: number): string {
   const least = Math.min(asNumber(schema.minLength) ?? 0, lengthMax)
   const most = asNumber(schema.maxLength) ?? lengthMax
@@ -41,7 +41,7 @@ function fitted(name: string, index: number, least: number, most: number): strin
   const text = index === 0 ? name : `${name} ${index + 1}`
   const long = text.length >= least ? text : text.padEnd(least, ` ${name}`)
   if (long.length <= most) return long
-  // The end distinguishes texts of a list.
+  // The suffix distinguishes texts of a list.
   return index === 0 ? long.slice(0, most) : `${long}${index}`.slice(-most || long.length + 1)
 }
 

@@ -22,7 +22,7 @@ export function shortened(vector: Float64Array, length: number, normalise: boole
 }
 
 function normalised(vector: Float64Array): Float64Array {
-  // By index: millions of numbers pass here while the code is still interpreted.
+  // A loop by index: millions of numbers pass here while the code is still interpreted.
   let sum = 0
   for (let index = 0; index < vector.length; index++) {
     const value = vector[index] as number

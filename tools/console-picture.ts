@@ -1,5 +1,6 @@
 // `bun tools/console-picture.ts [FILE]`: writes the picture of the console that README.md shows. A gateway with simulated vendors
-// serves two weeks of requests by a clock that is set, and a browser takes the overview of the second. It must never call a real vendor.
+// serves two weeks of requests on an adjusted clock, and a browser captures the overview of the second week. It must never call a
+// real vendor.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +25,7 @@ const BUSIEST = 40
 const SIZE = { width: 1280, height: 800 }
 /** Accounts with their balance in dollars. */
 const ACCOUNTS = { search: 400, support: 250, research: 120 } as const
-/** The balance that an account has at the end, so that the overview reports it. */
+/** The final balance of an account, so low that the overview reports it. */
 const LOW = { account: 'support', leftNano: 840_000_000 } as const
 
 interface Kind {
@@ -39,7 +40,7 @@ const talk = (model: string): Kind => ({
   body: (content) => ({ model, stream: true, messages: [{ role: 'user', content }] }),
 })
 
-/** Models in the order of how much they are used, each so many times in a round. */
+/** Models by use, most used first, each with its number of requests in a round. */
 const USED: readonly (readonly [times: number, kind: Kind])[] = [
   [8, talk('pgt-6-luna')],
   [6, talk('claude-sonnet-5-5')],
@@ -106,7 +107,7 @@ async function serveStep(url: string, secrets: readonly string[], count: number,
   await Promise.all(requests)
 }
 
-/** Takes back what an account has above a low balance. */
+/** Withdraws the money of an account above a low balance. */
 async function lower({ world: { db, now } }: Server): Promise<void> {
   const { account, leftNano } = LOW
   const balance = await balanceOf(db, account)

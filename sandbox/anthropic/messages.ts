@@ -1,5 +1,5 @@
 // The messages form of Anthropic, whole and streamed: content blocks, usage without cached input, named events. It must never check
-// a request: it renders an accepted one.
+// a request: it only renders accepted ones.
 
 import { answerTo, type Choice, countOutput, type Question, type Tool, type ToolChoice } from '../answers'
 import type { Directives } from '../directives'

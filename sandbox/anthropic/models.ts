@@ -1,5 +1,5 @@
-// What single Claude models refuse in a body whose fields are known, in the words of the real service as others recorded them
-// (test/vendors/anthropic). It must never know what the gateway knows of a model.
+// The refusals of single Claude models for a body whose fields are known, in the recorded words of the real service
+// (test/vendors/anthropic). It must never use the gateway's knowledge of a model.
 
 import { asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 
@@ -25,12 +25,12 @@ const INSTEAD = 'Use "thinking.type.adaptive" and "output_config.effort" to cont
 /** The API version without sampling fields. */
 export const WITHOUT_SAMPLING = '2026-10-21'
 
-/** Whether a model can be asked by that version on Amazon Bedrock. */
+/** Whether Amazon Bedrock serves a model in that version. */
 export function isFrom47(model: string): boolean {
   return FROM_4_7.test(model)
 }
 
-/** The field of sampling that a version of the API does not have. */
+/** The sampling field that a version of the API does not have. */
 export function findVersionFault(version: string | undefined, body: JsonObject): string | undefined {
   const extra = version === WITHOUT_SAMPLING && SAMPLING.find((field) => isGiven(body[field]))
   return extra ? `${extra}: Extra inputs are not permitted` : undefined

@@ -1,5 +1,5 @@
-// Simulates Ark's video tasks: a submit that answers only an id, and the task object for polling and deletion. It must
-// never accept frames together with reference media: the real service does not.
+// Simulates Ark's video tasks: a submit that returns only an id, and the task object for polling and deletion. It must never accept
+// frames together with reference media: the real service does not.
 
 import { asNumber, asObject, asObjects, asString, type JsonObject } from '../json'
 import { picture } from '../pictures'
@@ -18,7 +18,7 @@ const REFERENCE_SECONDS = 4
 const IMAGES_MAX = 9
 const FRAMES_A_SECOND = 24
 const EXPIRY_SECONDS = 172_800
-/** Durations of models, in seconds; others make 2 to 12. */
+/** Durations of models, in seconds; other models make 2 to 12. */
 const seconds: readonly [models: RegExp, min: number, max: number][] = [
   [/seedance-1-5/, 4, 12],
   [/seedance-2-0/, 4, 15],

@@ -1,6 +1,5 @@
-// Simulates an Azure OpenAI resource: the API v1 and the older paths of deployments with their api-version, filters of
-// content in every reply of a chat. A deployment has the name of its model. It must never answer a path without the
-// version that it needs.
+// Simulates an Azure OpenAI resource: the API v1 and the older paths of deployments with their api-version, content filters in
+// every chat reply. A deployment has the name of its model. It must never serve a path without its required version.
 
 import { asObject, asObjects, isGiven, type JsonObject, parseJson, printJson } from '../json'
 import { openai } from '../openai/simulator'
@@ -51,7 +50,7 @@ export const azure: Simulator = {
   },
 }
 
-/** The request as OpenAI itself takes it; undefined for a path that is not there. */
+/** The request in OpenAI's own form; undefined for an unknown path. */
 function readPath(request: VendorRequest): VendorRequest | undefined {
   const { path, query } = request
   const v1 = /^\/openai(\/v1\/.+)$/.exec(path)?.[1]
@@ -102,7 +101,7 @@ function refusal(status: number, code: string, message: string): Reply {
   return jsonReply(status, { error: { code, message } }, { 'apim-request-id': crypto.randomUUID() })
 }
 
-/** A chat completion with the results of the filters; a stream begins with those of the prompt, without a choice. */
+/** A chat completion with the results of the filters; a stream begins with the results for the prompt, without a choice. */
 function withFilters(reply: Reply): Reply {
   const { body } = reply
   if (reply.status !== 200) return reply

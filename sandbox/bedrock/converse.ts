@@ -1,6 +1,6 @@
 // Simulates Converse and ConverseStream: content blocks, usage without cached input, a frame for each event:
-// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html. What is answered is made as a message,
-// and rendered here. It must never accept a field or a block that Converse does not have.
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html. Answers are made as messages, and
+// rendered here. It must never accept a field or a block that Converse does not have.
 
 import { messageReply } from '../anthropic/messages'
 import { findModelFault } from '../anthropic/models'
@@ -47,7 +47,7 @@ export function conversation(request: VendorRequest, id: string, isStreamed: boo
   if (reply.body.kind === 'json') return { ...reply, body: { kind: 'json', value: whole(reply.body.value) } }
   if (reply.body.kind !== 'events') return reply
   const { stream } = reply.body
-  // The event with the figures, which a cut stream does not have: they are known after all others.
+  // The event with the figures, which a cut stream lacks: they are known only at the end.
   const last: EventFrame = { event: 'metadata', data: '' }
   const frames = events(stream.frames, last)
   return { ...reply, body: { kind: 'events', stream: { ...stream, frames, last } } }
@@ -136,7 +136,7 @@ function contentOf(block: JsonObject): JsonObject[] {
 
 const stopReasonFor = (reason: unknown) => (reason === 'refusal' ? 'guardrail_intervened' : reason)
 
-/** The figures; none if the simulated vendor is to report none. */
+/** The figures; absent if a directive says so. */
 function usageIn(value: unknown): JsonObject {
   const usage = asObject(value)
   if (!usage) return {}

@@ -1,5 +1,5 @@
-// What Amazon Bedrock refuses for Claude's newest models although Anthropic accepts it, in the recorded words
-// (test/vendors/bedrock): its schema of a request lacks two fields. It must never know what the gateway knows of a model.
+// Refusals of Amazon Bedrock for Claude's newest models that Anthropic does not have, in the recorded words (test/vendors/bedrock):
+// its request schema lacks two fields. It must never use the gateway's knowledge of a model.
 
 import { asObject, asObjects, isGiven, type JsonObject } from '../json'
 

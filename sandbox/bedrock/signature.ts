@@ -10,7 +10,7 @@ interface SignedCall {
   query: URLSearchParams
   headers: Readonly<Record<string, string>>
   text: string
-  /** When it arrives, in milliseconds since 1970. */
+  /** The time of arrival, in milliseconds since 1970. */
   now: number
 }
 
@@ -25,7 +25,7 @@ const FORM =
 const NEEDED = ['host', 'x-amz-date']
 const MAX_SKEW_MS = 300_000
 
-/** Why a request is not signed as it must be; undefined if it is. */
+/** Why the signature of a request is wrong; undefined if it is correct. */
 export function signatureFault(call: SignedCall, known: Credentials): string | undefined {
   const { headers } = call
   const [, id, day, region = '', service, names = '', given = ''] =
@@ -61,7 +61,7 @@ export function signatureFault(call: SignedCall, known: Credentials): string | u
 function canonical({ method, path, query, headers, text }: SignedCall, signed: readonly string[]): string {
   const parameters = [...query].map(([name, value]) => `${encode(name)}=${encode(value)}`).sort()
   const lines = signed.map((name) => `${name}:${(headers[name] ?? '').trim().replace(/ +/g, ' ')}\n`)
-  // Each segment is encoded again than it was sent, for every service but S3.
+  // Each segment of the path is encoded a second time, for every service except S3.
   const places = path.split('/').map(encode).join('/')
   return [method, places, parameters.join('&'), lines.join(''), signed.join(';'), hash(text)].join('\n')
 }

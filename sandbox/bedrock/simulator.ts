@@ -17,7 +17,7 @@ const credentials: Credentials = {
   secretAccessKey: 'sandbox/secret+access/key0000000000000001',
   sessionToken: 'sandbox//session+token==',
 }
-/** The older one. Anthropic's SDKs send 2026-10-21 since bedrock-sdk 1.1 and vertex-sdk 1.1. */
+/** The older version. Anthropic's SDKs send 2026-10-21 since bedrock-sdk 1.1 and vertex-sdk 1.1. */
 const VERSION = 'bedrock-2023-05-31'
 const INVOKE = /^\/model\/([^/]+)\/invoke(-with-response-stream)?$/
 const CONVERSE = /^\/model\/([^/]+)\/converse(-stream)?$/

@@ -1,5 +1,5 @@
 // Simulates Cohere: reranking, billed by searches of a hundred documents, with errors in `message`. It must never serve another
-// endpoint, or return documents, which the newest version of the API does not.
+// endpoint, or return documents: the newest version of the API does not.
 
 import { asArray, asObject, asString, type JsonObject } from '../json'
 import { bearerToken, hexId, jsonReply, retryAfterHeader } from '../replies'

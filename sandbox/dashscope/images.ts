@@ -95,7 +95,7 @@ function faultOfMessages(input: JsonObject | undefined, model: ImageModel): stri
 
 function faultOfParameters(parameters: JsonObject, model: ImageModel): string | undefined {
   const { size, n, seed } = parameters
-  // The oldest editor checks neither.
+  // The oldest editor checks neither of these.
   if (model.size === 'ignored') return undefined
   const count = isGiven(n) ? (asNumber(n) ?? 0) : 1
   if (model.imagesMostMade === 1 && count !== 1) return 'num_images_per_prompt must be 1.'

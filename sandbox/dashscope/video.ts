@@ -13,7 +13,7 @@ export const videoNames = /^(wan|happyhorse)/
 const DEFAULT_SECONDS = 5
 /** Seconds for a duration of -1. */
 const CHOSEN_SECONDS = 12
-/** Seconds of every video that a video is made from, and those of all together that are billed. */
+/** Seconds of each input video, and the maximum that is billed for all together. */
 const INPUT_SECONDS = 5
 const MAX_INPUT_SECONDS = { ofOlder: 5, ofWan3: 15 }
 const VIDEO_TYPES = ['reference_video', 'first_clip', 'video']
@@ -131,7 +131,7 @@ function submit(request: VendorRequest): Reply {
   return jsonReply(200, { output, request_id: requestId() })
 }
 
-/** Seconds of input that are billed: those of all videos, up to what the model reads of them. */
+/** Billed seconds of input: those of all videos, up to the maximum that the model reads. */
 function inputSecondsOf(model: string, input: JsonObject): number {
   const media = asObjects(input.media) ?? []
   const listed = [input.reference_urls, input.reference_video_urls].flatMap((urls) => asArray(urls) ?? [])

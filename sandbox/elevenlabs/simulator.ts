@@ -127,7 +127,7 @@ function refusal(status: number, word: string, message: string): Reply {
   return jsonReply(status, { detail: { status: word, message } }, { 'request-id': hexId(20) })
 }
 
-/** A fault of the form, which its framework words: `HTTPValidationError` of the SDK. */
+/** A fault of the form, in the words of its framework: `HTTPValidationError` of the SDK. */
 function invalid(message: string, place: readonly string[]): Reply {
   return jsonReply(422, { detail: [{ type: 'invalid', loc: ['body', ...place], msg: message }] })
 }

@@ -1,5 +1,5 @@
-// Simulates fal's queue: a submit that takes anything, a state, and a result at another address, where the model's own refusals
-// are. It must never check a request before its turn: the real queue does not.
+// Simulates fal's queue: a submit that accepts anything, a state, and a result at another address, which also has the model's own
+// refusals. It must never check a request before its turn: the real queue does not.
 
 import { asArray, asObject, asString, isGiven, type JsonObject } from '../json'
 import { jsonReply, retryAfterHeader } from '../replies'
@@ -7,12 +7,12 @@ import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { cancel, type JobState, jobId, newJob, stateOf, VIDEO_FILE } from '../video-jobs'
 
 interface Endpoint {
-  /** The values of `duration`; none for an endpoint without it. */
+  /** The values of `duration`; empty for an endpoint without it. */
   durations: readonly unknown[]
   resolutions?: readonly string[]
   /** Required fields of the endpoint. */
   needs: readonly string[]
-  /** True if its result says how long the video is: `VideoFile` of @fal-ai/client, and not `File`. */
+  /** True if its result states the duration of the video: `VideoFile` of @fal-ai/client, and not `File`. */
   hasLength?: true
 }
 

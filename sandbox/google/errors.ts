@@ -76,7 +76,7 @@ export function invalidKey(request: VendorRequest): Reply {
   return googleError(request, 400, 'API key not valid. Please pass a valid API key.', [info])
 }
 
-/** A field that a message does not have, or not in this form. */
+/** A field that a message lacks, or has in another form. */
 export interface Unreadable {
   /** The position of the message; empty for the request itself. */
   place: string

@@ -1,5 +1,5 @@
-// What Google refuses of a native request whose fields it knows, each in recorded words. It must never refuse more
-// than is on record, except for a list without contents and the longest name of a function.
+// Google's refusals of native requests with known fields, each in recorded words. It must never refuse more than is on record,
+// except for a list without contents and the longest name of a function.
 
 import { asArray, asNumber, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { contentsFault, signs } from './signatures'
@@ -20,7 +20,7 @@ const WITHOUT_MINIMAL = /^gemini-(?:3\.[78]-flash|[3-9][\d.]*-pro)/
 const WITHOUT_MEDIUM = /^gemini-3-pro/
 const LEARN_MORE = 'Learn more: https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/gemini'
 
-/** The first thing that Google refuses of a request, in its words. `onVertex` has some words of its own. */
+/** Google's first refusal of a request, in its words. `onVertex` selects the words of Vertex AI. */
 export function generateFault(body: JsonObject, model: string, onVertex: boolean): string | undefined {
   const contents = asObjects(body.contents)
   return (

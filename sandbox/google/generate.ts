@@ -213,7 +213,7 @@ function wholeAnswer(generation: GenerateRequest): JsonObject {
   return { ...last, ...(candidates.size > 0 && { candidates: [...candidates.values()] }) }
 }
 
-/** Pieces of a text as one part, with the signature that came in its last. */
+/** Pieces of a text as one part, with the signature of the last piece. */
 function joinedParts(parts: readonly JsonObject[]): JsonObject[] {
   const joined: JsonObject[] = []
   for (const part of parts) {

@@ -69,8 +69,8 @@ export function interact(request: VendorRequest, body: JsonObject): Reply {
 }
 
 /**
- * The requested images, in today's form or in that of the first version of the API. `count` is how many the model makes
- * of each, as for a story that it illustrates.
+ * The requested images, in today's form or in that of the first version of the API. `count` is how many the model makes of each,
+ * such as for an illustrated story.
  */
 function formatsOf(body: JsonObject, count = 1): JsonObject[] {
   const { response_format: format } = body

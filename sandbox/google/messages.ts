@@ -1,5 +1,5 @@
-// The fields of a native request to Gemini, as messages that know nothing else. It must never judge values: only names and
-// whether a field is a list.
+// The fields of a native request to Gemini, as messages that know nothing else. It must never check values: only names, and whether
+// a field is a list.
 //
 // Fields: types of @google/genai 3.3.0. Refusals: BerriAI/litellm#14330, openswarm-ai/openswarm#24 ($schema, const,
 // exclusiveMinimum, propertyNames), zed-industries/zed#53919 (lists of types), ax-llm/ax#293 (places within a schema).
@@ -100,7 +100,7 @@ export function unreadableIn(value: unknown, message: Message, place = ''): Unre
   })
 }
 
-/** A value with the names that Google documents, where a caller has written them with underscores. */
+/** A value with the names that Google documents, instead of the same names with underscores. */
 export function inCamelCase(value: unknown, message: Message): JsonObject {
   const entries = Object.entries(asObject(value) ?? {}).map(([field, given]) => {
     const name = camel(field)

@@ -1,4 +1,5 @@
-// Thought signatures of Gemini 3 and later, on both paths: made for texts and for the first of parallel calls, and demanded of the first call of each step in the current turn. It must never look at turns before it.
+// Thought signatures of Gemini 3 and later, on both paths: made for texts and for the first of parallel calls, and required on the
+// first call of each step in the current turn. It must never look at turns before it.
 //
 // https://ai.google.dev/gemini-api/docs/thought-signatures (read 2026-11-24); texts as in
 // https://discuss.ai.google.dev/t/109823; refusals in the words of manthanabc/paws#103 (2026-02-19) and
@@ -20,12 +21,12 @@ export function newSignature(model: string): string {
   return btoa(`${MARK} ${model} ${crypto.randomUUID()}`)
 }
 
-/** A new signature in the place of the OpenAI-compatible path. */
+/** A new signature, in the member that the OpenAI-compatible path uses. */
 export function signatureOf(model: string): JsonObject {
   return { google: { thought_signature: newSignature(model) } }
 }
 
-/** The refusal of a conversation with a signature that nobody made, or whose current turn lacks one. */
+/** The refusal of a conversation with an invalid signature, or whose current turn lacks one. */
 export function signatureFault({ messages }: JsonObject, model: string): string | undefined {
   if (!signs(model)) return undefined
   const given = asObjects(messages).flatMap((message) =>

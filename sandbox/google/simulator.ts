@@ -271,7 +271,7 @@ function compatible(request: VendorRequest): Reply {
   if (asObjects(body.messages).length === 0) {
     return googleError(request, 400, '* GenerateContentRequest.contents: contents is not specified\n')
   }
-  // A null is refused too: the service reads its fields into a message of its own.
+  // A null is refused too: the service parses the body into a message.
   const unknown = Object.keys(body).filter((field) => refusedFields.includes(field))
   if (unknown.length > 0) return unknownFields(request, unknown, '')
   if (body.reasoning_effort === 'none' && alwaysThinks.test(name)) {
@@ -296,7 +296,7 @@ function compatibleEmbeddings(request: VendorRequest, body: JsonObject, name: st
   if (isGiven(body.encoding_format) && body.encoding_format !== 'float') {
     return googleError(request, 400, 'Unsupported encoding_format: only float is supported.')
   }
-  // This path numbers every vector 0 and counts no tokens; only the order shows which input a vector belongs to.
+  // This path numbers every vector 0 and counts no tokens; only the order shows the input of a vector.
   const items = embeddingItems(request, inputs, model).map((item) => ({ ...item, index: 0 }))
   const usage = { prompt_tokens: 0, total_tokens: 0 }
   return jsonReply(200, embeddingList(request, items, name, usage), googleHeaders)

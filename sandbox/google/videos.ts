@@ -1,5 +1,5 @@
-// Simulates the videos of Google's Interactions API: interactions that run in the background, with usage by kind of token, and files that
-// only the key opens. It must never show a video before its time, nor take fields that the API does not have.
+// Simulates the videos of Google's Interactions API: interactions that run in the background, with usage by kind of token, and
+// files that only the key opens. It must never show a video too early, or accept fields that the API does not have.
 
 import { asArray, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { countTokens } from '../pieces'
@@ -8,7 +8,7 @@ import type { Reply, VendorRequest } from '../simulator'
 import { cancel, type JobState, jobId, newJob, stateOf, VIDEO_FILE } from '../video-jobs'
 import { googleError, googleHeaders } from './errors'
 
-/** The seconds that a model makes, from and to. */
+/** The minimum and maximum seconds of a model. */
 const models: Readonly<Record<string, readonly [number, number]>> = {
   'gemini-omni-1.2-flash': [3, 15],
   'gemini-omni-1.1-flash': [3, 10],

@@ -46,8 +46,8 @@ export const groq = createLookalike({
 })
 
 /**
- * The words of most are on record in test/vendors/groq; that others are refused is documented in https://console.groq.com/docs/openai and
- * in the types of groq-sdk.
+ * The words of most refusals are on record in test/vendors/groq; the others are documented in https://console.groq.com/docs/openai
+ * and in the types of groq-sdk.
  */
 function refusedField(body: JsonObject, model: string): Words | undefined {
   const refused = (message: string, param?: string) => ({ status: 400, message, ...(param && { param }) })

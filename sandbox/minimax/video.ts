@@ -1,6 +1,6 @@
-// Simulates MiniMax' videos: those of H3 over version 2 of the API, which checks a request at once, and those of Hailuo over version 1,
-// whose errors have the HTTP status 200 and whose file has an address of its own. It must never charge for anything that it did not
-// make.
+// Simulates MiniMax' videos: those of H3 over version 2 of the API, which checks a request at once, and those of Hailuo over
+// version 1, whose errors have the HTTP status 200 and whose file has an address of its own. It must never charge for a video that
+// it did not make.
 
 import { asArray, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { jsonReply } from '../replies'

@@ -81,7 +81,7 @@ export const mistral = createLookalike({
       }),
     }),
   },
-  // UsageInfo is left out of chunks without it (@mistralai/mistralai 2.7, models/components/completionchunk).
+  // Chunks without usage omit UsageInfo (@mistralai/mistralai 2.7, models/components/completionchunk).
   dialect: { nullUsage: false },
 })
 

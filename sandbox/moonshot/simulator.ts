@@ -1,5 +1,5 @@
-// Simulates Moonshot AI: chat completions that count what its cache had at the top of the usage, and messages. It must never
-// report a cached token in another way.
+// Simulates Moonshot AI: chat completions that report cached tokens at the top of the usage, and messages. It must never report a
+// cached token in another way.
 //
 // While it thinks it refuses calls of tools without the reasoning that led to them, or with an empty one
 // (earendil-works/pi#4178, 2026-05-05), in the words of continuedev/continue#11600 (2026-03-18).

@@ -1,4 +1,4 @@
-// What single OpenAI models refuse in a body whose fields are known, in the words of the real service as others recorded them
+// The refusals of single OpenAI models for a body whose fields are known, in the recorded words of the real service
 // (test/vendors/openai). It must never be used before the body itself was checked.
 
 import { asArray, asNumber, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'

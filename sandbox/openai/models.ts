@@ -1,5 +1,5 @@
-// Properties of single OpenAI models, as others recorded them (test/vendors/openai): names, reasoning efforts, context sizes. It
-// must never know what the gateway knows of a model.
+// Recorded properties of single OpenAI models (test/vendors/openai): names, reasoning efforts, context sizes. It must never use the
+// gateway's knowledge of a model.
 
 import { asString } from '../json'
 

@@ -1,5 +1,5 @@
-// The rerank endpoint that servers of this API have besides it, in the form of Jina: billed by tokens. It must never
-// serve models of the real vendor, which has no such endpoint: only those named `local-…`.
+// The additional rerank endpoint of servers with this API, in the form of Jina: billed by tokens. It must never serve models of the
+// real vendor, which has no such endpoint: only those named `local-…`.
 
 import { asString, type JsonObject } from '../json'
 import { jsonReply } from '../replies'

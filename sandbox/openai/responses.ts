@@ -1,5 +1,5 @@
 // Simulates OpenAI's responses: items for thoughts, texts and calls of a model, whole and as events in the recorded order. It must
-// never store anything: only its receiver knows an answer.
+// never store an answer: only its receiver has it.
 
 import { answerTo, type Choice, countOutput, type Question, type Tool, type ToolChoice } from '../answers'
 import { asNumber, asObject, asObjects, asString, type JsonObject } from '../json'

@@ -1,5 +1,5 @@
-// What vendors check in the turns of the assistant that are sent back to them. It must never repair a conversation, or know what
-// the gateway fills in.
+// The checks of vendors on turns of the assistant that are sent back to them. They must never repair a conversation, or depend on
+// what the gateway fills in.
 
 import { asArray, asObject, asObjects, asString, type JsonObject } from '../json'
 

@@ -1,6 +1,5 @@
 // Simulates OpenAI: chat completions, embeddings, images, speech, transcriptions and the model list, as strict about parameters as
-// the true service.
-// It must never be lenient, except to models named `local-…`, which stand for any other server of this kind.
+// the real service. It must never be lenient, except to models named `local-…`, which stand for any other server of this kind.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from '../json'
 import { bearerToken, jsonReply, maskedKey, retryAfterHeader } from '../replies'

@@ -51,7 +51,7 @@ export function answerSpeech(request: VendorRequest, body: JsonObject): Reply {
   const voice = (known ?? []).indexOf(asString(body.voice) ?? '')
   const tone = { hertz: hertz + hertzBetweenVoices * Math.max(0, voice), samples }
   const format = asString(body.response_format) ?? 'mp3'
-  // Servers that do not know the field still send the file.
+  // Servers that do not know the field send the file.
   const sendsEvents = known && body.stream_format === 'sse' && !request.directives.noStream
   return sendsEvents
     ? events(filePieces(tone, format), usageOf(request, body, samples))

@@ -1,5 +1,5 @@
-// Simulates OpenAI's transcription and translation: JSON, texts, subtitles and events, billed by the second or by tokens.
-// It must never recognise speech: its text is invented, and its lengths are those of the file's own header or of its size.
+// Simulates OpenAI's transcription and translation: JSON, texts, subtitles and events, billed by the second or by tokens. It must
+// never recognise speech: its text is invented, and durations come from the file's own header or its size.
 
 import { asString, type JsonObject } from '../json'
 import { countTokens, cutIntoPieces } from '../pieces'
@@ -73,7 +73,7 @@ export async function answerTranscription(request: VendorRequest): Promise<Reply
   return jsonReply(200, { ...more, text, ...verbose, ...diarized, ...(usage && { usage }) }, headers())
 }
 
-/** The words of an uploaded file, of a vendor with OpenAI's form of transcription. */
+/** The transcript of an uploaded file, of a vendor with OpenAI's form of transcription. */
 export interface Transcript {
   text: string
   seconds: number

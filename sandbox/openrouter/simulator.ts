@@ -1,4 +1,4 @@
-// Simulates OpenRouter: chat completions and messages of many vendors, and the list of models with prices of which some cannot be
+// Simulates OpenRouter: chat completions and messages of many vendors, and the list of models with prices, some of which cannot be
 // billed by tokens. It must never accept a field that lets another model answer.
 
 import { asObject, type JsonObject } from '../json'
@@ -31,7 +31,7 @@ const listed: readonly JsonObject[] = [
   model('openrouter/auto', { prompt: '-1', completion: '-1' }),
 ]
 
-/** The price of a request in dollars, by the list: of what it reads, and of what it writes. */
+/** The price of a request in dollars, by the list: for its input and its output. */
 function costsOf({ prompt, output, reasoning, cached }: TokenCounts, id: string) {
   const pricing = asObject(listed.find((entry) => entry.id === id)?.pricing)
   const each = (name: string) => Math.max(0, Number(pricing?.[name] ?? 0))

@@ -1,5 +1,5 @@
-// Simulates Vertex AI: Gemini's own API and its chat by the OpenAI-compatible endpoint, Claude's messages by rawPredict, and the exchange of a
-// service account's assertions for tokens. It must never take a key where a token is wanted.
+// Simulates Vertex AI: Gemini's own API and its chat by the OpenAI-compatible endpoint, Claude's messages by rawPredict, and the
+// exchange of a service account's assertions for tokens. It must never accept a key in place of a token.
 
 import { WITHOUT_SAMPLING } from '../anthropic/models'
 import { anthropic } from '../anthropic/simulator'
@@ -14,7 +14,7 @@ import { giveToken, isGiven, serviceAccount } from './tokens'
 const PLACE = /^\/v1\/projects\/sandbox-project\/locations\/([a-z0-9-]+)(\/.+)$/
 const CLAUDE = /^\/publishers\/anthropic\/models\/([^/:]+):(rawPredict|streamRawPredict)$/
 const GEMINI = /^\/publishers\/google\/models\/([^/:]+):(\w+)$/
-/** The older one. Anthropic's SDKs send 2026-10-21 since bedrock-sdk 1.1 and vertex-sdk 1.1. */
+/** The older version. Anthropic's SDKs send 2026-10-21 since bedrock-sdk 1.1 and vertex-sdk 1.1. */
 const VERSION = 'vertex-2023-10-16'
 const WORDS: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',
@@ -82,7 +82,7 @@ export const vertex: Simulator = {
   },
 }
 
-/** Too many requests: of Claude as in anthropics/claude-code#1440 (2025-05-30), whose models have quotas of their own. */
+/** Too many requests: for Claude, whose models have separate quotas, as in anthropics/claude-code#1440 (2025-05-30). */
 function tooMany(path: string): string {
   const [, model] = /\/publishers\/anthropic\/models\/([^/:@]+)/.exec(path) ?? []
   return model === undefined

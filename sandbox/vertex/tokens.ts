@@ -1,5 +1,5 @@
 // Simulates Google's exchange of signed assertions for tokens, for a service account of its own. It must never give a token for an
-// assertion that is not signed by that account, or has ended.
+// assertion that is not signed by that account, or has expired.
 
 import { createPublicKey, createVerify, generateKeyPairSync } from 'node:crypto'
 import { asNumber, asObject, asString, parseJson } from '../json'
@@ -9,16 +9,16 @@ import type { Reply, VendorRequest } from '../simulator'
 const EMAIL = 'gateway@sandbox-project.iam.gserviceaccount.com'
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const LIFE_SECONDS = 3_600
-/** Tokens that were given, each with its end. The oldest go first. */
+/** Issued tokens, each with its expiry. The oldest are removed first. */
 const given = new Map<string, number>()
 const MAX_TOKENS = 1_000
 
 let pair: { privateKey: string; publicKey: string } | undefined
 
-/** The pair of keys of the account, made when it is first needed. */
+/** The key pair of the account, created on first use. */
 function keys() {
   pair ??= generateKeyPairSync('rsa', {
-    // Short, because it protects nothing and is made again in every process.
+    // A short key, because it protects nothing and is created again in every process.
     modulusLength: 1024,
     publicKeyEncoding: { type: 'spki', format: 'pem' },
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
@@ -26,7 +26,7 @@ function keys() {
   return pair
 }
 
-/** The JSON of a service account whose tokens are given below an address. */
+/** The JSON of a service account whose tokens are issued below an address. */
 export function serviceAccount(address: string): string {
   return JSON.stringify({
     type: 'service_account',
@@ -38,12 +38,12 @@ export function serviceAccount(address: string): string {
   })
 }
 
-/** Whether a token was given and has not ended. */
+/** Whether a token was issued and has not expired. */
 export function isGiven(token: string | undefined): boolean {
   return token !== undefined && (given.get(token) ?? 0) > Date.now()
 }
 
-/** Forgets all tokens, as when an account's rights are taken back. */
+/** Revokes all tokens, as when an account loses its rights. */
 export function takeTokensBack(): void {
   given.clear()
 }

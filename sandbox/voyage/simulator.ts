@@ -1,6 +1,5 @@
-// Simulates Voyage: embeddings and reranking with its own field names, limits by items and by tokens, and errors in
-// `detail`.
-// Must never keep vectors in order: the true service promises only a true index.
+// Simulates Voyage: embeddings and reranking with its own field names, limits by items and by tokens, and errors in `detail`. It
+// must never keep vectors in order: the real service only guarantees correct indexes.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from '../json'
 import { type EmbeddingInput, vectorOf } from '../openai/embeddings'
@@ -33,7 +32,7 @@ const batchTokensMax = new Map([
   ['voyage-3.5-lite', 1_000_000],
   ['voyage-3-large', 120_000],
   ['voyage-code-3', 120_000],
-  // The next six: voyageai 0.4.0 on npm, EmbedRequest.input.
+  // Source of the next six: voyageai 0.4.0 on npm, EmbedRequest.input.
   ['voyage-2', 320_000],
   ['voyage-large-2', 120_000],
   ['voyage-finance-2', 120_000],
@@ -42,7 +41,7 @@ const batchTokensMax = new Map([
   ['voyage-code-2', 120_000],
   // docs.voyageai.com/docs/embeddings
   ['voyage-large-2-instruct', 120_000],
-  // No page names a limit of these: the least one of the others.
+  // No page names a limit for these: the lowest limit of the others applies.
   ['voyage-code-4', 120_000],
   ['voyage-3', 120_000],
   ['voyage-3-lite', 120_000],

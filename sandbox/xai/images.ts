@@ -1,5 +1,5 @@
-// Simulates xAI's images: JSON only, sizes refused, references used on one path only, moderation in both of its ways.
-// It must never be kinder than the real service: what the real service ignores and bills is ignored and billed here.
+// Simulates xAI's images: JSON only, sizes refused, references used on one path only, moderation in both of its ways. It must never
+// be more lenient than the real service: whatever that ignores and bills is ignored and billed here.
 
 import { asArray, asNumber, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { type Picture, picture } from '../pictures'
@@ -52,7 +52,7 @@ export function imageReply(request: VendorRequest, body: JsonObject, task: 'gene
   return made(request, body, name, model, task === 'edit' ? referencesOf(body).length : 0)
 }
 
-/** A picture that was made before. */
+/** The address of a picture that was made before. */
 export function imageResult(path: string): Picture | undefined {
   return path.startsWith(FOLDER) && path.endsWith('.jpeg') ? picture('jpeg') : undefined
 }

@@ -1,5 +1,5 @@
-// Simulates xAI's videos: a submit that checks, and polls that may answer 202 without a body. It must never put JSON
-// into every 202: clients of the real service cannot rely on it.
+// Simulates xAI's videos: a submit that checks, and polls that may answer 202 without a body. It must never send JSON with every
+// 202: clients of the real service cannot rely on it.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from '../json'
 import { jsonReply } from '../replies'

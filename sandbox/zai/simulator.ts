@@ -1,5 +1,5 @@
-// Simulates Z.ai: chat completions and messages, with numbers as codes of errors, and arrears in the status of a rate limit. It
-// must never word an error without its number. Calls of tools without the reasoning that led to them are accepted
+// Simulates Z.ai: chat completions and messages, with numbers as codes of errors, and unpaid bills with the status of a rate limit.
+// It must never send an error without its number. Calls of tools without the reasoning that led to them are accepted
 // (openai/openai-agents-python#2669).
 
 import { createLookalike, forcedChoice } from '../openai/lookalike'

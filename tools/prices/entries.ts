@@ -26,7 +26,7 @@ export interface ListedModel {
   price: Price & { source?: string }
 }
 
-/** The day from which the vendor no longer serves a model, and the model that takes its place. */
+/** The day from which the vendor no longer serves a model, and the model that replaces it. */
 interface ModelEnd {
   retires: string
   successor?: string
@@ -34,9 +34,9 @@ interface ModelEnd {
 
 export interface VendorList {
   models: Record<string, ListedModel>
-  /** The end of each model that has one, also of those that are left out. */
+  /** The end of each model that has one, including omitted models. */
   ends: Record<string, ModelEnd>
-  /** The reasons of the models that are left out. */
+  /** The reasons for omitting models. */
   refused: Record<string, string>
 }
 
@@ -71,7 +71,7 @@ export function listOf(vendor: Vendor, entries: ReadonlyMap<string, Entry>, day:
   return list
 }
 
-/** The list with the least that a request costs, where the vendor bills some seconds of audio at least. */
+/** The list with a minimum charge of a request, if the vendor bills a minimum of seconds of audio. */
 export function withLeastPrices(
   list: VendorList,
   { leastSeconds }: Pick<Vendor, 'leastSeconds'>,
@@ -119,13 +119,13 @@ function modelOf(vendor: Vendor, id: string, entry: Entry): ListedModel {
     ...(context !== undefined && { contextTokens: context }),
     ...(most !== undefined && { maxOutputTokens: most }),
     ...(modalities.length > 0 && { inputModalities: modalities.map(([modality]) => modality) }),
-    // What is known of a model by its name says more.
+    // The known facts about a model by its name are more precise.
     ...(vendor.reasonsAlike && entry.supports_reasoning === true && !knownModel(id) && { reasoning: true }),
     price: { ...price, ...sourceOf(entry) },
   }
 }
 
-/** The families that serve a model: by the endpoints that the source lists, else by its mode. */
+/** The families that serve a model: by the endpoints that the source lists, otherwise by its mode. */
 function familiesOf(
   { families }: Vendor,
   { mode, supported_endpoints: endpoints }: Entry,

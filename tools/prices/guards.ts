@@ -8,8 +8,8 @@ import type { VendorList } from './entries'
 import type { Opinion } from './sources'
 
 /**
- * Prices that a person has reviewed: `openai/gpt-5.5` to what was found, with the page that decided and its day. What was found is
- * the amounts of both sources, or that of the first one where its price is a rounded one.
+ * Prices that a person has reviewed: `openai/gpt-5.5` with the amounts that were found, the page that decided, and its day. The
+ * amounts are those of both sources, or that of the first one if its price is rounded.
  */
 export type Accepted = Readonly<
   Record<
@@ -23,7 +23,7 @@ export type Accepted = Readonly<
   >
 >
 
-/** Our names of prices by those of the second source. */
+/** Our names of prices by the names of the second source. */
 const SECOND_NAMES: Readonly<Record<string, PriceKey>> = {
   input_mtok: 'per_1m_input_tokens',
   output_mtok: 'per_1m_output_tokens',

@@ -1,5 +1,5 @@
 // Makes prices/<vendor>.json, the lists of models and prices that the gateway ships with, from two published sources. Run it with
-// `bun run prices`, and review what changed with `git diff prices`. It must never write a list of which a guard says no.
+// `bun run prices`, and review what changed with `git diff prices`. It must never write a list that a guard rejects.
 
 import { join } from 'node:path'
 import { priceLeaps } from '../../src/config/models/price-leaps'

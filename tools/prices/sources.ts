@@ -1,5 +1,5 @@
 // The two published price lists that this tool reads, each pinned to a version and a hash: the packages `litellm` and
-// `genai-prices` of PyPI, both under the MIT licence. Needs pip and Python. Nothing of them is kept but what entries.ts makes.
+// `genai-prices` of PyPI, both under the MIT licence. Needs pip and Python. Only the output of entries.ts is kept.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -61,7 +61,7 @@ async function installed({ name, version, file, sha256 }: Pin): Promise<string> 
   const folder = join(tmpdir(), 'gateway-prices', `${name}-${version}`)
   const path = join(folder, file)
   if (!existsSync(path)) {
-    // The first list is a file of its package, of which nothing runs.
+    // The first list is a file of its package; no code of the package runs.
     const alone = name === FIRST.name ? ['--no-deps'] : []
     const pip = ['python3', '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
     await run([...pip, ...alone, '--target', folder, `${name}==${version}`])

@@ -3,21 +3,24 @@
 export interface Vendor {
   /** The kind of upstream, which also names the file. */
   kind: string
-  /** The vendor's names in the first list, and what its names of models begin with there. */
+  /** The vendor's names in the first list, and the prefixes of its model names there. */
   providers: readonly string[]
   prefix: string
-  /** The vendor's name in the second list; absent if it has none of it. */
+  /** The vendor's name in the second list; absent if that list lacks the vendor. */
   second?: string
   /** Families for each mode of the first list. A model of another mode is left out. */
   families: Readonly<Record<string, readonly string[]>>
   /** Set if the vendor counts and bills the web searches that its models run. */
   bills?: {
-    /** Whether it bills each search, or what the first list names: a search, or without a name a prompt for which it searched. */
+    /**
+     * The billed unit of searches: each search, or the unit that the first list names; without a name, each prompt for which it
+     * searched.
+     */
     searches: 'each' | 'as_listed'
     /** Price of a thousand searches by the vendor's page, for models that search and that have no such price in the list. */
     searchPrice?: string
   }
-  /** Ends of models of which the first list has none, by name: the vendor's page says so. */
+  /** Ends of models that the first list lacks, by name, from the vendor's page. */
   ended?: Readonly<Record<string, { retires: string; successor: string }>>
   /** Seconds of audio that a request is billed for at least. */
   leastSeconds?: number
@@ -31,7 +34,7 @@ const chat = { chat: ['openai-chat'] }
 
 const BY_HAND_ONLY = 'models of its mode are kept by hand in gateway.config.ts, which lacks it'
 
-/** Why models of a mode are left out where the vendor has no family for it. */
+/** Why models of a mode are omitted if the vendor has no family for it. */
 export const unservedModes: Readonly<Record<string, string>> = {
   audio_speech: 'no family here speaks the form of its vendor for speech',
   audio_transcription: 'no family here speaks the form of its vendor for transcription',
@@ -60,7 +63,7 @@ export const vendors: readonly Vendor[] = [
       audio_speech: ['openai-speech'],
       audio_transcription: ['openai-transcriptions'],
     },
-    // developers.openai.com/api/docs/pricing, 2026-11: "Web search (all models)". The list has the dearer price of the older
+    // developers.openai.com/api/docs/pricing, 2026-11: "Web search (all models)". The list has the higher price of the older
     // `web_search_preview` for models that do not reason.
     bills: { searches: 'each', searchPrice: '10.00' },
     // developers.openai.com/api/docs/guides/tools-web-search: over chat completions they always search before they answer.
@@ -135,7 +138,7 @@ export const vendors: readonly Vendor[] = [
     prefix: 'voyage/',
     second: 'voyageai',
     families: { embedding: ['voyage-embeddings'], rerank: ['voyage-rerank'] },
-    // voyageai 0.4.0 on npm: MultimodalEmbedRequest and ContextualizedEmbedRequest are requests of their own.
+    // voyageai 0.4.0 on npm: MultimodalEmbedRequest and ContextualizedEmbedRequest are separate requests.
     unserved: [
       [/^voyage-multimodal-/, 'POST /multimodalembeddings is not served'],
       [/^voyage-context-/, 'POST /contextualizedembeddings is not served'],

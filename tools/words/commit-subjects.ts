@@ -1,5 +1,5 @@
-// `bun run check:commits`: reports commits whose subject is longer than 72 characters, of those that came after this check. It reads
-// the history only, and passes where there is none: in a shallow clone, and in files without a repository.
+// `bun run check:commits`: reports commits after this check whose subject is longer than 72 characters. It only reads the history,
+// and passes if there is none: in a shallow clone, and in files without a repository.
 
 const MAX_CHARACTERS = 72
 const ITSELF = 'tools/words/commit-subjects.ts'

@@ -1,5 +1,5 @@
-// `bun run words --sample 60 --seed 1`: prints random sentences that users and engineers read, to be read aloud: comments, pages of
-// docs, error codes and texts of the console. Equal seeds print equal sentences of an equal tree.
+// `bun run words --sample 60 --seed 1`: prints random sentences to read aloud: from comments, docs, error codes and texts of the
+// console. The same seed prints the same sentences of the same tree.
 
 import { parseArgs } from 'node:util'
 import { Glob } from 'bun'
@@ -14,7 +14,7 @@ interface Sentence {
   text: string
 }
 
-/** The words of a block of comment lines, or of a paragraph. */
+/** Returns the texts in a file: its comments, strings or paragraphs. */
 type Reader = (text: string) => string[]
 
 const COMMENT = /\/\*\*([\s\S]*?)\*\/|((?:^[ \t]*\/\/.*\n)+)/gm

@@ -1,5 +1,5 @@
-// The share of the machine that other programs took during the run: a large share makes the figures unreliable, which a
-// reader has to know. It must never change a figure.
+// Measures the share of the machine that other programs used during the run: readers must know that a large share makes the figures
+// unreliable. It must never change a figure.
 import { cpus } from 'node:os'
 
 interface Bystanders {

@@ -1,5 +1,5 @@
-// Starts the processes of a run and makes sure that none outlives it. Each child's output goes to a file of its own,
-// which is shown when the child fails. It must never leave a process behind, also after a failure or ctrl-C.
+// Starts the processes of a run and makes sure that none outlives it. Each child writes its output to its own file, which is shown
+// if the child fails. It must never leave a process behind, also after a failure or ctrl-C.
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cpuMs } from './process-meter'
@@ -12,7 +12,7 @@ interface ChildOptions {
   command: string[]
   directory: string
   environment?: Record<string, string>
-  /** Called for messages: with a handler the child gets a channel, which also tells it when this process is gone. */
+  /** Called for messages: with a handler the child gets a channel, by which it also notices the end of this process. */
   onMessage?: (message: unknown) => void
 }
 
@@ -59,7 +59,7 @@ export class Child {
     clearTimeout(force)
   }
 
-  /** Waits until the probe answers true. */
+  /** Waits until the probe returns true. */
   async ready(
     probe: () => Promise<boolean>,
     { pauseMs = 5, deadlineMs = READY_DEADLINE_MS } = {},

@@ -1,6 +1,6 @@
-// The load generator's main work: N keep-alive connections on raw sockets, each sending its next request when the
-// last reply is complete and checked. It must never skip a check, and never spend more on one than a comparison of
-// bytes: the first right reply is read in full and is then the pattern for all others.
+// The load generator's main work: N keep-alive connections on raw sockets, each sending its next request when the last reply is
+// complete and checked. It must never skip a check, and never spend more on one than a comparison of bytes: the first correct reply
+// is read in full and becomes the pattern for all others.
 import type { Socket } from 'bun'
 import { HttpReader, type HttpSink } from './http-reader'
 import { encodeRequest, type LoopJob, type LoopReport } from './load-job'
@@ -9,7 +9,7 @@ import { Samples } from './statistics'
 
 const MAX_FAULTS = 5
 const CONNECTING_AT_ONCE = 64
-/** How long replies may still come after the time is up. */
+/** How long replies may still arrive after the end of the time. */
 const GRACE_MS = 20_000
 
 export class Loop {
@@ -48,7 +48,7 @@ export class Loop {
     clearTimeout(deadline)
   }
 
-  /** Replies of all turns; how long the last one took. */
+  /** Replies of all turns, and the duration of the last turn. */
   report(): LoopReport {
     const { replies, errors, framesWrong, faults } = this
     const elapsedMs = this.lastReplyAt - this.startedAt
@@ -109,7 +109,7 @@ export class LoopConnection implements HttpSink {
     this.socket = socket
   }
 
-  /** Begins to send, with the next request after each reply. */
+  /** Starts sending, with the next request after each reply. */
   begin(): void {
     this.repliesTaken = 0
     this.start()
@@ -188,7 +188,7 @@ export class LoopConnection implements HttpSink {
         : { framesWrong: 0, fault: `status ${this.status}: ${text.slice(0, 200)}` }
     loop.framesWrong += verdict.framesWrong
     if (verdict.fault !== undefined) loop.fail(verdict.fault)
-    // Each response has an id of its own.
+    // Each response has a different id.
     else if (loop.job.path === undefined) loop.pattern ??= body ?? null
   }
 
@@ -222,7 +222,7 @@ export async function runLoop(job: LoopJob): Promise<LoopReport> {
   return loop.report()
 }
 
-/** As many open connections as the job wants. */
+/** The number of connections that the job requests, open. */
 export async function openConnections(loop: Loop): Promise<LoopConnection[]> {
   const connections = Array.from({ length: loop.job.connections }, () => new LoopConnection(loop))
   // A server's queue of unaccepted connections is short; what does not fit is tried again only after a second.

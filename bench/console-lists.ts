@@ -1,6 +1,6 @@
-// `bun bench/console-lists.ts [ROWS] [FOLDER]`: fills a SQLite database with so many requests, charges and tasks, and measures what
-// each list of the console takes, with each filter and on a later page. Times are those of the processor, so that a busy
-// machine changes little. It must never fail because something was slow: it only reports.
+// `bun bench/console-lists.ts [ROWS] [FOLDER]`: fills a SQLite database with a number of requests, charges and tasks, and measures
+// the time of each list of the console, with each filter and on a later page. It measures processor time, which a busy machine
+// changes little. It must never fail because something was slow: it only reports.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -25,10 +25,10 @@ const END = Date.UTC(2026, 9)
 const START = END - DAYS * DAY_MS
 const BATCH = 256
 const PAGE = 50
-/** One request of so many failed, and one was of a model that is hardly used. */
+/** One in this many requests failed, and one in this many was for a rarely used model. */
 const FAILED_EVERY = 1_000
 const RARE_EVERY = 100_000
-/** Values of metadata: nearly each row of a page of the log has another one. */
+/** Number of metadata values: nearly every row of a page of the log has a different one. */
 const USERS = 10_000
 
 const idOf = (at: number, index: number) =>
@@ -86,7 +86,7 @@ async function fillTasks(db: Db, rows: number): Promise<void> {
   ])
 }
 
-/** The questions of the pages of the console. */
+/** The queries of the console's pages. */
 function questionsOf(db: Db, requests: RequestStore, rows: number): Record<string, () => Promise<unknown>> {
   const list = (filter: RequestFilter, after?: string) =>
     listRequests({ db, requests }, filter, { limit: PAGE, after })

@@ -1,5 +1,5 @@
-// A page of the console as a signed-in owner keeps it open: signs in by a link, looks at the overview, and reads the
-// stream of what happens until it is closed. It must never count a stream without events as one that was read.
+// A page of the console that a signed-in owner keeps open: signs in by a link, opens the overview, and reads the stream of events
+// until it is closed. It must never count a stream without events as read.
 import type { GatewaySetup } from './gateway'
 
 export interface ConsolePage {

@@ -1,6 +1,6 @@
-// `bun bench/console-paint.ts [RUNS]`: starts the executable so many times and measures in a real browser when the console is first
-// painted, by the first request of a process and by a later one, and the memory of the process before the console was
-// asked for and after its pages were used. It must never fail because something was slow: it only reports.
+// `bun bench/console-paint.ts [RUNS]`: starts the executable a number of times and measures in a real browser when the console is
+// first painted, for the first request of a process and for a later one, and the memory of the process before the first request and
+// after its pages were used. It must never fail because something was slow: it only reports.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -49,10 +49,10 @@ function makeToken({ command, flags }: GatewaySetup): string {
   return (JSON.parse(created.stdout.toString()) as { token: string }).token
 }
 
-/** Milliseconds to the first contentful paint, in a browser that has nothing of the console. */
+/** Milliseconds to the first contentful paint, in a browser without cached files of the console. */
 async function paintMs(context: BrowserContext, url: string): Promise<number> {
   const page = await context.newPage()
-  // The browser itself is awake.
+  // The browser itself is running by now.
   await page.goto('about:blank')
   await page.goto(url, { waitUntil: 'commit' })
   const paintedMs = Number(await page.evaluate(PAINT))
@@ -94,7 +94,7 @@ async function measureOnce(setup: GatewaySetup, token: string, browser: Browser)
 
 const runs = Number(process.argv[2] ?? 9)
 const directory = mkdtempSync(join(tmpdir(), 'gateway-bench-'))
-// With none of the switches that make tests cheap.
+// Without the switches that make tests cheap.
 const browser = await chromium.launch({ executablePath: await unpackBrowser(), args: ['--no-sandbox'] })
 try {
   const mock = await startMock(directory)

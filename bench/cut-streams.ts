@@ -1,19 +1,18 @@
-// The load generator's cutting side: opens streams and cuts each after a few frames, as users do who close a tab. It
-// notes when each was cut; the mock vendor notes when its connection closed. It must never wait for a stream's regular
-// end.
+// The part of the load generator that cuts streams: opens streams and cuts each after a few frames, like users who close a tab. It
+// records when each was cut; the mock vendor records when its connection closed. It must never wait for a stream's regular end.
 import type { Socket } from 'bun'
 import { HttpReader, type HttpSink } from './http-reader'
 import { CUT_MARK, type CutJob, type CutReport, cutMark, encodeRequest } from './load-job'
 
 const MAX_FAULTS = 5
-/** Streams differ in how many bytes are taken before the cut, so that cuts fall on all places of a proxy's work. */
+/** Streams are cut after different numbers of bytes, so that cuts happen at all stages of a proxy's work. */
 const MIN_BODY_BYTES = 400
 const BODY_BYTES_STEP = 350
 const STEPS = 5
 const STREAM_DEADLINE_MS = 10_000
 
 class CutConnection implements HttpSink {
-  /** Settles when enough arrived, or fails. */
+  /** Resolves when enough has arrived, or rejects. */
   readonly arrival = Promise.withResolvers<void>()
   private readonly reader = new HttpReader(this)
   private readonly wantedBytes: number
@@ -59,7 +58,7 @@ class CutConnection implements HttpSink {
   }
 }
 
-/** Resolves with the time of the cut; throws if the stream did not come so far. */
+/** Resolves with the time of the cut; throws if the stream ended before. */
 async function cutOne(job: CutJob, template: Buffer, index: number): Promise<number> {
   const request = Buffer.from(template)
   request.write(cutMark(index), template.indexOf(CUT_MARK))

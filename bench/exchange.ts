@@ -1,11 +1,11 @@
-// The requests of the load generator and the replies of the mock vendor, so that one side can check what the other
-// sent. It must never depend on time or chance: always the same bytes.
+// The requests of the load generator and the replies of the mock vendor, so that each side can check the bytes of the other. It
+// must never depend on time or chance: the bytes are always the same.
 
-/** Frames that carry text; a role frame goes before them, finish, usage and [DONE] come after. */
+/** Frames with text; a role frame precedes them, and finish, usage and [DONE] follow. */
 export const CONTENT_FRAMES = 100
 export const FRAMES_PER_SECOND = 50
 
-/** Model names that choose the mock's answer: the one thing that every proxy lets through to the vendor. */
+/** Model names that select the mock's answer, because every proxy passes them to the vendor. */
 export const WHOLE = 'whole'
 /** A whole answer of a model with a response cache. */
 export const CACHED = 'cached'
@@ -50,7 +50,7 @@ const ANSWER =
 export const usage = { promptTokens: USAGE.prompt_tokens, completionTokens: USAGE.completion_tokens }
 export const wholeContent = ANSWER.repeat(2)
 
-/** The text of a frame, distinct in each, so that a lost, doubled or swapped frame shows. */
+/** The text of a frame, different in each, so that a lost, repeated or swapped frame is noticed. */
 export function frameContent(index: number): string {
   return ` word${String(index).padStart(3, '0')}`
 }
@@ -69,7 +69,7 @@ export function requestBody(model: string, stream: boolean, user?: string): stri
   })
 }
 
-/** A request in the form of responses, with the same question, to a model that speaks chat. */
+/** A request in the form of responses, with the same question, to a chat model. */
 export function responsesBody(model: string, stream: boolean): string {
   const instructions = 'You are a helpful assistant of a small company. Be brief and exact.'
   return JSON.stringify({
@@ -78,7 +78,7 @@ export function responsesBody(model: string, stream: boolean): string {
     input: QUESTION,
     max_output_tokens: 1024,
     stream,
-    // Neither does a chat keep its answers.
+    // Chat completions are not stored either.
     store: false,
   })
 }
@@ -97,7 +97,7 @@ export function wholeReply(): string {
   })
 }
 
-/** The frames of one stream in order; the usage frame only when the request asked for it. */
+/** The frames of one stream in order; the usage frame only if it was requested. */
 export function streamFrames(includeUsage: boolean): string[] {
   const frames = [frame({ role: 'assistant', content: '', refusal: null }, null, includeUsage)]
   for (let index = 0; index < CONTENT_FRAMES; index++) {

@@ -1,4 +1,4 @@
-// Rows of the table that say what a feature costs a request: each compared with the same requests without it, in the same run.
+// Rows of the table for the cost of a feature per request: each compares with the same requests without it, in the same run.
 
 import { CONTENT_FRAMES, FRAMES_PER_SECOND } from './exchange'
 import type {
@@ -69,7 +69,7 @@ function cacheRows(cache: CacheFigures | undefined): Row[] {
   ]
 }
 
-/** The median ratio to other rounds, of each round by itself: a few percent would be lost in what else the machine does. */
+/** The median of the ratios within each round: a few percent would be lost in the noise of the machine. */
 function ratioTo(others: readonly number[], micros: readonly number[]): number {
   return median(micros.map((each, round) => each / (others[round] ?? Number.NaN)))
 }
@@ -124,7 +124,7 @@ function partRows(parts: PartsFigures | undefined): Row[] {
     )
     return {
       figure: `Added CPU of a request / of a second outside requests: ${part}`,
-      // Of a request, as many as there may be. The rest does not grow with them.
+      // Per request, which can be any number. The rest does not grow with them.
       ...(bar !== undefined && { bar: `≤ ${bar * 100} % of a request`, missed: !(mean(ofRequest) <= bar) }),
       cells: { gateway: `${percent(ofRequest)} of ${micros} µs / ${percent(ofSecond)} of a core` },
     }
@@ -137,12 +137,12 @@ function partRows(parts: PartsFigures | undefined): Row[] {
   ]
 }
 
-/** By how much requests cost more than others in the same round: the machine's speed changes by more than what is looked for. */
+/** The extra cost of requests compared with others in the same round: the machine's speed changes by more than the difference. */
 function addedShare(micros: readonly number[], othersMicros: readonly number[]): number {
   return median(micros.map((value, round) => value / (othersMicros[round] ?? Number.NaN))) - 1
 }
 
-/** A share with the error that its generations show. */
+/** A share with its error, estimated from its generations. */
 function percent(shares: readonly number[]): string {
   return `${(mean(shares) * 100).toFixed(2)} ± ${(meanError(shares) * 100).toFixed(2)} %`
 }

@@ -1,5 +1,5 @@
-// Everything that one run found out, as plain data: what `--json` prints and what the table is made of. It must never
-// hold a judgement; the bars are the table's.
+// All results of one run, as plain data, for `--json` and for the table. It must never contain a judgement: the table has the
+// thresholds.
 import type { Fault } from './load-client'
 import type { TurnsFigures } from './load-job'
 import type { PerTarget } from './targets'
@@ -80,9 +80,9 @@ export interface TranslationFigures {
 }
 
 export interface TranslationCost {
-  /** Chat completions that pass as they come. */
+  /** Chat completions that pass unchanged. */
   passedMicros: number[]
-  /** Those translated to responses. */
+  /** Chat completions that are translated to responses. */
   translatedMicros: number[]
 }
 
@@ -116,14 +116,14 @@ export interface SpendersFigures {
 
 export interface CutsFigures {
   closing: PerTarget<ClosingFigures>
-  /** Memory of the gateway only: it is the one that keeps anything about a stream. */
+  /** Memory of the gateway only: the other targets store nothing per stream. */
   rss?: { warmMb: number; peakMb: number; endMb: number }
 }
 
 /** Time from the client's cut to the closing of the vendor's connection. */
 export interface ClosingFigures {
   streams: number
-  /** Cuts that never reached the vendor, although the stream was still running. */
+  /** Cuts that never reached the vendor while the stream was running. */
   unclosed: number
   p50Ms: number
   p99Ms: number
@@ -134,7 +134,7 @@ export interface ClosingFigures {
 export interface PollsFigures {
   tasks: number
   polled: number
-  /** Due tasks that were not polled: they count with their whole wait. */
+  /** Due tasks that were not polled; their whole wait is counted. */
   unpolled: number
   pollsPerSecond: number
   /** Processor time over wall time: 1 is one core all the time. */
@@ -156,7 +156,7 @@ export interface EndingsFigures {
   slow: { received: number; of: number }
 }
 
-/** A history of two years, of which the first is closed. Times are those of the processor. */
+/** A history of two years, the first of which is closed. Times are processor times. */
 export interface HistoryFigures {
   charges: number
   closed: number
@@ -171,10 +171,10 @@ export interface HistoryFigures {
 }
 
 export interface ReportFigures {
-  /** Usage by key of all time, and of one month by the dimension that takes longest. */
+  /** Usage by key in total, and of one month by the slowest dimension. */
   everMs: number
   monthMs: number
-  /** The last 50 entries of a month in the ledger of one account, those of all, and its whole ledger. */
+  /** The last 50 entries of a month in the ledger of one account, its last 50 in total, and its whole ledger. */
   pageMs: number
   newestMs: number
   ledgerMs: number
@@ -220,9 +220,9 @@ export interface Spread {
 export interface NodesFigures {
   sqlite: NodeFigures[]
   postgres: NodeFigures[]
-  /** Several nodes, all of whose requests are of one account. */
+  /** Several nodes that serve requests of a single account. */
   oneAccount: NodeFigures[]
-  /** Several nodes, each with an account of its own. */
+  /** Several nodes, each serving a different account. */
   manyAccounts: NodeFigures[]
 }
 

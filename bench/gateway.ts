@@ -1,12 +1,12 @@
-// Runs the gateway as an operator would: a config file, a data directory of its own, a key with a balance, and every
-// feature at its default, the durable ledger included. It must never switch anything off to look better.
+// Runs the gateway as an operator would: a config file, a separate data directory, a key with a balance, and every feature at its
+// default, including the durable ledger. It must never disable anything to look better.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Child, freePort } from './children'
 import { BURST, CACHED, EQUAL, gatewayModel, PACED, PREFERRED, VIDEO, vendorModel, WHOLE } from './exchange'
 import type { Target } from './targets'
 
-/** A key as vendors make them: a short one that reads like a word would be looked for in each event. */
+/** A key like those of vendors: a short key that looks like a word would be searched for in each event. */
 const VENDOR_KEY = 'sk-mock-Zq4Yx7Wm2Vn9Bk5Lt8Rc3Hd6Jf1Gs0Pa'
 
 export interface GatewaySetup {
@@ -51,7 +51,7 @@ export function setUpGateway(
   }
 }
 
-/** A key on an account of its own, without money by default. */
+/** A key of a new account, without money by default. */
 export function createKey(
   setup: Pick<GatewaySetup, 'command' | 'flags'>,
   name: string,
@@ -72,7 +72,7 @@ export function runCommand(
   return ran.stdout.toString()
 }
 
-/** Models that all have other prices, so that no start can gain by equal ones. */
+/** Models with different prices, so that no start benefits from equal ones. */
 export function manyModels(count: number): object {
   const models = Array.from({ length: count }, (_, index) => [
     `model-${index}`,
@@ -104,7 +104,7 @@ function config(mockPort: number): object {
     upstreams: {
       mock: { kind: 'openai', baseUrl: `http://127.0.0.1:${mockPort}/v1`, apiKey: VENDOR_KEY },
       second: { kind: 'openai', baseUrl: `http://127.0.0.1:${mockPort}/v1`, apiKey: VENDOR_KEY },
-      // The default would be the bottleneck: it spares vendors who count the questions of one account.
+      // The default would be the bottleneck: it protects vendors that limit the requests of one account.
       videos: {
         kind: 'xai',
         baseUrl: `http://127.0.0.1:${mockPort}/v1`,
@@ -138,7 +138,7 @@ function config(mockPort: number): object {
         price: { per_second: '0.01' },
       },
     },
-    // The receivers of the run are on this machine, which no webhook may reach by default.
+    // The receivers of the run are on this machine, where webhooks are not allowed by default.
     webhooks: { allow: ['127.0.0.0/8'] },
   }
 }

@@ -11,7 +11,7 @@ const MODELS = 4
 const SERIES = ACCOUNTS * KEYS * MODELS
 const CHUNK = 50_000
 
-/** Adds what charges share, and accounts with money for all of them. */
+/** Adds the rows that charges share, and accounts with money for all of them. */
 export async function prepareHistory(db: Db): Promise<void> {
   await apply(db, [
     {
@@ -37,14 +37,16 @@ export async function prepareHistory(db: Db): Promise<void> {
   ])
 }
 
-/** Charges of all series in turn, spread evenly over a time, and paid by their accounts: books that a verification proves. */
+/**
+ * Adds charges of all series in turn, spread evenly over a period and paid by their accounts, so that the books can be verified.
+ */
 export async function addCharges(db: Db, count: number, start: number, spanMs: number): Promise<void> {
   const at = `${start} + i * ${spanMs} / ${count}`
   const hex = (number: string, digits: number) =>
     db.kind === 'sqlite' ? `printf('%0${digits}x', ${number})` : `lpad(to_hex(${number}), ${digits}, '0')`
-  // What was paid before is not paid again.
+  // Earlier charges are not paid again.
   await addToTotals(db)
-  // No two have one id, whenever they were added.
+  // Ids are unique, whenever the charges were added.
   const before = await highestPosition(db)
   for (let month = new Date(start); month.getTime() <= start + spanMs; month = nextMonth(month))
     await makeChargePartitions(db, month.getTime())
@@ -61,7 +63,7 @@ export async function addCharges(db: Db, count: number, start: number, spanMs: n
             0, 0, ${at} - 2500, ${at} from n`,
       },
       {
-        // What is behind the mark is this chunk. The cross join keeps SQLite from reading it once for each series.
+        // The rows after the mark are this chunk. The cross join keeps SQLite from reading them once per series.
         sql: `update accounts set balance = balance - paid from (
             select account, cast(sum(amount) as bigint) as paid from ended_charges cross join charge_series
             where position > (select position from marks where name = 'usage') and charge_series.id = series

@@ -1,6 +1,6 @@
-// `bun bench/history.ts [CHARGES] [FOLDER] [sqlite|postgres]`: fills a database with two years of charges, and measures what
-// reports on them take, before and after the first year is closed. Times are those of the processor, with that of the server
-// on PostgreSQL, so that a busy machine changes little. It must never fail because something was slow: it only reports.
+// `bun bench/history.ts [CHARGES] [FOLDER] [sqlite|postgres]`: fills a database with two years of charges, and measures the time of
+// reports, before and after the first year is closed. It measures processor time, including that of a PostgreSQL server, which a
+// busy machine changes little. It must never fail because something was slow: it only reports.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -31,12 +31,12 @@ const MOVEMENTS = 500
 
 const randomBytes = (count: number) => crypto.getRandomValues(new Uint8Array(count))
 
-/** A database to be filled, and what only its server knows of it. */
+/** A database to fill, and the figures that only its server has. */
 interface Subject {
   db: Db
   /** Processor time that its server has taken so far. */
   serverMs(): number
-  /** Bytes of the tables of charges, and of what is summed of them, with their indexes. */
+  /** Bytes of the tables of charges and of their sums, with their indexes. */
   bytes(what: 'charges' | 'sums'): Promise<number>
   close(): Promise<void>
 }
@@ -125,7 +125,7 @@ async function readLedger(db: Db): Promise<void> {
   for await (const _page of ledgerOf(db, 'account 1'));
 }
 
-/** Holds and settlements one after another, as of requests that come one at a time. */
+/** Holds and settlements one after another, as for sequential requests. */
 async function moveMoney(db: Db): Promise<void> {
   for (let index = 0; index < MOVEMENTS; index++) {
     const charge: Charge = {
@@ -155,10 +155,10 @@ async function measure(charges: number, folder: string, kind: string): Promise<H
   await prepareHistory(db)
   const perDay = Math.max(1, Math.round(charges / DAYS))
   await addCharges(db, perDay, START, DAY_MS)
-  // The first verification reads all; what comes after it is read from there on.
+  // The first verification reads all charges; later ones continue from there.
   await checkBooks(db)
   await addCharges(db, charges - perDay, START + DAY_MS, END - START - 2 * DAY_MS)
-  // A server does it by itself within a minute, which may be in the middle of the reports.
+  // A server does this by itself within a minute, possibly in the middle of the reports.
   if (db.kind === 'postgres') await db.query({ sql: 'vacuum analyze' })
   const before = await measureReports(subject, perDay)
   const wholeMs = await processorMs(() => checkBooks(db, true))

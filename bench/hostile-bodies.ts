@@ -1,5 +1,5 @@
-// Requests that are made to be dear to whoever reads them: each a body that a caller with any key can send. It must never
-// hold one that is right: each is refused, and nobody pays for it.
+// Requests that are designed to be expensive to read: each is a body that a caller with any key can send. All must be invalid: each
+// is refused and free.
 import { gatewayModel, WHOLE } from './exchange'
 
 export interface HostileBody {

@@ -1,5 +1,5 @@
-// Reads HTTP/1.1 messages out of the pieces that a socket delivers; the mock vendor reads requests with it,
-// the load generator replies. It knows lengths and chunks only: it must never interpret or keep a body.
+// Reads HTTP/1.1 messages from the pieces that a socket delivers: requests for the mock vendor, and replies for the load generator.
+// It understands only lengths and chunks, and must never interpret or keep a body.
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 const CARRIAGE_RETURN = 13
@@ -49,7 +49,7 @@ export class HttpReader {
   }
 
   private readHead(bytes: Buffer, position: number): number {
-    // A head cut inside its four last bytes is rare; looking again from its start keeps this code simple.
+    // A head that is split within its last four bytes is rare, so searching again from its start keeps this code simple.
     if (this.partialHead !== '') {
       const text = this.partialHead + bytes.toString('latin1', position, bytes.length)
       const end = text.indexOf('\r\n\r\n')

@@ -1,5 +1,5 @@
-// The bench's end of the load generator: sends it a job, waits for the report, and meters the target meanwhile. It
-// must never let a job's errors pass silently: all go to one list, which is printed with the figures.
+// The bench's end of the load generator: sends it a job, waits for the report, and measures the target meanwhile. It must never
+// ignore a job's errors: all are in one list, which is printed with the figures.
 import { join } from 'node:path'
 import { Child } from './children'
 import { requestBody, responsesBody } from './exchange'
@@ -54,7 +54,7 @@ export class LoadClient {
     })
   }
 
-  /** Loads one target with one kind of answer. CPU time is what the target used from first request to last reply. */
+  /** Loads one target with one kind of answer. CPU time is the target's from the first request to the last reply. */
   async loop(
     target: Target,
     answer: string,

@@ -1,11 +1,11 @@
-// What the bench asks of the load generator and what it gets back, as plain data that crosses between two processes.
-// It must never hold behaviour: both processes import it.
+// Jobs of the load generator and its reports, as plain data that is sent between two processes. It must never contain behaviour:
+// both processes import it.
 
 /** Closed loop: every connection sends its next request when the reply to the last one is complete. */
 export interface LoopJob {
   kind: 'loop'
   port: number
-  /** The path that is asked; chat by default. */
+  /** The path of the requests; chat by default. */
   path?: '/v1/responses'
   headers: Record<string, string>
   body: string
@@ -19,7 +19,7 @@ export interface LoopJob {
 export interface LoopReport {
   replies: number
   errors: number
-  /** Text frames that did not come, came twice, out of order or with another text. */
+  /** Text frames that were missing, repeated, out of order or different. */
   framesWrong: number
   elapsedMs: number
   latencyMs: { p50: number; p99: number; max: number }
@@ -32,7 +32,7 @@ export interface CutJob {
   kind: 'cut'
   port: number
   headers: Record<string, string>
-  /** Holds `CUT_MARK` once, which every request replaces by a mark of its own. */
+  /** Contains `CUT_MARK` once, which every request replaces by its own mark. */
   body: string
   streams: number
   atOnce: number
@@ -55,7 +55,7 @@ export interface SteadyJob {
 }
 
 export interface SteadyReport {
-  /** From the moment when each request was due. */
+  /** Measured from the moment when each request was due. */
   latenciesMs: number[]
   errors: number
   faults: string[]
@@ -69,7 +69,7 @@ export interface LagJob extends Omit<SteadyJob, 'kind'> {
   probesPerSecond: number
 }
 
-/** One look at the event loop, in milliseconds from the moment when it was sent. */
+/** One probe of the event loop, in milliseconds from the moment when it was sent. */
 export interface Probe {
   tookMs: number
   /** Milliseconds that the server, or this side, was ready to run but waited for a processor; the longer of the two. */
@@ -83,7 +83,7 @@ export interface LagReport {
   faults: string[]
 }
 
-/** Short turns of several servers, in another order each round, over connections that stay open. */
+/** Short turns of several servers, in a different order each round, over connections that stay open. */
 export interface TurnsJob {
   kind: 'turns'
   servers: TurnsServer[]
@@ -91,7 +91,7 @@ export interface TurnsJob {
   connections: number
   /** Requests of each connection in a turn. */
   repliesPerConnection: number
-  /** How long turns are taken before any is measured. */
+  /** Duration of the warm-up turns, which are not measured. */
   warmUpMs: number
   durationMs: number
 }
@@ -123,12 +123,12 @@ export type LoadReport = LoopReport | CutReport | SteadyReport | LagReport | Tur
 
 export const CUT_MARK = 'bench-cut-0000000'
 
-/** All marks have one length, so that the request's content-length holds for every one. */
+/** All marks have the same length, so that the content-length is correct for every request. */
 export function cutMark(index: number): string {
   return `bench-cut-${String(index).padStart(7, '0')}`
 }
 
-/** The bytes of one request; ready-made, so that sending costs one write. */
+/** The bytes of one request, prepared so that sending takes one write. */
 export function encodeRequest(job: LoopJob | CutJob): Buffer {
   const path = ('path' in job && job.path) || '/v1/chat/completions'
   const headers = Object.entries(job.headers).map(([name, value]) => `${name}: ${value}\r\n`)

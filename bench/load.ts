@@ -1,5 +1,5 @@
-// The load generator, a process of its own so that its work is not counted as anybody else's: takes one job after
-// the other from the bench and answers each with a report. It must never run two jobs at once.
+// The load generator, a separate process so that its work is not attributed to others: takes one job after the other from the bench
+// and answers each with a report. It must never run two jobs at once.
 import { runLoop } from './closed-loop'
 import { runCuts } from './cut-streams'
 import type { LoadJob, LoadReport } from './load-job'
@@ -11,7 +11,7 @@ process.on('message', async (job: LoadJob) => {
   try {
     process.send?.(await run(job))
   } catch (error) {
-    // Without a report the bench would wait forever; it takes the end of this process for the failure of the job.
+    // Without a report the bench would wait forever; it treats the end of this process as a failed job.
     console.error(error)
     process.exit(1)
   }
@@ -24,5 +24,5 @@ async function run(job: LoadJob): Promise<LoadReport> {
   return job.kind === 'cut' ? await runCuts(job) : await runSteady(job)
 }
 
-// The bench keeps a channel open to this process; when that breaks the bench is gone and nobody is left to stop it.
+// The bench keeps a channel open to this process; if that breaks, the bench has ended and nobody else would stop this process.
 process.on('disconnect', () => process.exit())

@@ -12,7 +12,7 @@ const FILE_SYSTEMS = new Map([
   [0x2fc12fc1, 'zfs'],
 ])
 
-/** `dataDirectory` lies on a disk, or in memory, where a durable write costs nothing: that is worth saying. */
+/** `dataDirectory` is on a disk, or in memory, where a durable write costs nothing: readers must know that. */
 export function describeMachine(dataDirectory: string, nginx: boolean, othersShare: number): string {
   const processors = cpus()
   const parts = [

@@ -36,7 +36,7 @@ const IDLE_PAUSE_MS = 2000
 
 type Step = (subject: Subject, run: () => Promise<void>) => Promise<void>
 
-/** Compares ways of the gateway to answer with its usual one. */
+/** Compares other ways in which the gateway answers with the usual one. */
 async function measureWays(
   step: Step,
   load: LoadClient,
@@ -101,7 +101,7 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
   const loaded = Object.keys(peakMb).length > 0
   if (loaded) await Bun.sleep(amounts.settleMs)
   figures.memory = { idleMb, peakMb, afterMb: loaded ? residentMb(proxies) : {} }
-  // What follows has processes of its own: what the load before has left would hide or swell the growth.
+  // The next measures use new processes: leftovers of earlier load would distort the growth.
   await gateway.child.stop()
   await step('cuts', async () => {
     const fresh = await startGateway(setup)
@@ -109,7 +109,7 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
     await fresh.child.stop()
   })
   await step('tasks', async () => {
-    // Data directories of their own: what one has ended must not be asked after by the other.
+    // Each has its own data directory: one must not poll the ended tasks of the other.
     const setUp = (name: string) => setUpGateway(options.gatewayCommand, join(directory, name), mock.port)
     figures.polls = await measurePolls(setUp('polls'), mock, amounts)
     figures.endings = await measureEndings(load, setUp('endings'), mock, amounts)

@@ -1,6 +1,6 @@
-// Processor time per answer of a model over two upstreams, which its session chooses, and of a route that chooses the cheapest of two
-// models, next to the same answer of a model over one upstream. All take turns in one process, so that a slow minute of the machine falls
-// on each.
+// Processor time per answer of a model over two upstreams, chosen by session, and of a route that chooses the cheapest of two
+// models, next to the same answer of a model over one upstream. All take turns in one process, so that a slow minute of the machine
+// affects each.
 import { EQUAL, PREFERRED, WHOLE } from './exchange'
 import type { AffinityFigures } from './figures'
 import type { LoadClient } from './load-client'
@@ -8,7 +8,7 @@ import type { Amounts } from './options'
 import type { Target } from './targets'
 
 const CONNECTIONS = 32
-/** Short rounds, many of them: the ratios are of a few percent. */
+/** Many short rounds, because the ratios are a few percent. */
 const ROUNDS_FOR_ONE = 8
 
 export async function measureAffinity(
@@ -24,7 +24,7 @@ export async function measureAffinity(
   return { oneMicros, equalMicros, preferredMicros }
 }
 
-/** A way of one gateway to answer: a target of it, and the answer. */
+/** One way in which the gateway answers: its target, and the answer. */
 type Way = readonly [target: Target, answer: string]
 
 /** Processor time per answer of three ways, each in many short rounds that take turns, after a warm-up of each. */

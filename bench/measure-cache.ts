@@ -1,5 +1,5 @@
-// Processor time per answer that the gateway gives again from its cache, next to the same answer passed from the vendor. Both take turns
-// in one process, so that a slow minute of the machine falls on both.
+// Processor time per answer from the gateway's cache, next to the same answer passed on from the vendor. Both take turns in one
+// process, so that a slow minute of the machine affects both.
 import { CACHED, WHOLE } from './exchange'
 import type { CacheFigures } from './figures'
 import type { LoadClient } from './load-client'

@@ -1,5 +1,5 @@
-// Processor time per request and per stream of each proxy, in rounds that take turns, so that a slow minute of the
-// machine falls on all of them. It must never compare figures of different runs.
+// Processor time per request and per stream of each proxy, in rounds that take turns, so that a slow minute of the machine affects
+// all of them. It must never compare figures of different runs.
 import { BURST, PACED, WHOLE } from './exchange'
 import type { CpuFigures } from './figures'
 import type { LoadClient } from './load-client'
@@ -8,7 +8,7 @@ import type { Amounts } from './options'
 import type { PerTarget, Target } from './targets'
 
 const CONNECTIONS = 32
-/** As many connections as in the measure of throughput. */
+/** Number of connections, as in the measure of throughput. */
 const BUSY_CONNECTIONS = 128
 
 type Size = Pick<LoopJob, 'connections' | 'durationMs' | 'repliesPerConnection'>
@@ -24,7 +24,7 @@ export async function measureCpu(load: LoadClient, proxies: Target[], amounts: A
   }
   const warmUp = { connections: CONNECTIONS, durationMs: amounts.warmUpMs }
   const pacedWarmUp = { ...paced, repliesPerConnection: 2 * amounts.pacedStreamsPerConnection }
-  // Paced streams last seconds and say the same each time, so fewer rounds of them do.
+  // Paced streams last seconds and vary little, so fewer rounds suffice.
   const pacedRounds = Math.ceil(amounts.rounds / 2)
   return {
     wholeMicros: cpuOf(await takeTurns(load, proxies, amounts.rounds, WHOLE, whole, warmUp)),
@@ -34,7 +34,7 @@ export async function measureCpu(load: LoadClient, proxies: Target[], amounts: A
   }
 }
 
-/** Measures of one target, one for each round: processor time a reply, right replies a second, and how long they took. */
+/** Measures of one target, one per round: processor time per reply, correct replies per second, and their duration. */
 export interface Turns {
   cpuMicros: number[]
   repliesPerSecond: number[]

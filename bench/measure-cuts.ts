@@ -1,6 +1,6 @@
-// Clients that leave in the middle of a stream: how soon the vendor's connection is closed too, and whether the
-// gateway keeps any memory of them. The load generator says when it cut, the mock when it felt it. It must never count
-// a cut of which the vendor did not hear as a quick one.
+// Clients that disconnect in the middle of a stream: how soon the vendor's connection is closed too, and whether the gateway
+// retains memory. The load generator reports the time of a cut, the mock the time when it noticed. It must never count a cut that
+// the vendor did not notice as a quick one.
 import { PACED, requestBody } from './exchange'
 import type { ClosingFigures, CutsFigures } from './figures'
 import type { LoadClient } from './load-client'
@@ -13,7 +13,7 @@ import type { Target } from './targets'
 
 const AT_ONCE = 200
 const MAX_OTHERS = 2000
-/** A stream lasts two seconds; what was not closed by then ended by itself. */
+/** A stream lasts two seconds; a stream that was not closed by then ended by itself. */
 const CLOSING_DEADLINE_MS = 2500
 const CLOSING_PAUSE_MS = 100
 

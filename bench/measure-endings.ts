@@ -1,5 +1,5 @@
-// Thousands of tasks that end in the same moment, with webhooks to a receiver that is quick and to one that is slow:
-// what chat feels of it, and how soon the quick receiver has its own. It must never call a run done before it is.
+// Thousands of tasks that end at the same moment, with webhooks to a fast and to a slow receiver: the effect on chat, and how soon
+// the fast receiver has its webhooks. It must never report a run as done too early.
 import { requestBody, WHOLE } from './exchange'
 import type { EndingsFigures } from './figures'
 import { type GatewaySetup, startGateway } from './gateway'
@@ -11,7 +11,7 @@ import { startReceiver, type Target } from './targets'
 
 export const CHATS_PER_SECOND = 100
 const SLOW_ANSWER_MS = 5000
-/** From the plan to the end of all tasks, next to what chat is measured for before it. */
+/** Time from the plan to the end of all tasks, in addition to the time of chat before it. */
 const START_MS = 5000
 const WARM_UP_MS = 3000
 const AGE_MS = 60_000

@@ -1,5 +1,5 @@
-// What reports on a long history take, before and after its first year is closed: in a process of its own, whose processor
-// time and memory are those of the reports alone. It must never fail because something was slow.
+// The time of reports on a long history, before and after its first year is closed: in a separate process, whose processor time and
+// memory are those of the reports alone. It must never fail because something was slow.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Child } from './children'

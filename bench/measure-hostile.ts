@@ -1,5 +1,5 @@
-// Hostile bodies from several keys at once, each sent again as soon as it was answered, while others chat: how long the
-// event loop is blocked by them. It must never call a body harmless that was not refused.
+// Hostile bodies from several keys at once, each sent again as soon as it was answered, while others chat: how long they block the
+// event loop. It must never report a body as harmless that was not refused.
 import { createConnection } from 'node:net'
 import { requestBody, WHOLE } from './exchange'
 import type { HostileFigures, LagFigures } from './figures'
@@ -78,7 +78,7 @@ class Attack {
   }
 }
 
-/** The status of the answer. The connection is closed then, whatever is left of the body. */
+/** The status of the answer. The connection is then closed, however much of the body is left. */
 function sendOnce(port: number, key: string, body: Buffer): Promise<string> {
   return new Promise((resolve) => {
     const socket = createConnection({ host: '127.0.0.1', port })

@@ -1,5 +1,5 @@
-// How long a request takes at one connection, directly and through each proxy, in turns; what a proxy adds is the
-// difference within a round. It must never measure while anything else of the run is busy.
+// The duration of a request on one connection, directly and through each proxy, in turns; a proxy adds the difference within a
+// round. It must never measure while other parts of the run are busy.
 import { WHOLE } from './exchange'
 import type { LatencyFigures } from './figures'
 import type { LoadClient } from './load-client'

@@ -1,5 +1,5 @@
-// Several nodes on one PostgreSQL against one node on SQLite, in turns: what they carry, what the database and the nodes take
-// for a request. All load comes from this machine, so only the ratios say something about others.
+// Several nodes on one PostgreSQL against one node on SQLite, in turns: their throughput, and the processor time of the database
+// and the nodes per request. All load comes from this machine, so only the ratios apply to other machines.
 import { join } from 'node:path'
 import { WHOLE } from './exchange'
 import type { NodeFigures, NodesFigures } from './figures'

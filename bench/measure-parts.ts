@@ -1,8 +1,8 @@
-// Processor time that parts of the gateway add to a request, each for itself: metrics that are scraped, a JSON log line of
-// each request, and the console with somebody who watches it. Each is compared with a gateway that has none of them; a
-// second one of these shows the error of the measure. Two processes of one program differ by some percent for as long as
-// they live, by where things lie in memory and what was compiled when, so several generations of fresh processes are
-// measured, and the error is that between generations. It must never give one of them a longer warm-up than the others.
+// Processor time that parts of the gateway add to a request, each separately: metrics that are scraped, a JSON log line per
+// request, and a console that somebody watches. Each is compared with a gateway without them; a second such gateway shows the error
+// of the measure. Two processes of one program permanently differ by some percent, depending on memory layout and compilation, so
+// several generations of new processes are measured, and the error is that between generations. It must never give one of them a
+// longer warm-up than the others.
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openConsolePage } from './console-page'
@@ -14,15 +14,15 @@ import type { TurnsFigures } from './load-job'
 import type { Amounts } from './options'
 import type { Target } from './targets'
 
-/** As many replies in a turn as a batch of the request log has rows: none is left for the next turn. */
+/** Number of replies per turn, equal to the rows of a batch of the request log, so that no row is left for the next turn. */
 const SIZE = { connections: 32, repliesPerConnection: 8 }
-/** As often as Prometheus reads by default. */
+/** Interval between scrapes, as by default in Prometheus. */
 const SCRAPE_MS = 15_000
 const METRICS_TOKEN = 'bench-metrics-token'
 
 type Name = keyof PartsFigures
 
-/** Nobody asks for the admin API here, which has no switch: it is loaded with its first request. */
+/** Nothing here requests the admin API, which has no switch: it is loaded with its first request. */
 const NONE = { log: { requests: false }, console: { enabled: false } }
 const SETTINGS: Record<Name, object> = {
   none: NONE,

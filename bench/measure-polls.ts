@@ -1,5 +1,5 @@
-// What it costs to follow thousands of open tasks, and whether each is asked after when it is due. The times are the
-// mock's: when a poll reached the vendor. It must never leave out a task that was due and not polled.
+// The cost of following thousands of open tasks, and whether each is polled when it is due. The times are the mock's: when a poll
+// reached the vendor. It must never leave out a task that was due and not polled.
 import type { PollsFigures } from './figures'
 import { type GatewaySetup, startGateway } from './gateway'
 import { planPolls, submitTasks, type TaskPlan } from './open-tasks'
@@ -9,11 +9,11 @@ import { Samples } from './statistics'
 import type { Target } from './targets'
 import type { Poll } from './vendor-videos'
 
-/** Ages of the tasks, evenly spread, as if as many begin as end. */
+/** Ages of the tasks, spread evenly, as if as many tasks began as ended. */
 export const OLDEST_MS = 10 * 60_000
 /** Time from the plan to the first due tasks: the start of the process is not measured. */
 const START_MS = 3000
-/** Time from then to the first reading, in which a runtime compiles hot code. */
+/** Time from then to the first reading, in which the runtime compiles hot code. */
 const WARM_UP_MS = 5000
 /** How long after the last reading a due poll may still arrive and be measured at its true time. */
 const GRACE_MS = 2000

@@ -1,5 +1,5 @@
-// Processor time per answer for a key that may have spenders, whose requests name nobody and then somebody, next to a key that may have
-// none. All take turns in one process, so that a slow minute of the machine falls on each.
+// Processor time per answer for a key that may have spenders, whose requests first name nobody and then a spender, next to a key
+// that may have none. All take turns in one process, so that a slow minute of the machine affects each.
 import { WHOLE } from './exchange'
 import type { SpendersFigures } from './figures'
 import { createKey, type GatewaySetup, runCommand } from './gateway'

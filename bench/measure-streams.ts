@@ -1,5 +1,5 @@
-// A thousand streams at once at the pace of a real model: does every frame of every stream arrive, unchanged and in
-// order? It must never sample: each frame of each stream is checked.
+// A thousand concurrent streams at the pace of a real model: checks that every frame of every stream arrives, unchanged and in
+// order. It must never sample: each frame of each stream is checked.
 import { CONTENT_FRAMES, PACED } from './exchange'
 import type { StreamsFigures } from './figures'
 import type { LoadClient } from './load-client'
@@ -20,7 +20,7 @@ export async function measureStreams(
       durationMs: 60_000,
       repliesPerConnection: amounts.manyStreamsPerConnection,
     })
-    // A stream that never ended has no frames that could be counted, so all of its frames are lost.
+    // The frames of a stream that never ended cannot be counted, so all of them are lost.
     const unfinished = STREAMS_AT_ONCE * amounts.manyStreamsPerConnection - report.replies
     const frames = report.replies * CONTENT_FRAMES
     figures[proxy.name] = {

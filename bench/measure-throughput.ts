@@ -1,5 +1,5 @@
-// What each target carries at 128 connections with the mock and the load generator on the same machine, and what it
-// takes. It must never count a reply that was not right as carried.
+// The throughput of each target at 128 connections, with the mock and the load generator on the same machine, and its processor
+// time. It must never count an incorrect reply.
 import { WHOLE } from './exchange'
 import type { ThroughputFigures } from './figures'
 import type { LoadClient } from './load-client'

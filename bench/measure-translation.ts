@@ -1,5 +1,5 @@
-// Processor time per answer that the gateway translates to responses, next to the same answer passed as it comes. Both
-// take turns in one process, so that a slow minute of the machine falls on both.
+// Processor time per answer that the gateway translates to responses, next to the same answer passed unchanged. Both take turns in
+// one process, so that a slow minute of the machine affects both.
 import { BURST, PACED, WHOLE } from './exchange'
 import type { TranslationCost, TranslationFigures } from './figures'
 import type { LoadClient, Metered } from './load-client'
@@ -31,7 +31,7 @@ export async function measureTranslation(
   return {
     whole: await inTurns(load, gateway, WHOLE, whole, amounts.rounds),
     burst: await inTurns(load, gateway, BURST, burst, amounts.rounds),
-    // Paced streams last seconds and say the same each time, so fewer rounds of them do.
+    // Paced streams last seconds and vary little, so fewer rounds suffice.
     paced: await inTurns(load, gateway, PACED, paced, Math.ceil(amounts.rounds / 2)),
   }
 }

@@ -1,13 +1,13 @@
-// The mock vendor, a process of its own: chat completions in OpenAI's wire format, whole, in a burst or paced, as the
-// model name says, and video tasks. It also writes down when a stream was cut before its end. It must stay much cheaper than what is
-// measured: raw sockets, ready-made bytes, no work that a proxy could be charged for.
+// The mock vendor, a separate process: chat completions in OpenAI's wire format, whole, in a burst or paced, depending on the model
+// name, and video tasks. It also records when a stream was cut before its end. It must stay much cheaper than the measured
+// programs: raw sockets, prepared bytes, no work that could be attributed to a proxy.
 import type { Socket } from 'bun'
 import { WHOLE, wholeReply } from './exchange'
 import { HttpReader, type HttpSink } from './http-reader'
 import { type EncodedStream, encodeStream, PacingWheel, VendorStream } from './vendor-stream'
 import { VendorVideos } from './vendor-videos'
 
-/** The answer to `GET /closings`, after which it is forgotten. */
+/** The answer to `GET /closings`, which is then cleared. */
 export interface Closings {
   started: number
   finished: number
@@ -92,7 +92,7 @@ class VendorConnection implements HttpSink {
 
   private answer(): void {
     const body = this.requestBody
-    // Searching is cheaper than parsing, and the whole replies are what is counted in tens of thousands a second.
+    // Searching is cheaper than parsing, and there are tens of thousands of whole replies per second.
     if (body?.includes(`"bench-${WHOLE}"`)) {
       this.send(reply)
       return
@@ -150,5 +150,5 @@ Bun.listen<VendorConnection>({
     error: (socket) => socket.data.closed(),
   },
 })
-// The bench keeps a channel open to this process; when that breaks the bench is gone and nobody is left to stop it.
+// The bench keeps a channel open to this process; if that breaks, the bench has ended and nobody else would stop this process.
 process.on('disconnect', () => process.exit())

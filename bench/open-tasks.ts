@@ -1,5 +1,5 @@
-// Fills a gateway with open video tasks: submits each as a caller would, then sets how old each is and when it is
-// due next. It must never touch the rows while the gateway runs, and never any other column of them.
+// Fills a gateway with open video tasks: submits each as a caller would, then sets its age and its next due time. It must never
+// change the rows while the gateway runs, or any of their other columns.
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import { VIDEO } from './exchange'
@@ -43,7 +43,7 @@ async function submit(target: GatewayStart['target'], webhookUrl: string | undef
   if (response.status !== 200) throw new Error(`a task was refused: ${response.status} ${text}`)
 }
 
-/** Gives each task, by its index, an age and the time when it is due. */
+/** Gives each task, by its index, an age and a due time. */
 export function planPolls(setup: GatewaySetup, planOf: (index: number) => TaskPlan): Map<string, TaskPlan> {
   const database = new Database(join(setup.directory, 'data', 'gateway.sqlite'), { strict: true })
   const plans = new Map<string, TaskPlan>()

@@ -32,7 +32,7 @@ export interface Options {
 export interface Amounts {
   starts: number
   rounds: number
-  /** Warm-up for each target and kind of answer, in which a runtime compiles hot code. */
+  /** Warm-up for each target and kind of answer, in which the runtime compiles hot code. */
   warmUpMs: number
   wholeMs: number
   burstMs: number
@@ -52,7 +52,7 @@ export interface Amounts {
   chatBeforeMs: number
   /** Time under each of the hostile bodies. */
   hostileMs: number
-  /** How often all processes of the measure of parts are started again. */
+  /** How often all processes are restarted to measure the parts. */
   partsGenerations: number
   partsWarmUpMs: number
   partsMs: number

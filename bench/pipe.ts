@@ -1,5 +1,5 @@
-// The floor that the gateway is compared with: Bun's server and Bun's fetch with nothing between them. It must never
-// learn anything about what passes through.
+// The baseline for the gateway: Bun's server and Bun's fetch with nothing between them. It must never inspect the data that it
+// passes on.
 const [port, vendorUrl] = process.argv.slice(2)
 
 Bun.serve({
@@ -16,5 +16,5 @@ Bun.serve({
     return new Response(upstream.body, { status: upstream.status, headers: upstream.headers })
   },
 })
-// The bench keeps a channel open to this process; when that breaks the bench is gone and nobody is left to stop it.
+// The bench keeps a channel open to this process; if that breaks, the bench has ended and nobody else would stop this process.
 process.on('disconnect', () => process.exit())

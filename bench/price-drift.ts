@@ -1,6 +1,6 @@
-// Processor time that the comparison with a vendor's own price adds to a request, in a loop: of a vendor that names no price, and of one that
-// does. Next to it, in the same run, the time of a whole charge by the price list, which
-// every request needs anyway. Run it with `bun bench/price-drift.ts`. It must never log.
+// Processor time that the comparison with a vendor's own price adds to a request, in a loop: for a vendor that reports no price,
+// and for one that does. Next to it, in the same run, the time of a whole charge by the price list, which every request needs
+// anyway. Run it with `bun bench/price-drift.ts`. It must never log.
 
 import { PriceDrifts } from '../src/billing/proofs/price-drift'
 import type { Model } from '../src/contract/family'
@@ -26,7 +26,7 @@ const silent =
   '{"prompt_tokens":1200,"completion_tokens":300,"total_tokens":1500,"prompt_tokens_details":{"cached_tokens":0}}'
 const priced = `${silent.slice(0, -1)},"cost":${amounts().priceNano / 1e9}}`
 
-/** Nanoseconds of processor time for one call: the least of several rounds. */
+/** Nanoseconds of processor time for one call: the minimum of several rounds. */
 function nanosecondsOf(work: () => void): number {
   let least = Number.POSITIVE_INFINITY
   for (let round = 0; round < ROUNDS; round++) {
@@ -44,7 +44,7 @@ const drifts = new PriceDrifts({
     throw new Error('the prices differ')
   },
 })
-/** Several usages in turn, so that nothing about one is remembered. */
+/** Several usages in turn, so that nothing about one is cached. */
 const noted = (usage: string) => {
   const usages = Array.from({ length: 64 }, (_, index) => usage.replace('{', `{"index":${index},`))
   let turn = 0

@@ -1,13 +1,13 @@
-// Sends the smallest request at a steady rate, whether the last answer has come or not: the time of each answer is how
-// long the event loop of the server was busy with something else, the network and this machine included. It must never
-// wait for one answer before it sends the next request.
+// Sends the smallest request at a steady rate, whether the last answer has arrived or not: the time of each answer shows how long
+// the event loop of the server was busy, including the network and this machine. It must never wait for one answer before it sends
+// the next request.
 import { createConnection, type Socket } from 'node:net'
 import type { LagJob, LagReport, Probe } from './load-job'
 import { processorWaitMs } from './process-meter'
 import { runSteady } from './steady-rate'
 
 const END_OF_HEAD = '\r\n\r\n'
-/** Longest wait for an answer; an unanswered probe counts with it. */
+/** Maximum wait for an answer; an unanswered probe counts with this time. */
 const DEADLINE_MS = 20_000
 
 /** Probes next to chat requests at a steady rate. */

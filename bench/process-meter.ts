@@ -1,5 +1,5 @@
-// Reads what a running process has used so far, over all its threads. It must never ask the process itself: the
-// floor and the gateway are measured by the same yardstick, the operating system's.
+// Reads the resources that a running process has used so far, over all its threads. It must never ask the process itself: the
+// baseline and the gateway are both measured by the operating system.
 import { dlopen, type Pointer, ptr } from 'bun:ffi'
 import { readFileSync } from 'node:fs'
 
@@ -9,7 +9,7 @@ const TICK_MS = 10
 export function cpuMs(pid: number): number {
   if (process.platform === 'linux') {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The second field is the command in brackets, which may itself hold spaces; user and system time follow.
+    // The second field is the command in brackets, which may itself contain spaces; user and system time follow.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return (Number(fields[11]) + Number(fields[12])) * TICK_MS
   }
@@ -17,8 +17,8 @@ export function cpuMs(pid: number): number {
 }
 
 /**
- * Processor time to the nanosecond, of ended threads too. Hundredths of a second where the system's library is not the
- * usual one of Linux.
+ * Processor time to the nanosecond, including ended threads; to hundredths of a second if the system lacks the usual library of
+ * Linux.
  */
 export function fineCpuMs(pid: number): number {
   readClock ??= openClock()

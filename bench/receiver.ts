@@ -1,5 +1,5 @@
-// A receiver of webhooks, a process of its own: answers each after a time that is given at its start, and counts them.
-// It must never count one webhook twice, however often it is sent.
+// A receiver of webhooks, a separate process: answers each after a configured time, and counts them. It must never count one
+// webhook twice, however often it is sent.
 const [listenPort, answerDelayMs] = process.argv.slice(2)
 const delayMs = Number(answerDelayMs)
 const received = new Set<string>()
@@ -16,5 +16,5 @@ Bun.serve({
     return new Response()
   },
 })
-// The bench keeps a channel open to this process; when that breaks the bench is gone and nobody is left to stop it.
+// The bench keeps a channel open to this process; if that breaks, the bench has ended and nobody else would stop this process.
 process.on('disconnect', () => process.exit())

@@ -1,10 +1,10 @@
-// Says whether a reply is what the mock vendor sent, whatever a gateway may rightly do to it: another model name,
-// comments between frames, other chunk borders. It must never accept a lost, doubled, swapped or altered text.
+// Checks that a reply is what the mock vendor sent, apart from changes that a gateway may make: another model name, comments
+// between frames, other chunk boundaries. It must never accept a lost, repeated, swapped or altered text.
 import { CONTENT_FRAMES, frameContent, usage, wholeContent } from './exchange'
 
 export interface Verdict {
   framesWrong: number
-  /** Absent when the reply is right. */
+  /** Absent if the reply is correct. */
   fault?: string
 }
 
@@ -72,7 +72,7 @@ export function checkResponse(text: string): Verdict {
   return { framesWrong }
 }
 
-/** Texts that are missing in their order, and texts that should not be there. */
+/** Number of missing texts, and of unexpected ones. */
 function countWrong(contents: unknown[]): number {
   let wrong = 0
   let expected = 0

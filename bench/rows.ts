@@ -1,5 +1,5 @@
-// Turns the figures of a run into the rows of its table, and says which of them miss the bar. It must never stop the
-// run for a missed bar: machines differ, and a benchmark reports.
+// Turns the figures of a run into the rows of its table, and marks those that miss their threshold. It must never stop the run for
+// a missed threshold: machines differ, and a benchmark only reports.
 import { CONTENT_FRAMES, FRAMES_PER_SECOND } from './exchange'
 import { featureRows } from './feature-rows'
 import type {
@@ -102,7 +102,7 @@ function latencyRows(latency: PerTarget<LatencyFigures> | undefined): Row[] {
   return [row('p50', 'p50Ms', BAR.addedP50Ms), row('p99', 'p99Ms', BAR.addedP99Ms)]
 }
 
-/** The median over the rounds of: through the proxy, less directly to the vendor in the same round. */
+/** The median over the rounds of the time through the proxy minus the time directly to the vendor in the same round. */
 function addedMs(latency: PerTarget<LatencyFigures>, key: keyof LatencyFigures): PerTarget<number> {
   const direct = latency.mock?.[key] ?? []
   const { mock: _mock, ...proxies } = latency
@@ -187,7 +187,7 @@ function memoryRows({ memory }: Figures): Row[] {
     { figure: 'Memory (RSS), most under all of this load', cells: cells(memory.peakMb) },
     { figure: 'Memory (RSS), some seconds after it', cells: cells(memory.afterMb) },
   ]
-  // Without any load in this run there is nothing to say about its most and its after.
+  // Without load in this run there is no maximum and no memory after load to report.
   return rows.filter((row) => row.cells.gateway !== undefined)
 }
 
@@ -268,7 +268,7 @@ function endingRows(endings: EndingsFigures | undefined): Row[] {
 function hostileRows(hostile: HostileFigures | undefined): Row[] {
   if (hostile === undefined) return []
   const row = (load: string, { lag, probe, statuses }: LagFigures): Row => {
-    // Anything but an error of the caller's would be paid by somebody.
+    // Anything except an error of the caller would cost somebody money.
     const wrong = Object.keys(statuses).filter((status) => !status.startsWith('4'))
     const reported = wrong.length === 0 ? '' : `, answered ${wrong.join()}`
     return {

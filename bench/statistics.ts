@@ -1,5 +1,5 @@
-// The few numbers that a list of measurements is reduced to. It must never hide a missing measurement: an empty list
-// gives NaN, which the table shows as such.
+// Reduces lists of measurements to a few numbers. It must never hide a missing measurement: an empty list gives NaN, which the
+// table shows.
 
 export function median(values: readonly number[]): number {
   return quantile([...values].sort(ascending), 0.5)
@@ -9,7 +9,7 @@ export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-/** How far the mean of so many values is likely off: its standard error. NaN for fewer than two. */
+/** The standard error of the mean of some values; NaN for fewer than two. */
 export function meanError(values: readonly number[]): number {
   const middle = mean(values)
   const squares = values.reduce((sum, value) => sum + (value - middle) ** 2, 0)
@@ -26,7 +26,7 @@ function ascending(left: number, right: number): number {
   return left - right
 }
 
-/** Collects many values without a box for each: a run has millions of them. */
+/** Collects many values without an object for each: a run has millions of them. */
 export class Samples {
   private values = new Float64Array(1 << 14)
   private count = 0

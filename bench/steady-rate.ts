@@ -1,6 +1,6 @@
-// The load generator's patient side: one request each so many milliseconds, whether the last one was answered or not,
-// so that a slow answer does not keep the next request from being sent and hide what it would have met. Every reply is
-// checked. It must never start a latency later than the moment when its request was due.
+// The part of the load generator with a steady rate: one request per interval, whether the last one was answered or not, so that a
+// slow answer does not delay the next request and hide its latency. Every reply is checked. A latency must always be measured from
+// the moment when its request was due.
 import type { SteadyJob, SteadyReport } from './load-job'
 import { checkWhole } from './reply-check'
 

@@ -1,4 +1,4 @@
-// Writes rows as a markdown table that reads well in a terminal too. It must never leave out a row that missed.
+// Writes rows as a markdown table that reads well in a terminal too. It must never omit a row that missed its threshold.
 import type { Fault } from './load-client'
 import type { PerTarget, TargetName } from './targets'
 

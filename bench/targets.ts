@@ -1,5 +1,5 @@
-// What can be asked next to the gateway: the mock vendor itself, the bare pipe, and nginx where it is installed.
-// It must never give one of them an advantage: same machine, same request, same mock.
+// The targets that are compared with the gateway: the mock vendor itself, the bare pipe, and nginx if it is installed. It must
+// never give one of them an advantage: same machine, same request, same mock.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { accepts, Child, freePort } from './children'
@@ -13,7 +13,7 @@ export interface Target {
   port: number
   pid: number
   headers: Record<string, string>
-  /** The target's name of a model of the mock. */
+  /** The target's name for a model of the mock. */
   model: (answer: string) => string
 }
 
@@ -52,7 +52,7 @@ async function startOwn(
     name,
     command: [process.execPath, join(import.meta.dir, `${name}.ts`), ...argumentsFor(String(port))],
     directory,
-    // Bun's fetch runs 256 requests at once and lets the others wait, unless told otherwise at the start.
+    // Bun's fetch runs 256 requests at once and queues the others, unless configured otherwise at the start.
     environment: { BUN_CONFIG_MAX_HTTP_REQUESTS: '65535' },
     onMessage: () => {},
   })

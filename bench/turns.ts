@@ -1,13 +1,13 @@
-// The load generator's way to compare servers that differ by less than the machine's speed changes from second to second:
-// short turns of equally many requests, in another order each round, over connections that stay open. Values of one round
-// belong together. It must never count what a server does for requests of its turn to the time between its turns.
+// The part of the load generator that compares servers whose difference is smaller than the changes of the machine's speed: short
+// turns with equal numbers of requests, in a different order each round, over connections that stay open. Values of one round
+// belong together. Work for requests of a turn must never count toward the time between turns.
 import { Loop, type LoopConnection, openConnections } from './closed-loop'
 import type { TurnsFigures, TurnsJob, TurnsReport, TurnsServer } from './load-job'
 import { fineCpuMs } from './process-meter'
 
-/** Longest time of a turn. */
+/** Maximum duration of a turn. */
 const TURN_MS = 20_000
-/** Pause after the last reply of a turn, in which the server writes down what it has done. */
+/** Pause after the last reply of a turn, in which the server stores its records. */
 const WRITING_MS = 5
 
 class Server {
@@ -68,7 +68,7 @@ export async function runTurns(job: TurnsJob): Promise<TurnsReport> {
   }
 }
 
-/** Whole rounds until the time is up, one at least, so that all have served equally many requests at any time. */
+/** Whole rounds until the time is over, at least one, so that all servers have served the same number of requests. */
 async function takeTurns(servers: readonly Server[], durationMs: number, isMeasured: boolean): Promise<void> {
   const endsAt = performance.now() + durationMs
   do {
@@ -76,7 +76,7 @@ async function takeTurns(servers: readonly Server[], durationMs: number, isMeasu
   } while (performance.now() < endsAt)
 }
 
-/** Another order, so that none always follows the same. */
+/** The order changes, so that no server always follows the same one. */
 function shuffled<Value>(values: readonly Value[]): Value[] {
   const placed = values.map((value) => ({ value, place: Math.random() }))
   return placed.sort((one, other) => one.place - other.place).map(({ value }) => value)

@@ -17,7 +17,7 @@ export interface EncodedStream {
 export function encodeStream(includeUsage: boolean): EncodedStream {
   const frames = streamFrames(includeUsage)
   const chunks = frames.map((frame) => `${frame.length.toString(16)}\r\n${frame}\r\n`)
-  // Head and role frame leave together, as do the frames after the last text: so do real vendors send them.
+  // Head and role frame are sent together, and so are the frames after the last text, as by real vendors.
   const tailLength = includeUsage ? 3 : 2
   const writes = [
     REPLY_HEAD + chunks[0],
@@ -42,7 +42,7 @@ export class VendorStream {
     this.onFinished = onFinished
   }
 
-  /** Releases one frame more; false when that was the last one. */
+  /** Releases one more frame; false if that was the last one. */
   advance(): boolean {
     const ends = this.encoded.writeEnds
     if (this.released < ends.length) this.released += 1
@@ -50,7 +50,7 @@ export class VendorStream {
     return this.released < ends.length
   }
 
-  /** Sends what is due; called again when a full socket takes bytes again. */
+  /** Sends the released frames; called again when a full socket accepts bytes again. */
   flush(): void {
     const end = this.encoded.writeEnds[this.released - 1] ?? 0
     if (end === this.written) return

@@ -1,5 +1,5 @@
-// The mock vendor's video tasks: each runs until the bench ends all. It notes each poll. It must never decide by itself
-// when a task ends, nor treat one task differently from another.
+// The mock vendor's video tasks: each runs until the bench ends all of them. It records each poll. It must never decide by itself
+// when a task ends, or treat one task differently from another.
 
 /** One poll, and the vendor's answer. */
 export interface Poll {
@@ -42,7 +42,7 @@ export class VendorVideos {
     return this.ending ? DONE : RUNNING
   }
 
-  /** The polls so far, which are forgotten then. */
+  /** Returns the polls so far, and clears them. */
   private tellPolls(): string {
     const polls = this.polls
     this.polls = []

@@ -1,5 +1,5 @@
-// What the whole lists of vendors' models add to a start: the executable with the built-in catalogue, in turns with and without
-// `listed`. Run it with `bun bench/whole-lists.ts`. It must never call a vendor.
+// The time that the whole lists of vendors' models add to a start: the executable with the built-in catalogue, in turns with and
+// without `listed`. Run it with `bun bench/whole-lists.ts`. It must never call a vendor.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ function setUp(name: string, listed: boolean, port: number): string {
   return directory
 }
 
-/** Milliseconds to the first answer, those of the processor, and MiB of memory at that moment. */
+/** Milliseconds to the first answer, processor milliseconds, and MiB of memory at that moment. */
 async function start(
   cwd: string,
   port: number,

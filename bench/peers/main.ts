@@ -1,5 +1,5 @@
-// `bun bench/peers/main.ts`: the gateway next to other gateways, same requests and same mock vendor, in turns in one run.
-// It must never leave out what is switched on in each: ours does its money, most others only pass requests on.
+// `bun bench/peers/main.ts`: the gateway next to other gateways, with the same requests and mock vendor, in turns in one run. It
+// must always state what is enabled in each: ours does its billing, most others only pass requests on.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -122,7 +122,7 @@ function tableOf(
   const head = ['', 'CPU a request', `CPU a ${stream}`, 'requests/s', 'p50 / p99', 'most memory']
   const microsOf = (turns: PerTarget<Turns>, name: TargetName) => median(turns[name]?.cpuMicros ?? [])
   const cost = (turns: PerTarget<Turns>, name: TargetName) => {
-    // Where no reply was right there is nothing to compare; the errors are below the table.
+    // Without a correct reply there is nothing to compare; the errors are below the table.
     if (median(turns[name]?.repliesPerSecond ?? []) === 0) return 'fails'
     const micros = microsOf(turns, name)
     return `${micros.toFixed(0)} µs (${(micros / microsOf(turns, 'gateway')).toFixed(1)}×)`

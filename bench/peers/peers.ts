@@ -1,5 +1,5 @@
-// The other gateways of the comparison: how each is installed, started and asked, and what of it is switched on. It must
-// never switch on more in a peer than a plain proxy needs: what costs it time has to be its own doing.
+// The other gateways of the comparison: how each is installed, started and called, and which features are enabled. It must never
+// enable more in a peer than a plain proxy needs.
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,17 +9,17 @@ import type { Target, TargetName } from '../targets'
 
 interface Peer {
   name: Extract<TargetName, 'portkey' | 'litellm'>
-  /** Name and version, as the registry has them. */
+  /** Name and version in the registry. */
   release: string
   switchedOn: string
-  /** Programs that have to be there already. */
+  /** Programs that must already be installed. */
   needs: readonly string[]
-  /** Installs the release into a folder, unless it is there. */
+  /** Installs the release into a folder, unless it already is. */
   install(folder: string): void
   start(folder: string, mockPort: number): Promise<Target>
 }
 
-/** Python reads thousands of files at its start. */
+/** Python reads thousands of files when it starts. */
 const START_DEADLINE_MS = 120_000
 const PORTKEY = '1.15.2'
 const LITELLM = '1.106.2'
@@ -71,7 +71,7 @@ export const PEERS: readonly Peer[] = [
           ...['--config', configFile, '--host', '127.0.0.1', '--port', `${port}`],
         ],
         directory: folder,
-        // Neither its prices nor anything about this run comes from or goes to another host.
+        // It fetches no prices and sends nothing about this run to another host.
         environment: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_TELEMETRY: 'False' },
       })
       const url = `http://127.0.0.1:${port}/health/liveliness`

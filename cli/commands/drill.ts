@@ -95,14 +95,14 @@ const show = gatewayCommand({
       print(
         `${report.upstream}: ${faultText(report)} for ${report.share_percent}% of requests, ${report.state}\n`,
       )
-      const rows = [...report.endings, { ended: 'together', model: null, ...report.total }]
+      const rows = [...report.endings, { ended: 'total', model: null, ...report.total }]
       printTable(rows, [
         ['ENDED', (row) => row.ended],
         ['BY MODEL', (row) => row.model ?? '', { flexible: true }],
         ['REQUESTS', (row) => String(row.requests), { align: 'right' }],
         ['CHARGED', (row) => row.charged_usd, { align: 'decimal' }],
         ['HELD', (row) => row.held_usd, { align: 'decimal' }],
-        ['GIVEN BACK', (row) => row.released_usd, { align: 'decimal' }],
+        ['RELEASED', (row) => row.released_usd, { align: 'decimal' }],
       ])
     }
   },

@@ -7,15 +7,15 @@ import { closed, optionalSetting } from '../lib/setting'
 export const AdminEntry = Type.Object(
   {
     host: optionalSetting(
-      'The address of a listener of its own, which has the certificate of `server.tls` if there is one. Default 127.0.0.1.',
+      'The address of a separate listener, which uses the certificate of `server.tls` if there is one. Default 127.0.0.1.',
       Type.String({ minLength: 1 }),
     ),
     port: optionalSetting(
-      'The port of that listener. Default: none, and the API is at the port of `server`, for this machine only.',
+      'The port of that listener. Default: none; the API is at the port of `server`, for this machine only.',
       Type.Integer({ minimum: 0, maximum: 65535 }),
     ),
     allowRemote: optionalSetting(
-      'Whether the API at the port of `server` answers other machines too, and what proxies on this one pass on. Default false.',
+      'Whether the API at the port of `server` also answers other machines, and requests forwarded by proxies on this one. Default false.',
       Type.Boolean(),
     ),
   },

@@ -7,7 +7,7 @@ import { closed, optionalSetting } from '../lib/setting'
 export const AffinityEntry = Type.Object(
   {
     headers: optionalSetting(
-      'Further headers that name a session, read before those that are known: `["x-chat-id"]`.',
+      'Additional headers that name a session, read before the built-in ones: `["x-chat-id"]`.',
       Type.Array(Type.String(), { minItems: 1, maxItems: 8 }),
     ),
   },

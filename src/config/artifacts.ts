@@ -9,13 +9,13 @@ import { BucketEntry, bucketFaults } from './bucket'
 
 export const ArtifactsEntry = Type.Object(
   {
-    keep: requiredSetting('How long: `12h`, `7d`.', Type.String()),
+    keep: requiredSetting('How long results are kept: `12h`, `7d`.', Type.String()),
     maxBytes: optionalSetting(
-      'How much in all, such as `500MB`; the oldest go first. Default 10GB.',
+      'Maximum size of all results, such as `500MB`; the oldest are deleted first. Default 10GB.',
       Type.String(),
     ),
     s3: optionalSetting(
-      'Keep them in a bucket instead of the data directory, as several nodes must: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each object.',
+      'Stores them in a bucket instead of the data directory, as several nodes require: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each object.',
       BucketEntry,
     ),
   },

@@ -9,7 +9,7 @@ import { BucketEntry, bucketFaults } from './bucket'
 export const BackupEntry = Type.Object(
   {
     every: optionalSetting(
-      'How often the server makes a backup, such as `6h`; once in several nodes. Default: never by itself.',
+      'How often the server makes a backup, such as `6h`; one of several nodes makes it. Default: never.',
       Type.String(),
     ),
     keep: optionalSetting(
@@ -21,7 +21,7 @@ export const BackupEntry = Type.Object(
       Type.String({ minLength: 1 }),
     ),
     s3: optionalSetting(
-      'Keep backups in a bucket instead of a folder: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each.',
+      'Stores backups in a bucket instead of a folder: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each.',
       BucketEntry,
     ),
   },

@@ -8,17 +8,17 @@ import { isLoopback } from '../lib/url-host'
 
 export const ConsoleEntry = Type.Object(
   {
-    enabled: optionalSetting('Whether there is a console at all. Default true.', Type.Boolean()),
+    enabled: optionalSetting('Whether the console is served. Default true.', Type.Boolean()),
     allowRemote: optionalSetting(
-      'Whether holders of keys sign in at the port of `server` from other machines too, and through proxies. Default false: only from this machine. Admins sign in where the admin API answers, see `admin`.',
+      'Whether key holders can sign in at the port of `server` from other machines, and through proxies. Default false: only from this machine. Admins sign in where the admin API answers, see `admin`.',
       Type.Boolean(),
     ),
     sessionIdle: optionalSetting(
-      'After how long without use a session ends, such as `30m`. Default 1h.',
+      'How long a session lasts without use, such as `30m`. Default 1h.',
       Type.String(),
     ),
     sessionMax: optionalSetting(
-      'After how long a session ends in any case, such as `8h`. Default 12h.',
+      'The maximum duration of a session, such as `8h`. Default 12h.',
       Type.String(),
     ),
   },

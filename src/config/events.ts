@@ -16,15 +16,15 @@ const Mailbox = Type.String({ pattern: '^[^\\s<>@,;:"()]+@[^\\s<>@,;:"()]+$', ma
 export const RecipientEntry = Type.Object(
   {
     webhook: optionalSetting(
-      'An address that gets each event as JSON, signed as the webhooks of tasks are. Private networks: `webhooks.allow`.',
+      'A URL that receives each event as JSON, signed like the webhooks of tasks. Private networks: `webhooks.allow`.',
       Url,
     ),
     secret: optionalSetting(
-      'The secret that signs for `webhook`: `whsec_` and 24 to 64 bytes in base64.',
+      'The secret for signing events to `webhook`: `whsec_` and 24 to 64 bytes in base64.',
       Type.String({ maxLength: 256 }),
     ),
     slack: optionalSetting(
-      'An address that takes `{ text }` as the incoming webhooks of Slack do; Mattermost and others have them too.',
+      "A URL that accepts `{ text }`, like Slack's incoming webhooks; Mattermost and others have them too.",
       Url,
     ),
     email: optionalSetting(
@@ -36,7 +36,7 @@ export const RecipientEntry = Type.Object(
       Type.Array(Type.Union(eventNames.map((name) => Type.Literal(name))), { minItems: 1 }),
     ),
     accounts: optionalSetting(
-      'Only what is about these accounts and their keys. Default: everything.',
+      'Only events about these accounts and their keys. Default: all.',
       Type.Array(Text, { minItems: 1, maxItems: 1_000 }),
     ),
   },
@@ -52,7 +52,7 @@ export const SmtpEntry = Type.Object(
       Type.Integer({ minimum: 1, maximum: 65_535 }),
     ),
     security: optionalSetting(
-      '`starttls`: the connection is encrypted before anything is said, or nothing is sent. `tls`: it is from the start. `none`: for a server on this machine only. Default `starttls`, and `tls` at port 465.',
+      '`starttls`: the connection is upgraded to TLS before anything is sent. `tls`: it uses TLS from the start. `none`: for a server on this machine only. Default `starttls`, and `tls` at port 465.',
       Type.Union([Type.Literal('starttls'), Type.Literal('tls'), Type.Literal('none')]),
     ),
     caFile: optionalSetting(
@@ -70,28 +70,28 @@ export type SmtpEntry = Static<typeof SmtpEntry>
 export const EventsEntry = Type.Object(
   {
     to: requiredSetting(
-      'Who gets events, each by a name of your choice: `{ ops: { slack: "https://hooks.slack.com/…" } }`.',
+      'Recipients of events, by names of your choice: `{ ops: { slack: "https://hooks.slack.com/…" } }`.',
       Type.Record(Type.String(), RecipientEntry),
     ),
     smtp: optionalSetting('The mail server for recipients with `email`.', SmtpEntry),
     lowBalanceUsd: optionalSetting(
-      'An account with less dollars is low: `"5"`. One that was never funded is not. Default: one that has nothing left.',
+      'The balance below which an account is low: `"5"`. An account that was never funded is not low. Default: an account is low when nothing is left.',
       Text,
     ),
     lowBalanceUsdOf: optionalSetting(
-      'The same for single accounts: `{ alice: "50" }`.',
+      'The same for individual accounts: `{ alice: "50" }`.',
       Type.Record(Type.String(), Text, { maxProperties: 1_000 }),
     ),
     budgetPercent: optionalSetting(
-      'The part of its budget at which a key has reached it. Default 90: what is left is often too little for one more request.',
+      'The percentage of its budget at which a key is reported. Default 90: the rest is often too little for another request.',
       Type.Integer({ minimum: 1, maximum: 100 }),
     ),
     keyExpiringDays: optionalSetting(
-      'Days before its end at which a key is expiring. Default 7.',
+      'How many days before its expiry a key is reported. Default 7.',
       Type.Integer({ minimum: 1, maximum: 365 }),
     ),
     repeatEvery: optionalSetting(
-      'How often an event that lasts is sent again: `12h`. Default `1d`.',
+      'How often a continuing event is sent again: `12h`. Default `1d`.',
       Type.String(),
     ),
   },

@@ -11,11 +11,11 @@ import { closed, requiredSetting } from '../lib/setting'
 export const TlsEntry = Type.Object(
   {
     certFile: requiredSetting(
-      'The file of the certificate as PEM, followed by those of its issuers.',
+      'The certificate as a PEM file, followed by the certificates of its issuers.',
       Type.String({ minLength: 1 }),
     ),
     keyFile: requiredSetting(
-      'The file of its private key as PEM, without a password.',
+      'Its private key as a PEM file, without a password.',
       Type.String({ minLength: 1 }),
     ),
   },

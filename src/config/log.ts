@@ -8,7 +8,7 @@ import { closed, optionalSetting } from '../lib/setting'
 
 export const BodiesEntry = Type.Object(
   {
-    keep: optionalSetting('How long. Default `7d`.', Type.String()),
+    keep: optionalSetting('How long bodies are kept. Default `7d`.', Type.String()),
     keys: optionalSetting(
       'Only requests of these keys, by name or id. Default: all.',
       Type.Array(Type.String()),
@@ -18,8 +18,14 @@ export const BodiesEntry = Type.Object(
       'Names of fields whose values are left out, anywhere in a body.',
       Type.Array(Type.String({ minLength: 1 })),
     ),
-    maxBodyBytes: optionalSetting('How much of each body. Default `64KB`, at most `1MB`.', Type.String()),
-    maxBytes: optionalSetting('How much in all; the oldest go first. Default `1GB`.', Type.String()),
+    maxBodyBytes: optionalSetting(
+      'How much of each body is kept. Default `64KB`, at most `1MB`.',
+      Type.String(),
+    ),
+    maxBytes: optionalSetting(
+      'Maximum size of all bodies; the oldest are deleted first. Default `1GB`.',
+      Type.String(),
+    ),
   },
   closed,
 )
@@ -27,17 +33,17 @@ export const BodiesEntry = Type.Object(
 export const LogEntry = Type.Object(
   {
     level: optionalSetting(
-      'The least level of lines that are written. Default `info`.',
+      'The lowest level of lines that are written. Default `info`.',
       Type.Union(LEVELS.map((level) => Type.Literal(level))),
     ),
     format: optionalSetting(
       '`text` for people, or `json`. Default: text on a terminal, else JSON.',
       Type.Union([Type.Literal('text'), Type.Literal('json')]),
     ),
-    requests: optionalSetting('Whether each request is a line. Default true.', Type.Boolean()),
+    requests: optionalSetting('Whether each request is logged as a line. Default true.', Type.Boolean()),
     keep: optionalSetting('How long rows of requests are kept. Default `30d`.', Type.String()),
     bodies: optionalSetting(
-      'Keeps what was asked and answered, for `gateway requests show ID --bodies`. Default: off.',
+      'Keeps requests and answers, for `gateway requests show ID --bodies`. Default: off.',
       BodiesEntry,
     ),
   },

@@ -8,11 +8,11 @@ import { closed, optionalSetting } from '../lib/setting'
 export const MetricsEntry = Type.Object(
   {
     host: optionalSetting(
-      'The address of a listener of their own. One that is not local needs a `token`. Default 127.0.0.1.',
+      'The address of a separate listener. A non-local one needs a `token`. Default 127.0.0.1.',
       Type.String({ minLength: 1 }),
     ),
     port: optionalSetting(
-      'The port of that listener, such as 9464. Default: none, and `/metrics` is at the port of the API, with the `token`.',
+      'The port of that listener, such as 9464. Default: none; `/metrics` is at the port of the API, with the `token`.',
       Type.Integer({ minimum: 0, maximum: 65535 }),
     ),
     token: optionalSetting(

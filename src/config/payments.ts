@@ -12,11 +12,11 @@ export const StripeEntry = Type.Object(
       Type.String({ minLength: 16, maxLength: 256 }),
     ),
     rates: optionalSetting(
-      'What one unit of another currency is worth in dollars: `{ eur: "1.08" }`. Default: payments in other currencies than dollars are refused.',
+      'The value of one unit of another currency in dollars: `{ eur: "1.08" }`. Default: payments in currencies other than dollars are refused.',
       Type.Record(Type.String(), Type.String()),
     ),
     testMode: optionalSetting(
-      'Whether payments of test mode, which are of no money, are credited too. Default false.',
+      'Whether payments in test mode, which move no money, are credited too. Default false.',
       Type.Boolean(),
     ),
   },
@@ -26,7 +26,7 @@ export const StripeEntry = Type.Object(
 export const PaymentsEntry = Type.Object(
   {
     stripe: optionalSetting(
-      'Payments of Stripe Checkout are credited, by `POST /v1/payments/stripe` (docs/operate/stripe.md).',
+      'Credits payments by Stripe Checkout, reported to `POST /v1/payments/stripe` (docs/operate/stripe.md).',
       StripeEntry,
     ),
   },

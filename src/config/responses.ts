@@ -9,15 +9,15 @@ import { closed, optionalSetting } from '../lib/setting'
 export const ResponsesEntry = Type.Object(
   {
     keep: optionalSetting(
-      'How long answers can be asked for again and continued: `30d`, or `off` to keep nothing. A request with `store: false` is never kept. Default `30d`.',
+      'How long answers can be retrieved and continued: `30d`, or `off` to store nothing. A request with `store: false` is never stored. Default `30d`.',
       Type.String(),
     ),
     maxBytes: optionalSetting(
-      'How much of one account is kept in all, with the results of requests that are answered later, such as `1GB`; the oldest go first. Default 256MB.',
+      "Maximum size of one account's answers, including results of requests that are answered later, such as `1GB`; the oldest are deleted first. Default 256MB.",
       Type.String(),
     ),
     maxResponseBytes: optionalSetting(
-      'How large one answer with its input may be to be kept. Default 8MB.',
+      'Maximum size of a stored answer with its input. Default 8MB.',
       Type.String(),
     ),
   },

@@ -12,15 +12,15 @@ export const MONTHS = /^[1-9][0-9]{0,3}mo$/
 export const RetentionEntry = Type.Object(
   {
     charges: requiredSetting(
-      'How many months charges stay in the database, such as `24mo`. A month that is wholly older is closed: its charges go to an archive, and their sums stay in the books (docs/operate/retention.md).',
+      'How many months charges stay in the database, such as `24mo`. An older month is closed as a whole: its charges are moved to an archive, and their sums stay in the books (docs/operate/retention.md).',
       Type.String({ pattern: MONTHS.source }),
     ),
     folder: optionalSetting(
-      'The folder for archives, for all nodes the same. Default: `archive` in the data directory.',
+      'The folder for archives, the same for all nodes. Default: `archive` in the data directory.',
       Type.String({ minLength: 1 }),
     ),
     s3: optionalSetting(
-      'Keep archives in a bucket instead of a folder: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each.',
+      'Stores archives in a bucket instead of a folder: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each.',
       BucketEntry,
     ),
   },

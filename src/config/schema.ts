@@ -61,7 +61,7 @@ const Server = Type.Object(
       Type.Integer({ minimum: 0, maximum: 65535 }),
     ),
     unixSocket: optionalSetting(
-      'The path of a socket to listen on instead of `host` and `port`, for a proxy on this machine (docs/operate/proxies.md).',
+      'Path of a unix socket to listen on instead of `host` and `port`, for a proxy on this machine (docs/operate/proxies.md).',
       Type.String({ minLength: 1, maxLength: 90 }),
     ),
     tls: optionalSetting(
@@ -69,7 +69,7 @@ const Server = Type.Object(
       TlsEntry,
     ),
     trustedProxies: optionalSetting(
-      'Networks of proxies that name the client they forward for, as CIDR: `10.0.0.0/8`. Only their `x-forwarded-for` is read, and that of `unixSocket`; their connections are not limited by address. Default: none.',
+      'Networks of proxies that send the address of their client, as CIDR: `10.0.0.0/8`. `x-forwarded-for` is read only from them and from `unixSocket`; their connections are not limited per address. Default: none.',
       Type.Array(Type.String()),
     ),
     drainSeconds: optionalSetting(
@@ -77,23 +77,23 @@ const Server = Type.Object(
       Type.Integer({ minimum: 0, maximum: 86_400 }),
     ),
     watchConfig: optionalSetting(
-      'Whether the configuration is reloaded when its file changes, or one that it imports or names: lists of models, keys and certificates of upstreams. Default false: it is reloaded with SIGHUP or `gateway config reload`.',
+      'Whether the configuration is reloaded when its file changes, or a file that it imports or names: lists of models, keys and certificates of upstreams. Default false: it is reloaded with SIGHUP or `gateway config reload`.',
       Type.Boolean(),
     ),
     acceptXApiKey: optionalSetting(
-      'Whether a key is read from the header `x-api-key` too. Default: on the paths of messages only.',
+      'Whether a key is also read from the header `x-api-key`. Default: only on the paths of messages.',
       Type.Boolean(),
     ),
     acceptKeyInAddress: optionalSetting(
-      'Whether a key is read from `?key=` of an address below `/v1beta` too, as old clients of `generateContent` send it. The gateway logs no addresses, but proxies before it do. Default false.',
+      'Whether a key is also read from `?key=` of URLs below `/v1beta`, as sent by old clients of `generateContent`. The gateway logs no URLs, but proxies in front of it may. Default false.',
       Type.Boolean(),
     ),
     publicUrl: optionalSetting(
-      'Where callers reach this gateway if it is behind a proxy: `https://ai.example.com`. Default: the host that the request names.',
+      'The URL at which callers reach this gateway behind a proxy: `https://ai.example.com`. Default: the host named in the request.',
       Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' }),
     ),
     allowedOrigins: optionalSetting(
-      'Web pages that may use the tools of `/mcp` from a browser, in addition to those of the gateway and of localhost: `https://app.example.com`.',
+      'Origins of web pages that may use the tools of `/mcp` from a browser, in addition to the gateway and localhost: `https://app.example.com`.',
       Type.Array(Origin),
     ),
     mcpSignIn: optionalSetting(
@@ -101,11 +101,11 @@ const Server = Type.Object(
       Type.Boolean(),
     ),
     corsOrigins: optionalSetting(
-      'Web pages that may call `/v1` from a browser. Default: any. An empty list: none.',
+      'Origins of web pages that may call `/v1` from a browser. Default: any. An empty list: none.',
       Type.Array(Origin),
     ),
     maxBodyBytes: optionalSetting(
-      `The largest body of an operation in bytes, unpacked: \`{ chat: 8388608 }\`. \`mcp\` is that of the tools. Default: ${largestBodies}.`,
+      `The largest body of an operation in bytes, unpacked: \`{ chat: 8388608 }\`. \`mcp\` sets the limit of the tools. Default: ${largestBodies}.`,
       Type.Partial(BodyLimits, closed),
     ),
     headersTimeoutMs: optionalSetting(
@@ -113,19 +113,19 @@ const Server = Type.Object(
       Type.Integer({ minimum: 10_000, maximum: 255_000 }),
     ),
     keepAliveTimeoutMs: optionalSetting(
-      'The longest silence of a connection between requests, or of a caller who takes no byte of an answer. Default 2 minutes.',
+      'The longest time without traffic on a connection between requests, or without the caller reading any byte of an answer. Default 2 minutes.',
       Type.Integer({ minimum: 1_000, maximum: 255_000 }),
     ),
     maxConnections: optionalSetting(
-      'The most open connections and files, to callers and upstreams together. Beyond it silent connections are closed, then new ones refused. Linux only. Default 20,000; at most seven eighths of what the system allows (`ulimit -n`).',
+      "Maximum number of open connections and files, to callers and upstreams together. Beyond it idle connections are closed, then new ones refused. Linux only. Default 20,000; at most seven eighths of the system's limit (`ulimit -n`).",
       Count,
     ),
     maxConnectionsPerAddress: optionalSetting(
-      'The most connections of one address, or of one IPv6 /64. A proxy with a public address calls for everybody: set what it needs. Linux only. Default 1,000 or a quarter of all; none for private addresses.',
+      'Maximum number of connections from one address, or one IPv6 /64. A proxy with a public address opens connections for all its clients: set a limit high enough for it. Linux only. Default 1,000 or a quarter of `maxConnections`; none for private addresses.',
       Count,
     ),
     maxRequestsPerKey: optionalSetting(
-      "The most requests of one key that run at a time in one process. The key's own `--concurrency` may allow more. Default 2,000.",
+      "Maximum number of running requests of one key in one process. The key's own `--concurrency` may allow more. Default 2,000.",
       Count,
     ),
   },
@@ -136,22 +136,22 @@ const ConfigSchema = Type.Object(
   {
     // Resolved before a configuration is checked.
     extends: optionalSetting(
-      "`'builtin'`: `upstreams`, `models` and `aliases` add to the built-in catalogue. An entry takes the place of one of the same name, and `null` removes it. Default: the catalogue is not used.",
+      "`'builtin'`: `upstreams`, `models` and `aliases` add to the built-in catalogue. An entry replaces one of the same name, and `null` removes it. Default: the catalogue is not used.",
       Type.Literal('builtin'),
     ),
-    server: optionalSetting('Where it listens, and its limits.', Server),
-    webhooks: optionalSetting('Where webhooks may go.', Webhooks),
+    server: optionalSetting('Addresses to listen on, and limits.', Server),
+    webhooks: optionalSetting('Networks that webhooks may reach.', Webhooks),
     artifacts: optionalSetting(
       'Keeps results (pictures, videos) that vendors delete after a day. Default: off.',
       ArtifactsEntry,
     ),
-    responses: optionalSetting('How answers of `POST /v1/responses` are kept.', ResponsesEntry),
+    responses: optionalSetting('How long answers of `POST /v1/responses` are stored.', ResponsesEntry),
     database: optionalSetting(
-      '`postgres://…`: any number of equal nodes share keys, money, limits and tasks. Several servers and poolers: docs/operate/scale.md. Default: SQLite in the data directory.',
+      '`postgres://…`: nodes share keys, money, limits and tasks in this database. Several servers and poolers: docs/operate/scale.md. Default: SQLite in the data directory.',
       Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()]),
     ),
     databaseReplica: optionalSetting(
-      '`postgres://…`: a streaming replica of `database` that usage, ledgers, statements and look-ups of requests are read from, for operators. Default: all is read from `database`.',
+      '`postgres://…`: a streaming replica of `database`, from which operators read usage, ledgers, statements and requests. Default: everything is read from `database`.',
       Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()]),
     ),
     admin: optionalSetting(
@@ -163,13 +163,13 @@ const ConfigSchema = Type.Object(
       ConsoleEntry,
     ),
     signIn: optionalSetting(
-      'Identity providers (OpenID Connect) by which people sign in, by names of your choice (docs/operate/sign-in.md). Default: none.',
+      'Identity providers (OpenID Connect) for signing in, by names of your choice (docs/operate/sign-in.md). Default: none.',
       Type.Record(Type.String(), SignInEntry),
     ),
-    metrics: optionalSetting('Where metrics are read. Default: nowhere.', MetricsEntry),
-    backup: optionalSetting('When the server backs the database up, and where to.', BackupEntry),
+    metrics: optionalSetting('Where metrics are served. Default: nowhere.', MetricsEntry),
+    backup: optionalSetting('When and where the server backs up the database.', BackupEntry),
     events: optionalSetting(
-      'Which notifications operators get, and how: low balances, vendors that are down, failed backups (docs/operate/events.md). Default: none.',
+      'Notifications to operators, and their recipients: low balances, vendors that are down, failed backups (docs/operate/events.md). Default: none.',
       EventsEntry,
     ),
     retention: optionalSetting(
@@ -189,11 +189,11 @@ const ConfigSchema = Type.Object(
     ),
     // Each entry is a model or a route, checked separately, so that a message names the intended kind.
     models: requiredSetting(
-      'What callers may ask for, by id: models and routes.',
+      'Models and routes that callers may request, by id.',
       Type.Record(Type.String(), Type.Unknown()),
     ),
     plans: optionalSetting(
-      'Groups of accounts with prices, models and limits of their own, by names of your choice (docs/operate/plans.md).',
+      'Groups of accounts with their own prices, models and limits, by names of your choice (docs/operate/plans.md).',
       Type.Record(Type.String(), PlanEntry),
     ),
     statements: optionalSetting('Seller, logo, tax and note on statements.', StatementsEntry),
@@ -201,25 +201,25 @@ const ConfigSchema = Type.Object(
       'Whether each answer has a signed receipt, and months are sealed so that customers can check their statements (docs/receipts.md). Default false.',
       Type.Boolean(),
     ),
-    usage: optionalSetting('What usage is counted by.', UsageEntry),
+    usage: optionalSetting('Metadata by which usage is counted.', UsageEntry),
     markup: optionalSetting(
-      "What callers pay above the cost of models that have a `cost` and no price: `20%`. The prices of the built-in catalogue and of fetched lists are then the vendors'. Default: each model has a price.",
+      "Markup on the cost of models that have a `cost` and no price: `20%`. The prices of the built-in catalogue and of fetched lists then count as the vendors' prices. Default: each model needs a price.",
       Type.String(),
     ),
     limitToBalance: optionalSetting(
-      'Whether a request without a stream is sent with the output limit that the account can pay for. Default: it is refused with 402.',
+      'Whether a non-streaming request that the account cannot cover is sent with the output limit that it can pay for. Default: it is refused with 402.',
       Type.Boolean(),
     ),
     aliases: optionalSetting(
-      "Other names of models, as a client asks for by itself: `{ 'small-*': 'fast' }`. A star at the end matches all names with that beginning.",
+      "Other names of models, such as those that a client requests by default: `{ 'small-*': 'fast' }`. A star at the end matches all names with that prefix.",
       Type.Record(Type.String(), Type.String()),
     ),
     affinity: optionalSetting(
-      'How conversations keep to one key and to one of several equal upstreams, whose prompt cache has them (docs/operate/affinity.md). `false`: keys take turns, and equal upstreams are chosen at random. Default: by the session that a request names, else by the beginning of its conversation.',
+      'How conversations stay with one key and one of several equal upstreams, for their prompt caches (docs/operate/affinity.md). `false`: keys are used in turn, and equal upstreams are chosen at random. Default: by the session named in the request, otherwise by the beginning of its conversation.',
       Type.Union([Type.Literal(false), AffinityEntry]),
     ),
     realNames: optionalSetting(
-      "Whether a model is also known by the vendor's own name for it. A name that two models share stands for neither. Default true.",
+      "Whether a model can also be requested by the vendor's own name for it. A name shared by two models cannot be used. Default true.",
       Type.Boolean(),
     ),
   },

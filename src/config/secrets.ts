@@ -10,7 +10,7 @@ import { closed, optionalSetting } from '../lib/setting'
 export const SecretsEntry = Type.Object(
   {
     key: optionalSetting(
-      'The key that encrypts: 32 random bytes in base64 or hex, as `openssl rand -base64 32` makes them. `null`: nothing is encrypted any more.',
+      'The key that encrypts: 32 random bytes in base64 or hex, as `openssl rand -base64 32` makes them. `null`: encryption ends.',
       // Undefined, like an unset environment variable.
       Type.Union([Type.String(), Type.Null(), Type.Undefined()]),
     ),
@@ -19,7 +19,7 @@ export const SecretsEntry = Type.Object(
       Type.String({ minLength: 1 }),
     ),
     olderKeys: optionalSetting(
-      'Keys that decrypt only: those before, until nothing is encrypted with them, and the next one while not all nodes know it.',
+      'Keys used only to decrypt: previous keys, until nothing is encrypted with them, and the next key, until all nodes know it.',
       Type.Array(Type.Union([Type.String(), Type.Undefined()])),
     ),
   },

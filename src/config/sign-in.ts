@@ -11,15 +11,15 @@ import { fileFaults } from './upstreams'
 export const GroupEntry = Type.Object(
   {
     role: optionalSetting(
-      'Its members are operators with this role: `viewer`, `operator` or `owner`. Of several groups the highest counts.',
+      'Its members are operators with this role: `viewer`, `operator` or `owner`. For members of several groups the highest role applies.',
       Type.Union(ROLES.map((role) => Type.Literal(role))),
     ),
     plan: optionalSetting(
-      'Its members have accounts of their own. This is the plan of the account, which the first sign-in makes.',
+      'Each member has an account of their own, created with this plan at the first sign-in.',
       Type.String({ minLength: 1, maxLength: 64 }),
     ),
     account: optionalSetting(
-      'Its members share this account instead. Of several groups with a plan or an account the first counts.',
+      'Its members share this account instead. For members of several groups with a plan or an account, the first group applies.',
       Type.String({ pattern: '^(?!\\.\\.?$)[A-Za-z0-9._@-]{1,64}$' }),
     ),
   },
@@ -29,11 +29,11 @@ export const GroupEntry = Type.Object(
 export const TokensEntry = Type.Object(
   {
     adminApi: optionalSetting(
-      'Whether the admin API takes them, with the role that the groups of the token give. Default false.',
+      "Whether the admin API accepts them, with the role of the token's groups. Default false.",
       Type.Boolean(),
     ),
     calls: optionalSetting(
-      'Whether calls of models take them in place of a key: each person has a key of their own, with budgets and limits as any other. Default false.',
+      'Whether model requests accept them instead of a key: each person has a key of their own, with budgets and limits like any other. Default false.',
       Type.Boolean(),
     ),
     audience: optionalSetting(
@@ -41,7 +41,7 @@ export const TokensEntry = Type.Object(
       Type.String({ minLength: 1, maxLength: 256 }),
     ),
     cliClientId: optionalSetting(
-      'The id of a public client with the device flow, by which `gateway contexts login` signs in.',
+      'The id of a public client with the device flow, used by `gateway contexts login`.',
       Type.String({ minLength: 1, maxLength: 256 }),
     ),
   },
@@ -51,7 +51,7 @@ export const TokensEntry = Type.Object(
 export const SignInEntry = Type.Object(
   {
     issuer: requiredSetting(
-      'The address of the identity provider, as its tokens name it. `http` for this machine only.',
+      'The URL of the identity provider, exactly as in its tokens. `http` for this machine only.',
       Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$', maxLength: 1_000 }),
     ),
     clientId: requiredSetting(
@@ -63,11 +63,11 @@ export const SignInEntry = Type.Object(
       Type.String({ minLength: 1, maxLength: 1_024 }),
     ),
     title: optionalSetting(
-      'What the button says after "Sign in with". Default: the name of the entry.',
+      'The text of the button after "Sign in with". Default: the name of the entry.',
       Type.String({ minLength: 1, maxLength: 40 }),
     ),
     scopes: optionalSetting(
-      'What is asked for. Default: `openid profile email`. Add `offline_access` where the provider gives refresh tokens for it only.',
+      'The requested scopes. Default: `openid profile email`. Add `offline_access` if the provider issues refresh tokens only with it.',
       Type.String({ pattern: '^([!#-~]+ )*openid( [!#-~]+)*$', maxLength: 500 }),
     ),
     groupsClaim: optionalSetting(
@@ -75,15 +75,15 @@ export const SignInEntry = Type.Object(
       Type.String({ minLength: 1, maxLength: 200 }),
     ),
     groups: requiredSetting(
-      'What the members of each group are, by the value of the claim. People in none of them are refused.',
+      "The rights of each group's members, by the value of the claim. People in none of the groups are refused.",
       Type.Record(Type.String({ minLength: 1, maxLength: 256 }), GroupEntry, { minProperties: 1 }),
     ),
     tokens: optionalSetting(
-      'Which tokens of the provider (JWT) are taken in place of those of this gateway. Default: none.',
+      'Which tokens of the provider (JWT) are accepted instead of those of this gateway. Default: none.',
       TokensEntry,
     ),
     tls: optionalSetting(
-      '`caFile`: the authorities that vouch for the provider instead of the usual ones, in PEM form.',
+      '`caFile`: a PEM file with the certificate authorities to trust for the provider, instead of the usual ones.',
       Type.Object({ caFile: Type.String({ minLength: 1 }) }, closed),
     ),
   },

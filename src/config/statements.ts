@@ -11,18 +11,18 @@ export const SellerEntry = Type.Object(
   {
     name: requiredSetting('The name of the seller.', Line),
     address: optionalSetting('Its address, line by line.', Type.Array(Line, { maxItems: 8 })),
-    taxId: optionalSetting('Its number with the tax office.', Line),
-    contact: optionalSetting('Where to ask: an e-mail address or a web page.', Line),
+    taxId: optionalSetting('Its tax number.', Line),
+    contact: optionalSetting('An e-mail address or a web page for questions.', Line),
   },
   closed,
 )
 
 export const TaxEntry = Type.Object(
   {
-    name: requiredSetting('What it is called: `VAT`.', Line),
+    name: requiredSetting('Its name: `VAT`.', Line),
     percent: requiredSetting('Its rate: `"19"` or `"7.7"`.', Type.String()),
     included: optionalSetting(
-      'Whether prices contain it. `false`: it is shown as due on top, and not taken from the balance. Default true.',
+      'Whether prices include it. `false`: it is shown as due in addition, and not taken from the balance. Default true.',
       Type.Boolean(),
     ),
   },
@@ -31,9 +31,9 @@ export const TaxEntry = Type.Object(
 
 export const StatementsEntry = Type.Object(
   {
-    seller: optionalSetting('Who sells. Default: no name is shown.', SellerEntry),
+    seller: optionalSetting('The seller. Default: none is shown.', SellerEntry),
     logo: optionalSetting('A short text at the top, instead of a picture.', Type.String({ maxLength: 40 })),
-    tax: optionalSetting('The tax on what was used. Default: no line.', TaxEntry),
+    tax: optionalSetting('The tax on usage. Default: none is shown.', TaxEntry),
     note: optionalSetting('Text at the end.', Type.String({ maxLength: 1_000 })),
   },
   closed,

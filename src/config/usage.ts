@@ -9,7 +9,7 @@ export const METADATA_NAME = '[a-z0-9][a-z0-9_-]{0,39}'
 export const UsageEntry = Type.Object(
   {
     metadata: optionalSetting(
-      'Names of metadata that usage is counted by, at most 8: `["team", "user"]`. They are read from the header `x-gateway-metadata`, then from `metadata` of the body; `user` from its `user` too. Default: none.',
+      'Names of metadata by which usage is counted, at most 8: `["team", "user"]`. They are read from the header `x-gateway-metadata`, then from `metadata` of the body; `user` from its `user` too. Default: none.',
       Type.Array(Type.String({ pattern: `^${METADATA_NAME}$` }), {
         minItems: 1,
         maxItems: 8,

@@ -6,7 +6,7 @@ import { closed, optionalSetting } from '../lib/setting'
 export const Webhooks = Type.Object(
   {
     allow: optionalSetting(
-      'Private networks that webhooks may go to, as CIDR: `192.168.0.0/16`. Default: none.',
+      'Private networks that webhooks may reach, as CIDR: `192.168.0.0/16`. Default: none.',
       Type.Array(Type.String()),
     ),
   },

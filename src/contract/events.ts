@@ -51,7 +51,7 @@ export const eventTypes = {
     meaning: 'The newest backup is more than twice as old as `backup.every` allows.',
     notifiesEnd: true,
   },
-  'books.wrong': { meaning: 'The books do not add up: see `gateway balance verify`.', notifiesEnd: false },
+  'books.wrong': { meaning: 'The books are inconsistent: see `gateway balance verify`.', notifiesEnd: false },
   'configuration.refused': {
     meaning: 'A changed configuration has faults; the one before stays in force.',
     notifiesEnd: true,

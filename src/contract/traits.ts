@@ -28,11 +28,11 @@ export const Traits = Type.Object(
       Thinking,
     ),
     thinksByDefault: requiredSetting(
-      'Whether a model with `optional` thinking thinks if the request does not say.',
+      'Whether a model with `optional` thinking thinks by default.',
       Type.Boolean(),
     ),
     thinkingForms: requiredSetting(
-      'How a request may say whether it thinks, the preferred form first: `effort` (an effort and nothing else), `adaptive` (`thinking.type: adaptive`), `budget` (`thinking.budget_tokens`), `switch` (`thinking.type` is `enabled` or `disabled`) or `enable_thinking`.',
+      'How a request may control thinking, the preferred form first: `effort` (an effort and nothing else), `adaptive` (`thinking.type: adaptive`), `budget` (`thinking.budget_tokens`), `switch` (`thinking.type` is `enabled` or `disabled`) or `enable_thinking`.',
       Type.Array(ThinkingForm, { minItems: 1 }),
     ),
     efforts: Type.Optional(
@@ -59,10 +59,10 @@ export const Traits = Type.Object(
     ),
     logitBias: requiredSetting('Whether it accepts `logit_bias`.', Type.Boolean()),
     logprobs: requiredSetting('Whether it returns probabilities of tokens.', Type.Boolean()),
-    speech: requiredSetting('Whether it accepts `modalities` and `audio` of its answer.', Type.Boolean()),
+    speech: requiredSetting('Whether it accepts `modalities` and `audio` for its answer.', Type.Boolean()),
     prediction: requiredSetting('Whether it accepts a predicted output.', Type.Boolean()),
-    verbosity: requiredSetting('Whether it accepts a `verbosity` of its answer.', Type.Boolean()),
-    schemas: requiredSetting('Whether it answers by a JSON schema.', Type.Boolean()),
+    verbosity: requiredSetting('Whether it accepts a `verbosity` for its answer.', Type.Boolean()),
+    schemas: requiredSetting('Whether it accepts a JSON schema for its answer.', Type.Boolean()),
     strictTools: requiredSetting('Whether it accepts `strict` on a tool.', Type.Boolean()),
     maxTokens: requiredSetting(
       'Whether chat completions accept `max_tokens`. If not, the limit is sent as `max_completion_tokens`.',
@@ -73,7 +73,7 @@ export const Traits = Type.Object(
       Type.Union([Type.Boolean(), Type.Literal('unless_minimal')]),
     ),
     forcedToolChoice: requiredSetting(
-      'When a request may force a call of a tool. `any_tool`: always, but not a call of a certain tool.',
+      'When a request may force a call of a tool. `any_tool`: always, but not of a specific tool.',
       Forced,
     ),
     toolsBesideEffort: requiredSetting(
@@ -82,11 +82,11 @@ export const Traits = Type.Object(
     ),
     returned: Type.Optional(
       requiredSetting(
-        'What chat completions must return of earlier answers that called tools: `nothing`, `reasoning` (`reasoning_content`, if the caller still has it), `demanded_reasoning` (a turn without it is refused; where it is lost, a blank is sent) or `signatures` (thought signatures; where one is lost, the documented filler is sent). Absent: by the name of the model.',
+        'What chat completions must return of earlier answers that called tools: `nothing`, `reasoning` (`reasoning_content`, if the caller still has it), `demanded_reasoning` (a turn without it is refused; if it is lost, a blank is sent) or `signatures` (thought signatures; if one is lost, the documented filler is sent). Absent: by the name of the model.',
         Returned,
       ),
     ),
-    prefill: requiredSetting('When the last message may be the beginning of its own answer.', Taken),
+    prefill: requiredSetting('When the last message may be the beginning of the answer.', Taken),
   },
   closed,
 )

@@ -46,7 +46,7 @@ export const unitTable = {
   request: { key: 'per_request', of: 'each request', per: 1, flat: true, pricing: 'request' },
   input_token: {
     key: 'per_1m_input_tokens',
-    of: 'text in, and whatever else is sent and has no price of its own',
+    of: 'input text, and all other input without a price of its own',
     per: 1_000_000,
     pricing: 'prompt',
     tokens: 'input',
@@ -54,7 +54,7 @@ export const unitTable = {
   },
   cached_input_token: {
     key: 'per_1m_cached_input_tokens',
-    of: 'input that the vendor read from a cache',
+    of: 'input read from a cache by the vendor',
     per: 1_000_000,
     pricing: 'input_cache_read',
     tokens: 'input',
@@ -63,7 +63,7 @@ export const unitTable = {
   /** Tokens written to a cache with the vendor's default lifetime, such as five minutes. */
   cache_write_token: {
     key: 'per_1m_cache_write_tokens',
-    of: 'input that it wrote to a cache for its usual time',
+    of: 'input written to a cache for the usual time',
     per: 1_000_000,
     pricing: 'input_cache_write',
     tokens: 'input',
@@ -72,7 +72,7 @@ export const unitTable = {
   },
   cache_write_1h_token: {
     key: 'per_1m_cache_write_1h_tokens',
-    of: 'input that it wrote to a cache for an hour',
+    of: 'input written to a cache for an hour',
     per: 1_000_000,
     pricing: 'input_cache_write_1h',
     tokens: 'input',
@@ -81,14 +81,14 @@ export const unitTable = {
   },
   output_token: {
     key: 'per_1m_output_tokens',
-    of: 'text out, and all other output that has no price of its own',
+    of: 'output text, and all other output without a price of its own',
     per: 1_000_000,
     pricing: 'completion',
     tokens: 'output',
   },
   input_image_token: {
     key: 'per_1m_input_image_tokens',
-    of: 'pictures in, of models that count them as tokens',
+    of: 'input pictures, for models that count them as tokens',
     per: 1_000_000,
     pricing: 'image_token',
     tokens: 'input',
@@ -96,7 +96,7 @@ export const unitTable = {
   },
   output_image_token: {
     key: 'per_1m_output_image_tokens',
-    of: 'pictures out, of models that count them as tokens',
+    of: 'output pictures, for models that count them as tokens',
     per: 1_000_000,
     tokens: 'output',
     fallback: 'output_token',
@@ -113,7 +113,7 @@ export const unitTable = {
   },
   cached_input_audio_token: {
     key: 'per_1m_cached_input_audio_tokens',
-    of: 'sound that the vendor read from a cache',
+    of: 'input audio read from a cache by the vendor',
     per: 1_000_000,
     pricing: 'input_audio_cache',
     tokens: 'input',
@@ -130,16 +130,16 @@ export const unitTable = {
   },
   output_video_token: {
     key: 'per_1m_output_video_tokens',
-    of: 'video out, of models that count it as tokens',
+    of: 'output video, for models that count it as tokens',
     per: 1_000_000,
     tokens: 'output',
     fallback: 'output_token',
     becomes: ['output_token'],
   },
-  character: { key: 'per_1m_characters', of: 'text that is spoken', per: 1_000_000, most: AS_QUOTED },
+  character: { key: 'per_1m_characters', of: 'spoken text', per: 1_000_000, most: AS_QUOTED },
   image: {
     key: 'per_image',
-    of: 'pictures made: one amount, or one for each size or quality',
+    of: 'output pictures: one amount, or one for each size or quality',
     per: 1,
     pricing: 'image_output',
     variants: true,
@@ -147,7 +147,7 @@ export const unitTable = {
   },
   input_image: {
     key: 'per_input_image',
-    of: 'reference pictures: one amount, or one for each size',
+    of: 'input pictures: one amount, or one for each size',
     per: 1,
     pricing: 'image',
     variants: true,
@@ -155,7 +155,7 @@ export const unitTable = {
   },
   video: {
     key: 'per_video',
-    of: 'videos made: one amount, or one for each resolution and length such as `768p 6s`',
+    of: 'output videos: one amount, or one for each resolution and length, such as `768p 6s`',
     per: 1,
     variants: true,
     most: AS_QUOTED,
@@ -169,7 +169,7 @@ export const unitTable = {
   /** Seconds of video input. Vendors that bill it charge the price of the output for it. */
   input_second: {
     key: 'per_input_second',
-    of: 'seconds of video that goes in: one amount, or one for each resolution',
+    of: 'seconds of input video: one amount, or one for each resolution',
     per: 1,
     variants: true,
     fallback: 'second',
@@ -178,7 +178,7 @@ export const unitTable = {
   /** Seconds of audio input. */
   audio_second: {
     key: 'per_audio_minute',
-    of: 'audio that is transcribed, each second that has begun',
+    of: 'transcribed audio, rounded up to seconds',
     per: 60,
     most: AS_HEARD,
   },
@@ -192,7 +192,7 @@ export const unitTable = {
   /** Web searches that the vendor runs for an answer. */
   web_search: {
     key: 'per_1k_web_searches',
-    of: 'searches that the vendor runs and counts in its answer',
+    of: 'searches run by the vendor and counted in its answer',
     per: 1_000,
     pricing: 'web_search',
     flat: true,
@@ -202,7 +202,7 @@ export const unitTable = {
   /** A request for which the vendor searched the web, however often. */
   grounded_prompt: {
     key: 'per_1k_grounded_prompts',
-    of: 'requests for which the vendor has searched, however often, where it bills those',
+    of: 'requests with at least one search by the vendor, if it bills per request',
     per: 1_000,
     pricing: 'grounded_prompt',
     flat: true,
@@ -212,7 +212,7 @@ export const unitTable = {
   /** Documents that a web search has used, if the vendor bills them. */
   search_source: {
     key: 'per_1k_search_sources',
-    of: 'documents that such a search has used, where the vendor bills those',
+    of: 'documents used by such a search, if the vendor bills per document',
     per: 1_000,
     flat: true,
     most: AS_CALLED,

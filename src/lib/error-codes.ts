@@ -49,7 +49,7 @@ export const errorCodes = {
     not_signed_in: ['Nobody is signed in to the console with this browser.', 'Sign in.'],
     sign_in_failed: ['The identity provider refused the sign-in.', 'Start again; see the log.'],
     session_ended: [
-      'The session of the console has ended, or what it was made with.',
+      'The session of the console has ended, or its key or admin is no longer valid.',
       'Sign in again.',
       'gateway sessions list',
     ],
@@ -64,7 +64,7 @@ export const errorCodes = {
       'gateway keys list',
     ],
     metrics_token_missing: [
-      'The metrics are read without the token of `metrics.token`.',
+      'Metrics were requested without the token of `metrics.token`.',
       'Give the scraper the token.',
       'gateway config check',
     ],
@@ -77,15 +77,15 @@ export const errorCodes = {
     ],
     in_flight: [
       'The money is there, but running requests hold it.',
-      'Wait a second. Ask for less output, so that less is held.',
+      'Wait a second, or request less output, so that less is held.',
       'gateway balance show ACCOUNT',
       'yes',
     ],
   }),
   ...coming([402, 409], {
     insufficient_balance: [
-      'The account has less than the most that the request can cost, or than the amount to deduct.',
-      'Add money, or ask for less output.',
+      'The account has less than the maximum price of the request, or than the amount to deduct.',
+      'Add money, or request less output.',
       'gateway balance show ACCOUNT',
       'no',
     ],
@@ -97,42 +97,42 @@ export const errorCodes = {
       'gateway accounts list',
     ],
     plan_missing: [
-      'The account of the key has a plan that is not configured.',
-      'Configure the plan, or give the account another with `gateway accounts update ACCOUNT --plan`.',
+      "The plan of the key's account is not configured.",
+      'Configure the plan, or give the account another one with `gateway accounts update ACCOUNT --plan`.',
       'gateway accounts show ACCOUNT',
     ],
     address_not_allowed: [
-      'The key or the token may not be used from the address of the client.',
-      'Add the address with `gateway keys update KEY --from`, or ask from an allowed one. Behind a proxy, see `server.trustedProxies`.',
+      "The key or the token may not be used from the client's address.",
+      'Add the address with `gateway keys update KEY --from`, or use an allowed one. Behind a proxy, see `server.trustedProxies`.',
       'gateway keys show KEY',
     ],
     spender_unknown: [
-      'A request names a spender that its key does not have, or the rule of the key for spenders cannot be read.',
-      'Let the rule of the key create it.',
+      "A request names an unknown spender of its key, or the key's rule for spenders cannot be read.",
+      'Allow `create` in the rule of the key.',
     ],
-    token_not_allowed: ['A token asked for what only its key may do.', 'Use the key.'],
+    token_not_allowed: ['A token was used for an operation that only its key may do.', 'Use the key.'],
     key_paused: [
       'An operator has paused the key.',
       'Resume it with `gateway keys resume`.',
       'gateway keys list',
     ],
     origin_not_allowed: [
-      'A web page of another origin calls tools.',
+      'A web page of another origin called tools.',
       'Allow it in `server.allowedOrigins`.',
       'gateway config check',
     ],
     cross_origin: [
       'A session of the console was used by a page of another origin.',
-      'Behind a proxy, pass the header Host on, or set `server.publicUrl`.',
+      'Behind a proxy, forward the header `Host`, or set `server.publicUrl`.',
     ],
     csrf_token_invalid: [
-      'A change with a session of the console came without its token.',
+      'A change was requested in a session of the console without its token.',
       'Reload the page.',
     ],
-    not_a_member: ['No group of the person may sign in here.', 'Add one to `signIn`.'],
+    not_a_member: ["None of the person's groups may sign in here.", 'Add one to `signIn`.'],
     sign_in_not_here: [
-      'The console does not sign this kind in here.',
-      'Sign in on the machine of the gateway, or see `admin` and `console` of the configuration.',
+      'This kind of sign-in is not available at this address.',
+      "Sign in on the gateway's machine, or see `admin` and `console` in the configuration.",
     ],
     role_not_sufficient: [
       'The role of the admin does not allow this.',
@@ -148,7 +148,7 @@ export const errorCodes = {
     admin_not_found: ['No such admin.', 'Check the name.', 'gateway admins list'],
     artifact_not_found: [
       "A kept result does not exist, has expired, or is another account's.",
-      'Make it again, or keep longer with `artifacts.keep`.',
+      'Make it again, or keep results longer with `artifacts.keep`.',
     ],
     statement_not_found: ['No such statement.', 'Check the number.', 'gateway statements list'],
     plan_not_found: ['No such plan.', 'Check the name.', 'gateway plans list'],
@@ -160,7 +160,7 @@ export const errorCodes = {
     token_not_found: ['No such token.', 'Check the id.', 'gateway spenders list'],
     key_not_found: ['No such key.', 'Check the name or the id.', 'gateway keys list'],
     payments_not_configured: [
-      'Payments of Stripe are reported, but not configured.',
+      'Stripe reported a payment, but payments are not configured.',
       'Set `payments.stripe`.',
       'gateway config check',
     ],
@@ -174,7 +174,7 @@ export const errorCodes = {
     video_failed: ['The task has failed: there is no video.', 'Read its error.', 'gateway tasks show ID'],
   }),
   ...coming([405], {
-    method_not_allowed: ['The path takes another method.', 'Use one of the header `allow`.'],
+    method_not_allowed: ['The path does not support this method.', 'Use a method of the header `allow`.'],
   }),
   ...coming([408], {
     body_too_slow: ['The body took too long to arrive.', 'Check the network, or send less.'],
@@ -182,7 +182,7 @@ export const errorCodes = {
   ...coming([409], {
     receipt_not_ready: ['The request, or the month, has not ended.', 'Try again later.', undefined, 'yes'],
     upstream_without_key: [
-      'An upstream that is to be tried has no key.',
+      'The upstream to test has no key.',
       'Set the variable that `gateway upstreams list` names, and reload.',
       'gateway upstreams list',
       'no',
@@ -194,7 +194,7 @@ export const errorCodes = {
       'no',
     ],
     balance_too_large: [
-      'The account would have more than an account can.',
+      'The balance would exceed the maximum of an account.',
       'Split it between accounts.',
       'gateway balance show ACCOUNT',
       'no',
@@ -207,19 +207,19 @@ export const errorCodes = {
     ],
     code_redeemed: ['The code was redeemed before.', 'Use another one.', 'gateway codes list', 'no'],
     idempotency_answer_too_large: [
-      'The first answer of this Idempotency-Key was too large to be kept.',
+      'The first answer to this Idempotency-Key was too large to be stored.',
       'Use a new key; the first request was charged.',
       undefined,
       'no',
     ],
     account_exists: [
-      'An account of this name exists.',
-      'Choose another name, or make a key for the account.',
+      'An account with this name exists.',
+      'Choose another name, or create a key for the account.',
       'gateway accounts list',
       'no',
     ],
     admin_exists: [
-      'An admin of this name exists or existed.',
+      'An admin with this name exists or existed.',
       'Choose another name.',
       'gateway admins list',
       'no',
@@ -232,8 +232,8 @@ export const errorCodes = {
       'no',
     ],
     history_exists: [
-      'A sandbox that has had requests is not filled, or is being filled.',
-      'Begin another one with `--data-dir`.',
+      'The sandbox already has requests, or is being filled.',
+      'Start a new one with `--data-dir`.',
       undefined,
       'no',
     ],
@@ -245,26 +245,26 @@ export const errorCodes = {
       'no',
     ],
     months_not_closed: [
-      'The books or an archive are not right, or another run is in progress; nothing more was closed.',
+      'The books or an archive are wrong, or another run is in progress; nothing more was closed.',
       'The message says which.',
       'gateway balance verify',
       'no',
     ],
     retention_not_configured: [
-      'The configuration does not say how long charges stay.',
+      'The configuration does not say how long charges are kept.',
       'Set `retention.charges`, or name a time in the request.',
       'gateway retention show',
       'no',
     ],
-    key_exists: ['A key of this name exists.', 'Choose another name.', 'gateway keys list', 'no'],
+    key_exists: ['A key with this name exists.', 'Choose another name.', 'gateway keys list', 'no'],
     key_revoked: ['The key is revoked permanently.', 'Create another one.', 'gateway keys list', 'no'],
     not_credited: [
-      'A credit is not an amount that an account can get.',
+      'The amount cannot be credited to the account.',
       'Read its message.',
       'gateway balance show ACCOUNT',
       'no',
     ],
-    task_begun: ['The upstream was asked already.', 'Delete it when it has ended.', undefined, 'no'],
+    task_begun: ['The upstream was already called.', 'Delete it when it has ended.', undefined, 'no'],
     task_ended: ['The task has ended.', 'Nothing to do.', 'gateway tasks show ID', 'no'],
     task_known: [
       "The vendor's id of the task is known.",
@@ -272,11 +272,16 @@ export const errorCodes = {
       'gateway tasks show ID',
       'no',
     ],
-    task_not_changed: ['The task has changed meanwhile.', 'Read it again.', 'gateway tasks show ID', 'no'],
+    task_not_changed: [
+      'The task has changed in the meantime.',
+      'Read it again.',
+      'gateway tasks show ID',
+      'no',
+    ],
     task_not_failed: ['The task has not failed.', 'Wait for its end.', 'gateway tasks show ID', 'no'],
     task_unknown: [
       'It is unknown whether the vendor has begun the task.',
-      'Look at the vendor, then settle it with `gateway tasks reconcile`.',
+      'Check at the vendor, then settle the task with `gateway tasks reconcile`.',
       'gateway tasks show ID',
       'no',
     ],
@@ -326,32 +331,32 @@ export const errorCodes = {
   }),
   ...coming([429], {
     'Throttling.ConcurrencyQuota': [
-      'The key or the upstream runs as many requests as it may.',
+      'The key or the upstream has reached its limit of running requests.',
       'Wait for one to end; raise `--concurrency` of the key or `concurrency` of the upstream.',
       'gateway keys show KEY',
     ],
     'Throttling.RateQuota': [
-      'The key has used its limit of this minute, or its vendor has refused more.',
-      'Wait for `retry-after`; raise `--rpm` or `--tpm` of the key, or add keys of the vendor.',
+      "The key has used up this minute's limit, or the vendor refuses more.",
+      'Wait for `retry-after`; raise `--rpm` or `--tpm` of the key, or add more keys of the vendor.',
       'gateway keys show KEY',
     ],
     too_many_watchers: ['More pages of the console are watching than allowed.', 'Close some of them.'],
     too_many_attempts: [
-      'Wrong tokens of the admin API came from this address.',
+      'Too many wrong tokens, keys or links were sent from this address.',
       'Wait for `retry-after`.',
       'gateway audit',
     ],
   }),
   ...coming([499], {
     caller_left: [
-      'The caller disconnected before the answer. Only the request log has it.',
-      'Raise the deadline of the client or of the proxy before the gateway.',
+      'The caller disconnected before the answer. This code appears only in the request log.',
+      'Raise the timeout of the client, or of the proxy in front of the gateway.',
     ],
   }),
   ...coming([500], {
     internal_error: [
       'A bug in the gateway.',
-      'Report it with the lines `internal_error` of the log.',
+      'Report it with the log lines `internal_error`.',
       undefined,
       'yes',
     ],
@@ -363,15 +368,15 @@ export const errorCodes = {
     ],
   }),
   ...coming([502], {
-    sound_too_long: ['The vendor made more audio than fits into a file.', 'Send less text.', undefined, 'no'],
+    sound_too_long: ['The vendor made more audio than a file can hold.', 'Send less text.', undefined, 'no'],
     upstream_cut: ['The vendor broke off in the middle.', 'Try again. What was delivered is charged.'],
     upstream_empty: ['The vendor answered without a result and without a reason.', 'Try again.'],
     upstream_file_refused: [
-      'The vendor points to a file on a host that is not one of its own.',
+      "The vendor's result is on a host that is not its own.",
       'Allow the host in `fileHosts` of the upstream.',
       'gateway upstreams list',
     ],
-    upstream_file_unavailable: ['The vendor did not hand over its result.', 'Try again.'],
+    upstream_file_unavailable: ['The result could not be fetched from the vendor.', 'Try again.'],
     upstream_garbage: ["The vendor's answer cannot be read.", 'Try again; check `baseUrl`.'],
     upstream_model_missing: [
       'The vendor does not have the model.',
@@ -391,7 +396,7 @@ export const errorCodes = {
     ],
   }),
   ...coming([502, 503, 504, 529], {
-    upstream_error: ['The vendor failed or is overloaded.', 'Try again; let a route have another model.'],
+    upstream_error: ['The vendor failed or is overloaded.', 'Try again; use a route with another model.'],
   }),
   ...coming([503], {
     issuer_unavailable: ['An identity provider does not answer.', 'Try again, or sign in with a token.'],
@@ -400,7 +405,7 @@ export const errorCodes = {
     backup_failed: ['A backup could not be made.', 'Check the disk and the log.', 'gateway doctor'],
     database_unavailable: [
       'The database accepts no writes. Nothing was sent to a vendor.',
-      'Bring it back; make room on the disk.',
+      'Start it again; free disk space.',
       'gateway doctor',
     ],
     encoder_busy: ['Too many MP3 files are being encoded.', 'Try again in a moment, or ask for wav.'],
@@ -412,17 +417,17 @@ export const errorCodes = {
     ],
     starting: ['The gateway is starting.', 'Try again in a moment.', 'gateway health --ready'],
     upstream_unavailable: [
-      "The vendor refuses the operator's key, bill or rights, or has failed repeatedly and is not called for some seconds.",
-      'Fix what the log says under `upstream_refused_operator`; else wait.',
+      "The vendor refuses the operator's key, billing or permissions, or has failed repeatedly and is not called for some seconds.",
+      'Fix the cause given in the log under `upstream_refused_operator`; otherwise wait.',
       'gateway upstreams health',
       'as `x-should-retry` says',
     ],
-    uploads_unavailable: ['Uploaded files cannot be stored.', 'Make room on the disk.', 'gateway doctor'],
+    uploads_unavailable: ['Uploaded files cannot be stored.', 'Free disk space.', 'gateway doctor'],
   }),
   ...coming([504], {
     upstream_timeout: [
       'The vendor did not answer in time, or fell silent.',
-      'Raise `timeoutMs` of the upstream, or ask for less.',
+      'Raise `timeoutMs` of the upstream, or request less.',
       'gateway upstreams test NAME',
     ],
   }),
@@ -435,7 +440,7 @@ export const errorCodes = {
       'gateway tasks show ID',
       'yes',
     ],
-    server_error: ['A response in the background ended with its process.', 'Try again.', undefined, 'yes'],
+    server_error: ['The process of a background response ended.', 'Try again.', undefined, 'yes'],
     task_interrupted: ['The process that was making the answer stopped.', 'Try again.', undefined, 'yes'],
     task_lost: ['The vendor no longer knows the task.', 'Try again.', 'gateway tasks show ID', 'yes'],
     timed_out: [
@@ -446,7 +451,7 @@ export const errorCodes = {
     ],
     unknown: [
       'It is unknown whether the vendor has begun the task.',
-      'Look at the vendor, then settle it with `gateway tasks reconcile`.',
+      'Check at the vendor, then settle the task with `gateway tasks reconcile`.',
       'gateway tasks show ID',
     ],
   }),

@@ -22,40 +22,40 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'Many from one address: block it. `gateway admins list` shows who has tokens.',
   ),
   admin_refused: warn(
-    'An admin tried what their role does not allow.',
-    'Create an admin with a higher role, or ask what they meant to do.',
+    'An admin tried something that their role does not allow.',
+    'Create an admin with a higher role, or ask what they wanted to do.',
   ),
   answer_not_delivered: warn(
-    'A whole answer cost more than its account could pay: it was neither delivered nor charged, and the vendor bills it.',
+    'A whole answer cost more than its account could pay: it was neither delivered nor charged, but the vendor bills it.',
     'Make the vendor respect `max_tokens`, or raise `reserveOutputTokens` of the model for requests without a limit.',
   ),
   artifact_left_behind: warn(
-    'A deleted result stays in a place that is no longer configured: remove it there.',
-    'Remove it in the place that `artifacts` named before.',
+    'A deleted result remains in a place that is no longer configured.',
+    'Remove it from the place that `artifacts` named before.',
   ),
   artifact_lost: error(
-    'A kept result is missing from its place.',
+    'The file of a kept result is missing.',
     'Find out who deletes files there; restore it from a copy.',
   ),
   artifact_not_kept: warn(
-    "A result could not be copied; the vendor's own address was returned instead.",
+    "A result could not be copied; the vendor's own URL was returned instead.",
     'Check the free space, permissions and network of `artifacts`: `gateway doctor`.',
   ),
   artifact_not_removed: warn(
-    'A result could not be deleted from its place. It is tried again.',
+    'The file of a result could not be deleted. It is tried again.',
     'Check the permissions of `artifacts`.',
   ),
   artifact_removed_early: warn(
     'A result was deleted before its time, because `artifacts.maxBytes` was reached.',
     'Raise `artifacts.maxBytes`, or shorten `artifacts.keep`.',
   ),
-  background_cut: warn('A response in the background was cut off.', 'Its caller sends it again.'),
+  background_cut: warn('A background response was cut off.', 'Its caller must send it again.'),
   background_lost: warn(
-    'A response in the background was ended as failed by another process while this one was silent. It was released.',
-    'Its caller sends it again. Check whether processes are paused, or the database was unavailable.',
+    'While this process was silent, another one ended a background response as failed. Its price was released.',
+    'Its caller must send it again. Check whether processes were paused or the database was unavailable.',
   ),
   background_not_written: warn(
-    'Events of a response in the background could not be written. They are tried again.',
+    'Events of a background response could not be written. They are tried again.',
     'See `database_unavailable`.',
   ),
   backup_failed: error(
@@ -64,15 +64,15 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   ),
   backup_made: info('A backup was made.'),
   books_wrong: error(
-    'The books do not add up: see `gateway balance verify`.',
-    'Stop selling, keep a copy of the database, and report what `gateway balance verify` prints.',
+    'The books are inconsistent: see `gateway balance verify`.',
+    'Stop selling, copy the database, and report the output of `gateway balance verify`.',
   ),
   cache_not_read: warn(
     'The response cache could not be read: the request went to its vendor.',
     'See `database_unavailable`. If it repeats for one account, report the reason.',
   ),
   cache_not_written: warn(
-    'An answer could not be kept in the response cache: the next request like it goes to the vendor.',
+    'An answer could not be stored in the response cache: the next equal request goes to the vendor.',
     'See `database_unavailable`.',
   ),
   certificate_renewed: info('A new certificate was read from the files of `server.tls`.'),
@@ -87,7 +87,7 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   ),
   charge_not_ended: error(
     'A charge could not be ended: nothing is paid, and its hold is released when it expires.',
-    '`gateway requests show ID`. Ends that are left on the disk are tried at the next start: `gateway doctor`.',
+    '`gateway requests show ID`. Ends stored on the disk are applied at the next start: `gateway doctor`.',
   ),
   charge_not_ended_yet: warn(
     'The database could not end a charge. Its end is on the disk and is tried again, if necessary by the next process.',
@@ -97,16 +97,16 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     "The machine's clock was set by more than ten seconds; the gateway's own follows slowly.",
     'Set up a time service.',
   ),
-  models_discovered: info('Servers of the operator list different models now, which are served.'),
+  models_discovered: info('Model servers list different models now, which are served.'),
   models_not_discovered: warn(
     'A model server did not list its models; the last known list stays in use.',
     '`gateway upstreams test NAME`: the server must run and answer.',
   ),
   config_not_reloaded: error(
-    'A changed configuration has faults; the previous one stays in force.',
+    'A changed configuration has faults; the previous one stays in use.',
     '`gateway config check`, fix the file, and `gateway config reload`.',
   ),
-  config_reloaded: info('A changed configuration is in force.'),
+  config_reloaded: info('A changed configuration was loaded.'),
   connections_accepted: info('New connections are accepted again.'),
   connections_closed: warn(
     'Idle connections were closed because there were too many.',
@@ -129,12 +129,12 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'Many from one address: set `console.allowRemote` to false, or block the path in the proxy.',
   ),
   issuer_unreachable: warn(
-    'An identity provider of `signIn` gave no answer. Sessions that it began continue for ten minutes without one.',
-    'Look whether it runs, and whether this machine reaches the address in the reason.',
+    'An identity provider of `signIn` did not answer. Its sessions continue for ten minutes without an answer.',
+    'Check that it runs, and that this machine can reach the address in the reason.',
   ),
   sign_in_refused: warn(
-    'A sign-in by an identity provider, or a token of one, was refused: the reason is its error or a claim.',
-    'Compare `signIn` of the configuration with the client at the provider: its id, its secret, the address to come back to.',
+    "A sign-in by an identity provider, or one of its tokens, was refused: the reason is the provider's error or a claim.",
+    'Compare `signIn` of the configuration with the client at the provider: its id, its secret and its redirect URL.',
   ),
   audit_entry_lost: warn(
     'A command was carried out but is missing from the audit trail.',
@@ -149,7 +149,7 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'Free some disk space; it is tried again the next time.',
   ),
   database_unavailable: error(
-    'The database takes no changes or does not answer.',
+    'The database accepts no changes or does not answer.',
     '`gateway doctor`: the disk is full or not writable, or PostgreSQL is unavailable.',
   ),
   database_upgraded: info('The database has the schema of this version.'),
@@ -165,18 +165,18 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     '`gateway events test`, then `gateway events redeliver`.',
   ),
   hold_not_extended: warn(
-    'The database did not take the next step of a stream within its time: the stream ends as if at its limit.',
+    'The database did not accept the next hold of a stream in time: the stream ends as if at its limit.',
     'See `database_unavailable`. The account does not need more money; the request can be repeated.',
   ),
-  internal_error: error('A fault of the gateway itself: please report it with its message.', 'Report it.'),
-  job_failed: warn('A background job failed. It runs again.', 'Read its message; it runs again by itself.'),
+  internal_error: error('A fault of the gateway itself.', 'Report it with its message.'),
+  job_failed: warn('A background job failed.', 'Read its message; the job runs again automatically.'),
   metric_not_read: warn(
     'A metric could not be read, and is missing from the answer.',
     'See `database_unavailable`.',
   ),
   oauth_reuse: warn(
     'A code or a refresh token of a program was used twice. Its access has ended.',
-    'Its holder allows the program again. If it repeats, the program leaks its tokens: revoke it.',
+    'Its holder must allow the program again. If it happens again, the program leaks its tokens: revoke it.',
   ),
   payment_credited: info('A payment was credited to its account.'),
   payment_not_credited: error(
@@ -189,7 +189,7 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   ),
   pending_ends_made: info('Ends of charges that an earlier process had left on the disk were applied.'),
   pending_ends_no_room: error(
-    'There is no space for the file of pending ends: while the database refuses changes, answers end without their last byte.',
+    'There is no space for the file of pending ends: while the database refuses changes, answers are sent without their last byte.',
     'Free some space in the data directory, and restart.',
   ),
   price_drift: warn(
@@ -197,13 +197,16 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     '`gateway requests show ID`, `gateway reconcile --own`; then `gateway prices update`, or set the price in the configuration.',
   ),
   receipt_not_signed: error(
-    'A receipt could not be made. The answer was sent without it, and its receipt can be asked for later.',
+    'A receipt could not be made. The answer was sent without it; the receipt can be requested later.',
     'See `row_unreadable`: the secret `receipts` cannot be read.',
   ),
   request: info('A request has ended.'),
-  request_bodies_lost: warn('Bodies of requests could not be kept.', 'Free some space, or log fewer bodies.'),
+  request_bodies_lost: warn(
+    'Bodies of requests could not be stored.',
+    'Free some space, or log fewer bodies.',
+  ),
   request_failed: warn(
-    'A request failed for a reason that is not shown to its caller.',
+    'A request failed for a reason not shown to its caller.',
     '`gateway requests show ID` has the cause; `gateway upstreams test NAME`.',
   ),
   request_malformed: warn(
@@ -211,7 +214,7 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'Ignore it; use a firewall if there are many.',
   ),
   request_rows_lost: warn(
-    'Rows of the request log could not be kept.',
+    'Rows of the request log could not be stored.',
     'Check the store of the request log: `gateway doctor`.',
   ),
   results_not_kept: warn('Results of a request could not be kept.', 'See `artifact_not_kept`.'),
@@ -222,7 +225,7 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   ),
   replica_not_used: warn(
     'The replica is unavailable or too far behind: reports read the database itself.',
-    'Start the replica, or find out what delays it; it is tried again by itself.',
+    'Start the replica, or find out what delays it; it is tried again automatically.',
   ),
   replica_used: info('Reports read the replica again.'),
   rows_encrypted: info('All rows are encrypted with the current key.'),
@@ -232,17 +235,17 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'Find the key whose caller does not read its answers, and limit its requests.',
   ),
   task_end_lost: warn(
-    'A task had ended already when its end was reported.',
+    'A task had already ended when its end was reported.',
     'Nothing: the first end counts.',
   ),
   stop_not_complete: warn(
-    'A stopping process reached its deadline before a part of its work was done.',
+    'A stopping process reached its deadline before all its work was done.',
     'See `database_unavailable`: the next start, or another node, completes it.',
   ),
   task_ended: info('A video task has ended.'),
   task_id_refused: error(
     'A vendor returned the id of another task.',
-    'Ask the vendor; see `gateway tasks show ID`.',
+    'Contact the vendor; see `gateway tasks show ID`.',
   ),
   task_not_recovered: warn(
     'A task of a dead process could not be taken over. It is tried again.',
@@ -274,19 +277,19 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   ),
   task_wait_failed: warn(
     'Waiting for the end of a task failed; the task continues.',
-    'Its caller asks for the task again.',
+    'Its caller can request the task again.',
   ),
   telemetry_lost: warn(
     'Traces or logs could not be sent to the collector, and were dropped.',
     'Check the collector and `telemetry.endpoint`.',
   ),
   upstream_file_refused: warn(
-    'A file of a result could not be fetched from its vendor.',
+    'The file of a result could not be fetched from its vendor.',
     "Allow the host in `fileHosts` of the upstream, if it is the vendor's.",
   ),
   unknown_callers_omitted: warn(
     'Requests with a missing or unknown key were counted, but have no rows and lines: at most 10 are logged per network and minute.',
-    'Block the network in your proxy or firewall if it does not stop.',
+    'If they do not stop, block the network in your proxy or firewall.',
   ),
   upstream_refused_operator: error(
     "A vendor refuses the operator's account: its key, billing or permissions.",
@@ -297,11 +300,11 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     "`gateway requests show ID`; compare with the vendor's invoice.",
   ),
   usage_above_quote: warn(
-    'A vendor counted more than a request could use by its size and limit: hidden prompts, results of its tools, or a mistake. Tokens were charged; calls of its tools only up to the hold.',
+    'A vendor counted more than a request could use by its size and limit: hidden prompts, results of its tools, or a mistake. Tokens were charged, but calls of its tools only up to the hold.',
     "`gateway requests show ID`; compare with the vendor's invoice.",
   ),
-  video_cut: warn('A video was cut off while it was sent to a caller.', 'Its caller loads it again.'),
-  webhook_attempt: debug('A webhook was sent, or could not be.'),
+  video_cut: warn('A video was cut off while it was sent to a caller.', 'Its caller can download it again.'),
+  webhook_attempt: debug('A webhook was sent, or could not be sent.'),
   webhook_failed: warn(
     'A webhook could not be sent. It is tried again.',
     '`gateway tasks show ID`; the receiver must answer 2xx.',

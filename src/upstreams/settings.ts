@@ -12,13 +12,13 @@ const Fields = Type.Record(Type.String({ minLength: 1 }), Type.Unknown())
 
 export const UpstreamEntry = Type.Object(
   {
-    kind: requiredSetting('What it speaks (below).', Type.String()),
+    kind: requiredSetting('The kind of its API (below).', Type.String()),
     baseUrl: optionalSetting(
-      "Where it is. A query such as `?api-version=1` goes with every call. Default: the vendor's own.",
+      "Its base URL. A query such as `?api-version=1` is sent with every call. Default: the vendor's own.",
       Type.String({ pattern: '^https?://' }),
     ),
     apiKey: optionalSetting(
-      'One key, or several: each conversation keeps to one of them, other requests use them in turn, and one that is refused rests (docs/operate/affinity.md). `null` for a server that needs none; TOML writes `false`. A key of fewer than 8 characters is masked in answers and logs only if it cannot be a word or a number. Absent, as an unset environment variable is: its models are hidden.',
+      'One key, or several: each conversation stays with one of them, other requests use them in turn, and a refused key rests (docs/operate/affinity.md). `null` (`false` in TOML) for a server that needs none. A key of fewer than 8 characters is masked in answers and logs only if it cannot be a word or a number. If absent, such as from an unset environment variable, the models of the upstream are hidden.',
       Type.Union([
         Type.String({ minLength: 1 }),
         Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
@@ -27,30 +27,30 @@ export const UpstreamEntry = Type.Object(
       ]),
     ),
     apiKeyFile: optionalSetting(
-      'Instead of `apiKey`: a file that holds the key, such as a mounted secret. Read at the start.',
+      'Instead of `apiKey`: a file with the key, such as a mounted secret. Read at the start.',
       Type.String({ minLength: 1 }),
     ),
     credentials: optionalSetting(
-      'Instead of `apiKey`, for a vendor whose requests are signed: `accessKeyId`, `secretAccessKey`, and the `sessionToken` of temporary ones. Absent, as unset environment variables are: its models are hidden. `aws`: those that this machine has, looked for where the tools of AWS do (docs/vendors.md).',
+      'Instead of `apiKey`, for a vendor whose requests are signed: `accessKeyId`, `secretAccessKey`, and the `sessionToken` of temporary ones. If absent, such as from unset environment variables, the models of the upstream are hidden. `aws`: the credentials of this machine, found like AWS tools find them (docs/vendors.md).',
       Type.Union([
         Type.Literal('aws'),
         Type.Object({ accessKeyId: Secret, secretAccessKey: Secret, sessionToken: Secret }, closed),
       ]),
     ),
     region: optionalSetting(
-      'The region of a vendor that has several: `eu-central-1`, `europe-west4`, `global`.',
+      'The region, for a vendor with several: `eu-central-1`, `europe-west4`, `global`.',
       Type.String({ pattern: '^[a-z0-9-]+$' }),
     ),
     project: optionalSetting(
-      "The vendor's project, or workspace, that pays. Default: that of the key, if the key names one.",
+      "The vendor's project or workspace to bill. Default: that of the key, if the key names one.",
       Type.String({ pattern: '^[A-Za-z0-9:._-]+$' }),
     ),
     apiVersion: optionalSetting(
-      "The version of the API, for a vendor that has several: `2024-10-21`. Default: the vendor's newest way.",
+      "The version of the API, for a vendor with several versions: `2024-10-21`. Default: the vendor's newest API.",
       Type.String({ pattern: '^[A-Za-z0-9._-]+$' }),
     ),
     auth: optionalSetting(
-      "How the key is sent, where that is not the kind's own way: `{ header: 'x-api-key', scheme: '' }`. Default of `header`: `authorization`; of `scheme`, the word before the key: `Bearer`.",
+      "How the key is sent, if it differs from the kind's own way: `{ header: 'x-api-key', scheme: '' }`. `header` is `authorization` by default, and `scheme`, the word before the key, is `Bearer`.",
       Type.Object(
         {
           header: Type.Optional(Type.String({ pattern: TOKEN })),
@@ -60,31 +60,31 @@ export const UpstreamEntry = Type.Object(
       ),
     ),
     headers: optionalSetting(
-      'Headers of every call to it, which win over all others.',
+      'Headers of every call, which override all others.',
       Type.Record(Type.String(), Type.String({ pattern: '^[\\t -~]*$' })),
     ),
     query: optionalSetting(
-      'Parameters in the address of every call to it.',
+      'Query parameters of every call.',
       Type.Record(Type.String({ minLength: 1 }), Type.String()),
     ),
     defaultBody: optionalSetting(
-      'Fields of every body that a request does not set itself: `{ temperature: 0.2 }`. They are checked, held and charged as if the caller had sent them.',
+      'Fields added to every body that lacks them: `{ temperature: 0.2 }`. They are checked, held and charged as if the caller had sent them.',
       Fields,
     ),
     forcedBody: optionalSetting(
-      'Fields of every body, whatever a request says: `{ max_tokens: 1000, store: false }`. They are checked, held and charged as if the caller had sent them. After a failure only models whose upstreams set the same fields are tried.',
+      'Fields set in every body, whatever the request says: `{ max_tokens: 1000, store: false }`. They are checked, held and charged as if the caller had sent them. After a failure only models whose upstreams set the same fields are tried.',
       Fields,
     ),
     omittedFields: optionalSetting(
-      "Top-level fields of JSON bodies that it does not get, because it refuses them and they can be left out: `['verbosity']`. `gateway upstreams refusals` lists what vendors refuse.",
+      "Top-level fields that are removed from JSON bodies because the vendor refuses them: `['verbosity']`. `gateway upstreams refusals` lists refused fields.",
       Type.Array(Type.String({ minLength: 1 })),
     ),
     proxy: optionalSetting(
-      'The proxy that it is called through, which speaks HTTP itself: `http://user:password@proxy.example.com:3128`. `null`: none, whatever the environment says. Default: that of the environment.',
+      'The HTTP proxy for its calls: `http://user:password@proxy.example.com:3128`. `null`: none, whatever the environment says. Default: the proxy of the environment.',
       Type.Union([Type.String({ pattern: '^https?://' }), Type.Null()]),
     ),
     tls: optionalSetting(
-      'Files in PEM form, read at the start: `caFile`, the authorities that vouch for it instead of the usual ones; `certFile` and `keyFile`, the certificate that it knows this gateway by.',
+      'PEM files, read at the start: `caFile`, the certificate authorities to trust instead of the usual ones; `certFile` and `keyFile`, the client certificate of this gateway.',
       Type.Object(
         {
           caFile: Type.Optional(Type.String({ minLength: 1 })),
@@ -98,46 +98,46 @@ export const UpstreamEntry = Type.Object(
       'The longest wait for the first byte of an answer. Default 10 minutes.',
       Milliseconds,
     ),
-    idleTimeoutMs: optionalSetting('The longest silence inside a stream. Default 2 minutes.', Milliseconds),
+    idleTimeoutMs: optionalSetting('The longest pause within a stream. Default 2 minutes.', Milliseconds),
     maxDurationMs: optionalSetting(
       'The longest duration of a whole request. Default 30 minutes.',
       Milliseconds,
     ),
-    concurrency: optionalSetting('The most requests that run at a time. Default 4,096.', Count),
+    concurrency: optionalSetting('Maximum number of running requests. Default 4,096.', Count),
     onAbort: optionalSetting(
-      'What to do when the caller leaves a stream: `cancel` the vendor, or `drain` it for its true usage. Default `cancel`.',
+      'What happens when the caller disconnects from a stream: `cancel` the call, or `drain` it to learn its true usage. Default `cancel`.',
       Type.Union([Type.Literal('cancel'), Type.Literal('drain')]),
     ),
     fileHosts: optionalSetting(
-      'Further hosts that its results may be on, besides those that are known: `files.example.com`, or `.example.com` for all below it.',
+      'Additional hosts of its results: `files.example.com`, or `.example.com` for all its subdomains.',
       Type.Array(Type.String({ pattern: '^[a-z0-9.:-]+$' })),
     ),
     pollsPerSecond: optionalSetting(
-      'The most polls of its video tasks a second. Default 20.',
+      'Maximum number of polls of its video tasks per second. Default 20.',
       Type.Integer({ minimum: 1, maximum: 10_000 }),
     ),
     taskDeadlineMs: optionalSetting(
-      'How long a task may take. Default 24 hours.',
+      'The maximum duration of a task. Default 24 hours.',
       Type.Integer({ minimum: 1, maximum: 7 * 86_400_000 }),
     ),
     listed: optionalSetting(
-      "`true` serves every model of the vendor's list that ships with the gateway (docs/catalogue.md), by the vendor's names and at its prices; `'fast/*'` names them otherwise. Models of the configuration win. Default false.",
+      "`true` serves every model of the vendor's list that ships with the gateway (docs/catalogue.md), by the vendor's names and at its prices; `'fast/*'` adds a prefix to their names. Configured models take precedence. Default false.",
       Type.Union([Type.Boolean(), Type.String({ pattern: '^[^*]*[*]$' })]),
     ),
     discover: optionalSetting(
-      "For a kind whose models are all free (docs/vendors.md): `true` serves all models that the server has, as `NAME/model`, free, and looks every minute for new ones; `'local/*'` names them otherwise. Models of the configuration win. Default false.",
+      "For a kind whose models are all free (docs/vendors.md): `true` serves all models of the server, as `NAME/model`, and checks for new ones every minute; `'local/*'` sets another prefix. Configured models take precedence. Default false.",
       Type.Union([Type.Boolean(), Type.String({ pattern: '^[^*]*[*]$' })]),
     ),
     markup: optionalSetting(
-      'What callers pay above the cost of its models that have a `cost` and no price: `20%`. Default: the `markup` of all.',
+      'Markup on the cost of its models that have a `cost` and no price: `20%`. Default: the global `markup`.',
       Type.String(),
     ),
     sharedAccount: optionalSetting(
-      "`false` where one customer alone uses the vendor's account: fields that name what is kept in it, such as files and earlier answers, are then taken. Default true: they are refused, because an id would reach what is another's.",
+      "`false` if only one customer uses the vendor's account: fields that name its content, such as files and earlier answers, are then accepted. Default true: they are refused, because an id could name another customer's content.",
       Type.Boolean(),
     ),
     allowPrivateAddresses: optionalSetting(
-      '`true` lets callers name pictures and files on its own machine and in private networks, which it then reads: `http://192.168.1.5/cat.png`. Default false: such addresses are refused. Names are not looked up.',
+      "`true` lets callers name pictures and files on the upstream's own machine and in private networks, which the upstream then reads: `http://192.168.1.5/cat.png`. Default false: such URLs are refused. Host names are not resolved.",
       Type.Boolean(),
     ),
     streamUsage: optionalSetting(

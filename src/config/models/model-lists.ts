@@ -20,7 +20,7 @@ export interface ModelList extends ListedModels {
 
 export const ModelListEntry = Type.Object({
   list: requiredSetting(
-    'The file of the list, which `gateway prices fetch` writes; relative to the folder of the configuration. All other settings of a model may be added, and override those of the list.',
+    'The file of the list, written by `gateway prices fetch`; relative to the folder of the configuration. All other settings of a model may be added, and override those of the list.',
     Type.String({ minLength: 1 }),
   ),
 })

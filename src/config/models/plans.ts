@@ -14,7 +14,7 @@ export const AmountEntry = Type.Object(
   {
     usd: requiredSetting('Dollars: `"100"`.', Type.String()),
     per: requiredSetting(
-      'The period of the calendar in UTC.',
+      'A calendar period in UTC.',
       Type.Union([Type.Literal('day'), Type.Literal('week'), Type.Literal('month')]),
     ),
   },
@@ -23,7 +23,10 @@ export const AmountEntry = Type.Object(
 
 export const PlanEntry = Type.Object(
   {
-    priceFactor: optionalSetting('What its accounts pay of each price: `0.9`. Default 1.', Type.String()),
+    priceFactor: optionalSetting(
+      'The factor on each price that its accounts pay: `0.9`. Default 1.',
+      Type.String(),
+    ),
     priceFactors: optionalSetting(
       'The same for models by their ids, instead of `priceFactor`: `{ "small-*": "0.8" }`. A star at the end matches every id that begins so. An exact id takes precedence over a star, then the longest name.',
       Type.Record(Type.String(), Type.String()),
@@ -32,22 +35,22 @@ export const PlanEntry = Type.Object(
       'The only models and routes that its accounts may use, by their ids; a star at the end matches every id that begins so. A key may allow fewer. Default: all.',
       Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
     ),
-    requestsPerMinute: optionalSetting('The most requests of each key a minute. A key may have less.', Count),
-    tokensPerMinute: optionalSetting('The most tokens of each key a minute. A key may have less.', Count),
-    concurrency: optionalSetting(
-      'The most requests of each key that run at a time. A key may have less.',
+    requestsPerMinute: optionalSetting(
+      'Requests per minute of each key. A key may have a lower limit.',
       Count,
     ),
+    tokensPerMinute: optionalSetting('Tokens per minute of each key. A key may have a lower limit.', Count),
+    concurrency: optionalSetting('Running requests of each key. A key may have a lower limit.', Count),
     budget: optionalSetting(
-      'Spending limit of each account per period, for all its keys together. A budget of the account itself replaces it.',
+      "Spending limit of each account per period, for all its keys together. The account's own budget replaces it.",
       AmountEntry,
     ),
     allowance: optionalSetting(
-      'What each account is given in each period. What it does not spend is taken back when the period ends.',
+      'Amount credited to each account in each period. The unspent rest is taken back when the period ends.',
       AmountEntry,
     ),
     spenders: optionalSetting(
-      'What each spender below its keys may use, unless the rule of the key or the spender itself says otherwise.',
+      "Limits of each spender below its keys, unless the key's rule or the spender has its own.",
       Type.Object(
         {
           budget: optionalSetting('Spending limit of each per period.', AmountEntry),
@@ -58,7 +61,7 @@ export const PlanEntry = Type.Object(
       ),
     ),
     cache: optionalSetting(
-      'The [response cache](operate/response-cache.md) of its accounts, for all models: `{ ttl: "1h", price: "0.1" }`, or `false` for none. It replaces the `cache` of models; that of a key replaces it.',
+      'The [response cache](operate/response-cache.md) of its accounts, for all models: `{ ttl: "1h", price: "0.1" }`, or `false` for none. It replaces the `cache` of models, and the cache rule of a key replaces it.',
       CacheRule,
     ),
   },

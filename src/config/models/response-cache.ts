@@ -16,11 +16,11 @@ const WHOLE = 10n ** BigInt(FACTOR_DECIMALS)
 export const CacheEntry = Type.Object(
   {
     ttl: requiredSetting(
-      `How long an answer may be given again: \`1h\`. At most \`${MAX_TTL}\`.`,
+      `How long an answer may be returned again: \`1h\`. At most \`${MAX_TTL}\`.`,
       Type.String(),
     ),
     price: optionalSetting(
-      `What an answer costs when it is given again, as a fraction of its price: from \`0\` to \`1\`. Default \`${DEFAULT_PRICE}\`.`,
+      `The price of a returned answer, as a fraction of its original price: from \`0\` to \`1\`. Default \`${DEFAULT_PRICE}\`.`,
       Type.String(),
     ),
   },

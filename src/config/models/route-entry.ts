@@ -17,7 +17,7 @@ const DEFAULT_FALLBACK: readonly FallbackReason[] = ['too_long', 'empty']
 export const FallbackEntry = Type.Object(
   {
     on: requiredSetting(
-      '`too_long`: the prompt does not fit the model, by a count here or by the refusal of the vendor. `empty`: an answer without any output. `filtered`: a prompt or an answer that a filter of the vendor held back. `[]`: none of them. Default `["too_long", "empty"]`.',
+      '`too_long`: the prompt does not fit the model, by a count here or by the vendor\'s refusal. `empty`: an answer without any output. `filtered`: a prompt or an answer withheld by a filter of the vendor. `[]`: none of them. Default `["too_long", "empty"]`.',
       Type.Array(Type.Union(FALLBACK_REASONS.map((reason) => Type.Literal(reason))), {
         maxItems: FALLBACK_REASONS.length,
         uniqueItems: true,
@@ -35,15 +35,15 @@ const Values = Type.Union([
 export const ConditionEntry = Type.Object(
   {
     header: optionalSetting(
-      'Headers of the request with the value, or the list of values, of each: `{ "x-team": ["legal", "hr"] }`. A value that ends with a star matches every text with that beginning, and `*` matches any.',
+      'Headers of the request with the value, or the list of values, of each: `{ "x-team": ["legal", "hr"] }`. A value that ends with a star matches every text with that prefix, and `*` matches any.',
       Type.Record(Type.String(), Values, { minProperties: 1 }),
     ),
     tag: optionalSetting(
-      'The same of metadata, read as `usage.metadata` is: `{ team: "legal" }`.',
+      'The same for metadata, read like `usage.metadata`: `{ team: "legal" }`.',
       Type.Record(Type.String(), Values, { minProperties: 1 }),
     ),
     promptTokens: optionalSetting(
-      'Tokens of the prompt, by a count of its texts: `{ min: 30000 }`, `{ max: 29999 }` or both.',
+      'Number of tokens in the prompt, counted from its texts: `{ min: 30000 }`, `{ max: 29999 }` or both.',
       Type.Object({ min: Type.Optional(Count), max: Type.Optional(Count) }, { ...closed, minProperties: 1 }),
     ),
   },
@@ -62,19 +62,19 @@ export const RouteEntry = Type.Object(
       Type.Array(Type.String(), { minItems: 1, maxItems: 16 }),
     ),
     fallback: optionalSetting(
-      'When the next model is tried, in addition to connection errors, 429 and 5xx (docs/operate/routes.md). Default: prompts that are too long, and empty answers.',
+      'When the next model is tried, in addition to connection errors, 429 and 5xx (docs/operate/routes.md). Default: after too long prompts and empty answers.',
       FallbackEntry,
     ),
     when: optionalSetting(
-      'Conditions of models, by their ids: `{ large: { promptTokens: { min: 30000 } } }`. A model is tried only where all parts of its condition are true. Default: none.',
+      'Conditions of models, by their ids: `{ large: { promptTokens: { min: 30000 } } }`. A model is tried only if all parts of its condition are true. Default: none.',
       Type.Record(Type.String(), ConditionEntry),
     ),
     prefer: optionalSetting(
-      'The order in which the models are tried, decided for each request (docs/operate/routes.md). `cheapest`: by what the caller may have to pay for it. `fastest`: by the time to the first output of streams. `least_busy`: by the calls that run. Default: the order of `route`.',
+      'The order in which the models are tried, decided for each request (docs/operate/routes.md). `cheapest`: by the maximum price for the caller. `fastest`: by the time to the first output of streams. `least_busy`: by the number of running calls. Default: the order of `route`.',
       Type.Union(PREFERENCES.map((preference) => Type.Literal(preference))),
     ),
     ownedBy: optionalSetting(
-      'What `GET /v1/models` says of its owner. Default `route`.',
+      'The owner shown by `GET /v1/models`. Default `route`.',
       Type.String({ minLength: 1 }),
     ),
   },

@@ -169,7 +169,7 @@ function portBesideTaken({ server }: Config, flagHost: string | undefined): numb
   return undefined
 }
 
-/** The log on standard error: for people on a terminal, else for programs. */
+/** The log on standard error: for people on a terminal, otherwise for programs. */
 function logOf(config: Config): LogOutput {
   const format = process.stderr.isTTY ? 'text' : 'json'
   return createLogOutput(config, { write: writeLog, format, wall: Date.now })

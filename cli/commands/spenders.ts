@@ -1,4 +1,4 @@
-// gateway spenders: tokens that act for keys, and the spenders that requests name: what each has spent, its limits, and its name.
+// gateway spenders: tokens that act for keys, and the spenders that requests name: the spending, the limits and the name of each.
 
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'

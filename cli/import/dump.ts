@@ -16,7 +16,7 @@ const END_BYTES = 512
 const STATEMENT = /^(CREATE TABLE|INSERT INTO)(?: IF NOT EXISTS)? `([^`]+)`/
 const COLUMN = /^\s+`([^`]+)` /gm
 const INSERTED_COLUMNS = /^INSERT INTO `[^`]+` \(([^)]*)\) VALUES/
-/** One value and what follows it: another one, or the end of the row. */
+/** One value and its separator: another value follows, or the row ends. */
 const VALUE = /\s*(?:_binary\s+)?(?:'((?:[^'\\]+|\\.|'')*)'|([^\s,()']+))\s*([,)])/sy
 const BETWEEN_ROWS = /\s*[,;]?\s*/y
 const ESCAPED = new Map([

@@ -153,7 +153,7 @@ export function priceOf(entry: Entry, { needed, searches, searchPrice }: PriceOp
   return assembled(kept, searches ? searchesOf(entry, searches, searchPrice) : {})
 }
 
-/** The price with the minimum charge of a request: that of so many seconds of audio, if it is billed by these. */
+/** The price with the minimum charge of a request: that of a number of seconds of audio, if audio is billed by the second. */
 export function withLeast<Some extends Price>(price: Some, seconds: number): Some {
   const { per_audio_minute: minute } = price
   if (minute === undefined) return price

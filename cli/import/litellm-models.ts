@@ -220,7 +220,7 @@ function priceOfEntry(entry: Entry, family: string): PriceConfig | 'free' {
   return isFree ? 'free' : price
 }
 
-/** Upstreams by what distinguishes them: kind, address, version and key. */
+/** Upstreams by their distinguishing settings: kind, address, version and key. */
 class Upstreams {
   private readonly known = new Map<string, string>()
   private readonly names = new Names()

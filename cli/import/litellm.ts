@@ -231,7 +231,7 @@ function idsOf(
   ]
 }
 
-/** Lists what several keys or accounts share there but not here, and what cannot be expressed here. */
+/** Lists limits that several keys or accounts share there but not here, and rules that cannot be expressed here. */
 function listShared(tables: Tables, owners: Owners, found: Found): void {
   const leave = (what: string, why: string) => found.left.push({ what, why })
   const minutes = ['tpm_limit', 'rpm_limit', 'max_parallel_requests']

@@ -1,5 +1,5 @@
-// Audit trail entries of commands that change something without an operation of the admin API: who did it, and what. A command that
-// only reads must not use this.
+// Audit trail entries of commands that change something without an operation of the admin API: the actor and the action. A command
+// that only reads must not use this.
 
 import { hostname } from 'node:os'
 import { type Actor, type RecordedChange, record, recording } from '../../src/admin/audit-trail'
@@ -23,14 +23,14 @@ export async function auditedDb(db: Db, change: RecordedChange): Promise<Db> {
   return recording({ db, now: () => now, newId }, commandLineActor(), change)
 }
 
-/** Adds an entry for what this command has done, to a database that is open. */
+/** Adds an entry for the action of this command, to an open database. */
 async function recordHere(db: Db, change: RecordedChange): Promise<void> {
   const now = await gatewayTime(db, Date.now())
   await record({ db, now: () => now, newId }, commandLineActor(), change)
 }
 
 /**
- * Adds entries for what this command has done outside the database, which it opens. If it does not exist yet, or was written by an
+ * Adds entries for actions of this command outside the database, which it opens. If it does not exist yet, or was written by an
  * older gateway, it is not changed. Never fails: the action has already happened.
  */
 export async function auditCommand(

@@ -8,7 +8,7 @@ import { type AnyCommand, argsOf, metaOf, namesOfParts, partOf } from '../view/h
 export const completedShells = ['bash', 'zsh', 'fish'] as const
 export type CompletedShell = (typeof completedShells)[number]
 
-/** One position in the command line: a command, with what may follow it. */
+/** One position in the command line: a command, with the words that may follow it. */
 interface Place {
   /** The words up to here: `gateway keys create`. */
   path: string

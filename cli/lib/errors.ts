@@ -47,7 +47,7 @@ function isWholeText(error: unknown): error is Error {
   return [CommandFailed, StorageFailed, BackupDamaged, SchemaRefused].some((kind) => error instanceof kind)
 }
 
-/** The error of a database on one line, with what helps. */
+/** The error of a database on one line, with advice. */
 export function databaseLineOf(error: unknown): string {
   const line = lineOf(error)
   if (/locked|busy/i.test(line)) return `${line}. Another process is writing to it; try again.`

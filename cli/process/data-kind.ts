@@ -1,5 +1,5 @@
-// Distinguishes the data directory of a sandbox from one with real money. Simulated requests must never be charged to customers, nor may
-// the demonstration key ever spend at a real vendor.
+// Distinguishes the data directory of a sandbox from one with real money. Simulated requests must never be charged to customers,
+// and the demonstration key must never spend at a real vendor.
 
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

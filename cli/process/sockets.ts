@@ -172,7 +172,7 @@ function isOfNetwork(view: DataView): boolean {
   return [AF_INET, AF_INET6].includes(view.getUint16(0, true))
 }
 
-/** The path of a unix socket, from an address with so many bytes; undefined for a socket without a path. */
+/** The path of a unix socket, from an address of this length in bytes; undefined for a socket without a path. */
 function pathOf(view: DataView, bytes: number): string | undefined {
   if (view.getUint16(0, true) !== AF_UNIX || bytes <= 2) return undefined
   return Buffer.from(view.buffer, 2, bytes - 2)

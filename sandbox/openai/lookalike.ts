@@ -55,7 +55,7 @@ interface Likeness {
 interface VectorLikeness {
   models: RegExp
   fields: readonly string[]
-  /** The field for the length of a vector, and that of a whole one. */
+  /** The field for the length of a vector, and the length of a full vector. */
   lengthField: string
   dimensions(model: string): number
   inputsMax: number

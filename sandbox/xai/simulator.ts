@@ -1,5 +1,5 @@
-// Simulates xAI: chat completions with thinking counted separately from the completion, and images. It must never accept a
-// key that is not its own, nor know the forms of errors: those are in their own file.
+// Simulates xAI: chat completions with thinking counted separately from the completion, and images. It must never accept a key that
+// is not its own, or know the forms of errors: those are in their own file.
 
 import { asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from '../openai/chat'

@@ -278,7 +278,7 @@ function assertValid(key: Key, now: number): Key {
   return key
 }
 
-/** The key with what its account's plan allows: the lower one of each limit, and the account's own budget. */
+/** The key with the limits of its account's plan: the lower one of each limit, and the account's own budget. */
 function withPlan(key: Key, planNamed: (name: string) => Plan | undefined): Key {
   const plan = key.planName === null ? null : planNamed(key.planName)
   if (!plan) return { ...key, plan }

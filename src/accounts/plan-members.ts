@@ -1,4 +1,4 @@
-// Accounts of a plan: what each may still spend in its period, and what is left of its allowance. It must never write.
+// Accounts of a plan: the amount that each may still spend in its period, and the rest of its allowance. It must never write.
 
 import { bookOf } from '../billing/ledger/balances'
 import { calendarPeriod } from '../billing/ledger/limits'

@@ -1,5 +1,5 @@
 // Sessions of the console: who signed in with a token, a key or a link, and until when. Only the SHA-256 of a session's token is
-// stored. A session must never outlive what it was created with: the secret, the key, the account, the admin.
+// stored. A session must never outlive its secret, key, account or admin.
 
 import { OneOf } from '../api-operation/operation'
 import { maybeText, text } from '../api-operation/schemas'

@@ -18,7 +18,7 @@ interface Shown {
   now: number
 }
 
-/** A spender at a time, with what is spent or held of its budget. */
+/** A spender at a time, with the spent or held part of its budget. */
 export const spenderView = viewOf<Shown>()({
   id: [text, ({ spender }) => spender.id],
   kind: [OneOf(KINDS), ({ spender }) => spender.kind],

@@ -1,5 +1,5 @@
-// The form of an operation of the admin API: its path, who may call it, what it takes, and what it does. The API, its
-// document and the client of the command line are made from the list of them (operations/index.ts).
+// The form of an operation of the admin API: its path, who may call it, its input, and its implementation. The API, its document
+// and the client of the command line are made from the list of them (operations/index.ts).
 //
 // To add one: write its rules where they belong (src/accounts, src/billing, src/tasks …), as a function that throws a GatewayError;
 // describe it with `operationsIn` in a file of operations/, where `run` reads, uses `changing(context, …)` as the database of a

@@ -1,5 +1,5 @@
-// The state of a gateway at a glance: figures of a period by hour or day, what is open now, and what needs attention. Money comes
-// from the charges, times from the figures of requests. It must never write.
+// The state of a gateway at a glance: figures of a period by hour or day, open holds and tasks, and everything that needs
+// attention. Money comes from the charges, times from the figures of requests. It must never write.
 
 import { fullAccounts, fullKeys } from '../billing/ledger/full-budgets'
 import { totalUsage, type Usage, usageBy } from '../billing/reports/usage-report'

@@ -73,7 +73,7 @@ export class ConsoleEntrance {
     }
   }
 
-  /** Sessions, and what pages watch. */
+  /** Sessions, and the live events of pages. */
   private async ask(
     request: Request,
     listener: Listener | null,

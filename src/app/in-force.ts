@@ -78,8 +78,8 @@ export function putInForce(config: Config, world: RunningWorld): InForce {
 }
 
 /**
- * Builds what a configuration says. An upstream whose settings are those of `before` is the same object: its circuit breaker, its
- * resting keys and connections are kept.
+ * Builds the parts of a configuration. An upstream whose settings are those of `before` is the same object: its circuit breaker,
+ * its resting keys and connections are kept.
  */
 function buildRunning(
   config: Config,

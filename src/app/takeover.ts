@@ -1,6 +1,6 @@
-// Takes over what ended processes leave behind: ends of charges that the database had refused, holds, leases and
-// unfinished tasks. On SQLite that is everything that belongs to no live process of the data directory; a shared
-// database uses leases and expiry instead. It must never touch anything that a live process works on.
+// Takes over the work of ended processes: ends of charges that the database had refused, holds, leases and unfinished tasks. On
+// SQLite that is everything that belongs to no live process of the data directory; a shared database uses leases and expiry
+// instead. It must never touch anything that a live process works on.
 
 import { type ChargeEnd, endCharge, lateFields } from '../billing/ledger/charge-ends'
 import { releaseExpired } from '../billing/ledger/ledger'
@@ -14,7 +14,7 @@ import type { Processes, World } from './world'
 type LeftWorld = Pick<World, 'db' | 'now' | 'followTime' | 'log'>
 type DiskWorld = LeftWorld & Pick<World, 'dataDir' | 'pendingEnds'>
 
-/** Ends what earlier processes have left. With `alone`, every open hold and lease belongs to a dead process. */
+/** Ends the work that earlier processes have left. With `alone`, every open hold and lease belongs to a dead process. */
 export async function takeOver(
   world: LeftWorld,
   poller: Poller,
@@ -65,7 +65,7 @@ export async function makePendingEnd({ db, now, log }: LeftWorld, text: string):
   }
 }
 
-/** Watches the other processes of the data directory, and takes over what each leaves when it ends. */
+/** Watches the other processes of the data directory, and takes over the work of each when it ends. */
 export class Takeover {
   /** The others that were alive at the last check. */
   private liveProcesses: readonly string[]

@@ -70,7 +70,7 @@ export interface World extends System, InForce, Observation, MediaWorkers {
   uploads: Uploads
   /** Null if results are not stored. */
   artifacts: Artifacts | null
-  /** Seals what callers keep for the gateway. */
+  /** Seals texts that callers keep for the gateway. */
   sealer: Sealer
   backgroundResponses: BackgroundResponses
   /** Signs receipts. */
@@ -294,7 +294,10 @@ export function movedFile(dataDir: string): string {
   return `${databaseFile(dataDir)}.moved`
 }
 
-/** The sealer of what callers keep for the gateway, by the operator's key, else by one that all nodes of the database share. */
+/**
+ * The sealer of texts that callers keep for the gateway, with the operator's key, otherwise with one that all nodes of the database
+ * share.
+ */
 async function openSealer({ secrets }: Config, db: Db, now: number): Promise<Sealer> {
   const makeKey = () => Buffer.from(randomBytes(KEY_BYTES)).toString('base64url')
   const shared = Buffer.from(await secretOf(db, 'sealing', makeKey, now), 'base64url')

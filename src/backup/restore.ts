@@ -60,7 +60,7 @@ export async function restore(
 interface MoveOptions {
   now: number
   onProgress: OnProgress
-  /** Removes what an earlier call has copied first. */
+  /** First removes the rows that an earlier call has copied. */
   anew?: boolean
   /** Runs when the copy is complete. Until then the target counts as unfinished, and nobody serves it. */
   onCopied?: () => void

@@ -109,7 +109,7 @@ async function noteMade(db: Db, at: number): Promise<void> {
   ])
 }
 
-/** The place that this process has listed: it is listed once, then the database records what was made. */
+/** The place that this process has listed: it is listed once, then the database records new backups. */
 class KnownPlace {
   private known: BackupTask['place'] | undefined
 

@@ -93,7 +93,7 @@ function isOpen([part = '', , field = '', ...deeper]: readonly string[], value: 
   return deeper.length === 0 && (typeof value !== 'string' || OPEN_UPSTREAM_TEXTS.has(field))
 }
 
-/** The parts of a configuration that say what is offered, without secrets: of keys only whether there is one. */
+/** The parts of a configuration that determine the offer, without secrets: they show only whether a key exists. */
 export function offerOf({ models, aliases, realNames, plans, upstreams }: Config): Config {
   const shownUpstreams = Object.entries(upstreams).map(([name, { kind, baseUrl, apiKey }]) => [
     name,

@@ -31,8 +31,8 @@ export function extended(
 }
 
 /**
- * The parts of the catalogue without the entries that are null in the configuration, and without those that only lead to
- * what was removed.
+ * The parts of the catalogue without the entries that are null in the configuration, and without those that only lead to removed
+ * entries.
  */
 function withoutRemoved(parts: Parts, own: Record<string, unknown>): { parts: Parts; faults: string[] } {
   const faults: string[] = []

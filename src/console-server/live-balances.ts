@@ -1,5 +1,5 @@
-// Reads what has happened since the last read from the database, so that it does not matter which process did it: ended requests,
-// tasks, and figures. Each read returns a limited number of rows. It must never write.
+// Reads from the database the events since the last read, so that it does not matter which process did it: ended requests, tasks,
+// and figures. Each read returns a limited number of rows. It must never write.
 
 import { keyNames } from '../accounts/keys'
 import { openNow } from '../admin/overview-figures'
@@ -58,7 +58,7 @@ export class LiveBalances {
 
   constructor(private readonly world: LiveWorld) {}
 
-  /** Clears what was seen: events from before anybody watched are not news. */
+  /** Clears the known states: events from before anybody watched are not news. */
   begin(): void {
     this.rounds = 0
     this.seen = undefined

@@ -46,7 +46,7 @@ export interface AudioFileContract<Body = unknown> {
 /** Writes the events of a file. */
 export interface AudioEvents {
   piece(bytes: Uint8Array): string
-  /** The last event of a whole file. `usage` is what is charged. */
+  /** The last event of a whole file. `usage` is the charged usage. */
   end(usage: Quantities): string
 }
 

@@ -11,8 +11,8 @@ import type { Model } from './family'
 const CALLER_LEFT_STATUS = 499
 
 /**
- * The end of a charge: by the request itself, or by the party that cut it. `balance` is a stream that ended at what the account
- * could hold, `database` one that ended at its hold when the database accepted no more.
+ * The end of a charge: by the request itself, or by the party that cut it. `balance` is a stream that ended when the account could
+ * hold no more, `database` one that ended at its hold when the database accepted no more.
  */
 export type EndedBy =
   | 'done'

@@ -1,5 +1,4 @@
-// The central types: what a payload contract is, and what a model is. Types only. Nothing here must know a vendor, a
-// database or HTTP.
+// The central types: payload contracts and models. Types only. Nothing here must know a vendor, a database or HTTP.
 
 import type { TSchema } from '@sinclair/typebox'
 import type { Dialect, GatewayError } from '../lib/errors'
@@ -123,7 +122,7 @@ interface Contract<Body> {
   bridge?: readonly BridgedField[]
   /** True if a bridge omits top-level fields that its table does not name: clients add their own notes. */
   ignoresUnknown?: true
-  /** Names of what clients send by default and the model does not get: a response header lists them. */
+  /** Names of fields and tools that clients send by default and the model does not get: a response header lists them. */
   ignored?(body: Body, model: Model): readonly string[]
   /** The body without tools that clients offer by default, for an account that cannot hold their price; undefined if it has none. */
   withoutOffers?(body: Body): { body: Body; leftOut: readonly string[] } | undefined
@@ -280,9 +279,7 @@ interface StreamContract<Body> {
 
 /** Ends a stream before the vendor does. */
 interface StreamCut {
-  /**
-   * The events that end an answer at its limit when the account cannot pay for more output. `usage` is what is charged.
-   */
+  /** The events that end an answer at its limit when the account cannot pay for more output. `usage` is the charged usage. */
   cut(usage: Quantities): string
 }
 
@@ -316,7 +313,7 @@ export function taskOf(family: Family): TaskContract | undefined {
 export interface Translator extends StreamCut {
   /** `candidate` counts from zero if the answer has several; `reading` is what the family reads in the event. */
   push(event: object, candidate: number, reading: Reading): string
-  /** The events that end a complete answer. `usage` is what is charged. */
+  /** The events that end a complete answer. `usage` is the charged usage. */
   finish(usage: Quantities): string
   /** The events that end a broken answer. Absent: the error event of the dialect. */
   fail?(error: GatewayError): string

@@ -1,5 +1,5 @@
-// Rules for fields of requests, as data: what a request must not contain for a model, and what a model of another dialect does with
-// a field. The check, the API documentation and the tests read the same rows. Nothing here must know a vendor.
+// Rules for fields of requests, as data: the fields that a request for a model must not contain, and how a model of another dialect
+// treats a field. The check, the API documentation and the tests read the same rows. Nothing here must know a vendor.
 
 import type { ErrorCode } from '../lib/error-codes'
 import type { Model } from './family'

@@ -1,5 +1,5 @@
-// Prices: what one of each unit costs, and what quantities cost together, in whole pico-dollars (1 USD = 10^12), summed
-// exactly, and rounded up to a nano-dollar once. Nothing here must know a vendor, a database or HTTP.
+// Prices: the cost of one of each unit, and the total cost of quantities, in whole pico-dollars (1 USD = 10^12), summed exactly,
+// and rounded up to a nano-dollar once. Nothing here must know a vendor, a database or HTTP.
 
 import { MAX_NANO } from '../lib/money'
 import { inputTokensOf, type Quantities, rowOf, type Unit, units } from './units'

@@ -287,9 +287,9 @@ export function outputTokensOf(quantities: Quantities): number {
 }
 
 /**
- * Figures that are never lower than earlier ones of the same answer: what a model has read and written cannot decrease. Tokens of a
- * side are compared together, because a later figure may divide them into more kinds. The later figures themselves if nothing in
- * them is lower.
+ * Figures that are never lower than earlier ones of the same answer: the tokens that a model has read and written cannot decrease.
+ * Tokens of a side are compared together, because a later figure may divide them into more kinds. The later figures themselves if
+ * nothing in them is lower.
  */
 export function nonDecreasing(earlier: Quantities, later: Quantities): Quantities {
   const input = inputTokensOf(earlier) > inputTokensOf(later) ? earlier : later

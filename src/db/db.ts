@@ -54,7 +54,7 @@ export interface Movement {
   account: string
   /** Data that the function reads, by the names of its columns. */
   columns: Columns
-  /** Equivalent statements, without `also`. The function returns what they would return. */
+  /** Equivalent statements, without `also`. The function returns the same results. */
   statements(): Statement[]
   /** Additional statements that are executed with it or not at all. */
   also: readonly Statement[]

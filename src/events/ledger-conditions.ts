@@ -135,7 +135,7 @@ function lastHour(now: number): number {
   return now - (now % HOUR_MS) - HOUR_MS
 }
 
-/** Records what has begun and what has ended since the last time. */
+/** Records the conditions that have begun or ended since the last time. */
 export async function checkLedger(
   db: Db,
   settings: EventSettings,

@@ -63,7 +63,7 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
     this.flow = flow
   }
 
-  /** Starts delivery: first what has arrived, then the rest. A body is started only once. */
+  /** Starts delivery: first the bytes that have arrived, then the rest. A body is started only once. */
   start(sink: BodySink): void {
     if (this.sink) throw new Error('a body was started twice')
     this.sink = sink

@@ -154,7 +154,10 @@ export class BackgroundResponses {
     })
   }
 
-  /** Writes what has arrived, renews leases, and stops responses that were cancelled at another node. Failed writes are retried. */
+  /**
+   * Writes the events that have arrived, renews leases, and stops responses that were cancelled at another node. Failed writes are
+   * retried.
+   */
   private async writeAll(): Promise<void> {
     for (const run of this.running.values()) {
       await this.write(run).catch((error) =>
@@ -258,7 +261,7 @@ export class BackgroundResponses {
     }
   }
 
-  /** Writes what has arrived, one write after the other. */
+  /** Writes the events that have arrived, one write after the other. */
   private write(run: Running): Promise<void> {
     run.writing = run.writing.catch(() => {}).then(() => this.writeNext(run))
     return run.writing
@@ -291,7 +294,7 @@ export class BackgroundResponses {
     if (isCancelled !== false && !run.isEnding) await this.stopReading(run)
   }
 
-  /** Ends the stream as a disconnecting caller would: the line stops the vendor and settles what was made. */
+  /** Ends the stream as a disconnecting caller would: the line stops the vendor and settles the output so far. */
   private async stopReading(run: Running): Promise<void> {
     run.isCancelled = true
     await run.reader.cancel()

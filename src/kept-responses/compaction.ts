@@ -20,7 +20,7 @@ export function continuedItems(items: readonly Item[], open: AnswerContext['open
   return [...compacted, ...items.slice(Math.max(0, made)).filter((item) => !isTrigger(item))]
 }
 
-/** Whether an item says what the model should do: it stays next to a summary of what was done. */
+/** Whether an item instructs the model: it stays next to the summary of the work so far. */
 function outlivesSummary(item: Item): boolean {
   const { type = null, role } = item
   if (type === 'additional_tools' || type === 'configuration_update') return true

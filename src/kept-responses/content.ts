@@ -1,5 +1,5 @@
-// The content of stored responses: items and answers as text in the database. Content that is read back must be what was written,
-// or nothing: an unreadable row must never become a shorter conversation.
+// The content of stored responses: items and answers as text in the database. Content that is read back must be complete and
+// unchanged, or absent: an unreadable row must never become a shorter conversation.
 
 import type { ResponseLimits } from '../config/responses'
 import { DatabaseUnavailable, type Db } from '../db/db'

@@ -1,5 +1,5 @@
-// Conversations: items that requests continue and append to. What a request continues must be complete, and what it adds must exist
-// once its end can be read: it is written in the transaction that settles the charge.
+// Conversations: items that requests continue and append to. The items that a request continues must be complete, and its own items
+// must exist once its end can be read: they are written in the transaction that settles the charge.
 
 import type { Statement } from '../db/db'
 import { GatewayError, invalidRequest } from '../lib/errors'

@@ -1,5 +1,5 @@
-// The trace context of W3C (https://www.w3.org/TR/trace-context/): read from callers, written for vendors. Pure. What a caller
-// sends decides nothing except the ids of its own trace.
+// The trace context of W3C (https://www.w3.org/TR/trace-context/): read from callers, written for vendors. Pure. A caller can
+// determine only the ids of its own trace.
 
 export interface TraceContext {
   /** 32 hex digits. */

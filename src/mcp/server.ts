@@ -73,7 +73,7 @@ const listed = tools.map(({ name, title, description, input, output, isPaid }) =
   name,
   title,
   description,
-  // A plain copy, without what the schema compiler keeps in the schema.
+  // A plain copy, without the data that the schema compiler stores in the schema.
   inputSchema: { ...plain(input), additionalProperties: false, type: 'object' as const },
   outputSchema: { ...plain(output), type: 'object' as const },
   annotations: {

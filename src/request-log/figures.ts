@@ -131,7 +131,7 @@ export class FigureKeeper {
     this.sums.noteChange(sums)
   }
 
-  /** Writes what has changed, and drops past hours. Rejects with DatabaseUnavailable. */
+  /** Writes the changed sums, and drops past hours. Rejects with DatabaseUnavailable. */
   store(now: number): Promise<void> {
     return this.sums.store(now)
   }

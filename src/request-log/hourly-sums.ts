@@ -37,7 +37,7 @@ export class HourlySums<Sums extends { hour: number }> {
     this.changed.add(sums)
   }
 
-  /** Writes what has changed, and drops past hours. Rejects with DatabaseUnavailable. */
+  /** Writes the changed sums, and drops past hours. Rejects with DatabaseUnavailable. */
   async store(now: number): Promise<void> {
     const changed = [...this.changed]
     for (let from = 0; from < changed.length; from += SAVED_AT_ONCE) {

@@ -36,7 +36,7 @@ export class KeyFailureKeeper {
     }
   }
 
-  /** Writes what has changed, and drops past hours. Rejects with DatabaseUnavailable. */
+  /** Writes the changed sums, and drops past hours. Rejects with DatabaseUnavailable. */
   store(now: number): Promise<void> {
     return this.sums.store(now)
   }

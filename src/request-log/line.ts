@@ -1,4 +1,4 @@
-// The log line for an ended request. It must never contain what a caller sent.
+// The log line for an ended request. It must never contain content of a caller.
 
 import { formatUsd } from '../lib/money'
 import { overheadMsOf, type RequestLogRow } from './row'

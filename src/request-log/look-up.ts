@@ -50,7 +50,7 @@ const POSITIONS = 20_000
 /** Number of rows per read of an export. */
 const EXPORT_ROWS = 1_000
 
-/** One page of requests, newest first, each with what was finally paid for it. */
+/** One page of requests, newest first, each with the final payment for it. */
 export async function listRequests(
   { db, requests }: LookUpWorld,
   filter: RequestFilter,
@@ -124,8 +124,8 @@ async function taskOfCharge(db: Db, charge: string): Promise<Task | undefined> {
 }
 
 /**
- * Finds what was paid for requests after they were answered, as for a video: for pages of rows, each with requests that ended
- * earlier. Charges are read once, newest first; those whose request may be on a later page are kept.
+ * Finds payments for requests after they were answered, as for a video: for pages of rows, each with requests that ended earlier.
+ * Charges are read once, newest first; those whose request may be on a later page are kept.
  */
 class Costs {
   private readonly kept = new Map<string, Cost>()
@@ -134,7 +134,7 @@ class Costs {
 
   constructor(private readonly db: Db) {}
 
-  /** The rows with what was finally paid for them. */
+  /** The rows with the final payments for them. */
   async added(rows: readonly LoggedRequest[]): Promise<LoggedRequest[]> {
     const open = rows.filter(isUnpaid)
     const costs = await this.of(

@@ -30,7 +30,7 @@ export class RefusalKeeper {
     }
   }
 
-  /** Writes what was counted. Rejects with DatabaseUnavailable. */
+  /** Writes the counts. Rejects with DatabaseUnavailable. */
   async store(): Promise<void> {
     if (this.counted.size === 0) return
     const counted = this.counted

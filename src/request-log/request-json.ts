@@ -167,7 +167,7 @@ function endpointOf(name: unknown): { path: string; body: 'json' | 'form' } | nu
   return found ? { path: found.path, body: found.body } : null
 }
 
-/** Quantities that a charge paid: for a task, what it made, and for any other request, what its row says. */
+/** Quantities that a charge paid: for a task, those of its result, and for any other request, those of its row. */
 function quantitiesOf(
   { id, state }: ChargeView,
   { row, task }: Pick<RequestDetails, 'row' | 'task'>,

@@ -238,7 +238,7 @@ export function noteUpstreamEnd(logRow: RequestLogRow, at: number): void {
   logRow.sentAt = null
 }
 
-/** Records what the vendor of the row refused, if the error says so. */
+/** Records the refusal of the row's vendor, if the error is one. */
 export function noteRefusal(logRow: RequestLogRow, error: GatewayError): void {
   const { model, upstream } = logRow
   if (error.refusedField === null || model === null || upstream === null) return
@@ -281,7 +281,7 @@ export function noteFailedAttempt(
   logRow.isSent = false
 }
 
-/** Records what is charged. Most requests have only two kinds of tokens: then their counts are complete. */
+/** Records the charged quantities. Most requests have only two kinds of tokens: then their counts are complete. */
 export function noteQuantities(logRow: RequestLogRow, quantities: Quantities): void {
   logRow.inputTokens = inputTokensOf(quantities)
   logRow.outputTokens = outputTokensOf(quantities)
@@ -438,7 +438,7 @@ export function decodedMessage(stored: string, id: string, codec: RowCodec): str
   return readableText(codec, stored, placeOfMessage(id)) ?? null
 }
 
-/** Messages may quote what a caller or a model wrote, so they are encrypted if the operator has set a key. */
+/** Messages may quote texts of a caller or a model, so they are encrypted if the operator has set a key. */
 function placeOfMessage(id: string): string {
   return `request_pages.error_message ${id}`
 }

@@ -1,6 +1,6 @@
-// Sums of logged requests: how many there were and how many failed, by cause, what was paid, how long they took, the same over
-// time, and the values of each facet with their counts. A facet counts the rows that meet all other conditions, so that a second
-// value can be chosen next to the first. Nothing here must be used for money: rows can be lost.
+// Sums of logged requests: their number, failures by cause, payments, durations, the same over time, and the values of each facet
+// with their counts. A facet counts the rows that meet all other conditions, so that a second value can be chosen next to the
+// first. Nothing here must be used for money: rows can be lost.
 
 import type { Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
@@ -198,7 +198,7 @@ export class Summing {
     return counts
   }
 
-  /** Adds what was paid for a request after its end. */
+  /** Adds the payment for a request after its end. */
   addAmount(at: number, amountNano: number): void {
     this.sums.amountNano += amountNano
     const span = this.spanAt(at)

@@ -1,5 +1,5 @@
-// Prepares a request of an operation that stores its answers: what it continues is read from the database and becomes part of its
-// input, and its answer gets an id. The rest of the line must see a whole conversation and no ids.
+// Prepares a request of an operation that stores its answers: the conversation that it continues is read from the database and
+// becomes part of its input, and its answer gets an id. The rest of the line must see a whole conversation and no ids.
 
 import { isToken, type Key } from '../accounts/keys'
 import type { AnswerContext } from '../contract/family'
@@ -126,9 +126,9 @@ function newAnswerId({ randomBytes }: Pick<RequestWorld, 'randomBytes'>): string
 }
 
 /**
- * Inserts what a request continues into its input, and sealed summaries as texts. Returns the whole input with the original
- * summaries, and what the request adds to a conversation, if it continues one. Throws 400 or 404 if it refers to something that is
- * not stored.
+ * Inserts the conversation that a request continues into its input, and sealed summaries as texts. Returns the whole input with the
+ * original summaries, and the items that the request adds to a conversation, if it continues one. Throws 400 or 404 if it refers to
+ * something that is not stored.
  */
 export async function completeInput(
   world: Parameters<typeof recall>[0] & Pick<RequestWorld, 'sealer'>,

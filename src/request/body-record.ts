@@ -1,5 +1,5 @@
-// Records what one request sent and what was delivered to its caller, for an operator who has enabled bodies. It exists only in
-// that case. It must never change or delay an answer.
+// Records the body of one request and the answer that was delivered, for an operator who has enabled bodies. It exists only in that
+// case. It must never change or delay an answer.
 
 import type { Key } from '../accounts/keys'
 import { knownError } from '../contract/error-answer'

@@ -1,4 +1,4 @@
-// Turns a caller's bytes into a checked request: what it is, its model, and its faults. It must never alter what the caller sent:
+// Turns a caller's bytes into a checked request with its model, or finds its faults. It must never alter the caller's text, because
 // the text itself goes to the vendor.
 
 import type { Key } from '../accounts/keys'

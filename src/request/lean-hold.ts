@@ -1,5 +1,5 @@
-// Finds a smaller hold for a request whose account cannot pay for the usual one: it counts the tokens of the texts, which
-// are otherwise held by their bytes, and holds a shorter first part of a stream. It must never change what is sent or charged.
+// Finds a smaller hold for a request whose account cannot pay for the usual one: it counts the tokens of the texts, which are
+// otherwise held by their bytes, and holds a shorter first part of a stream. It must never change the sent request or the charge.
 
 import { balanceOf } from '../billing/ledger/balances'
 import type { Charge } from '../billing/ledger/ledger'

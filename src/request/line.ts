@@ -214,7 +214,7 @@ async function handle(
       resolveModels(world.catalogue, key, incoming.operation, model, world)
     })
     record?.requested(content, key)
-    // 3. Check the request: operation, model, fields, and what it continues. 400.
+    // 3. Check the request: operation, model, fields, and the conversation that it continues. 400.
     request = await prepareRequest(line, incoming, key, content, logRow)
     // 4. Replay the answer of an earlier request with the same idempotency key. 409, 422.
     const idempotencyKey = idempotencyKeyFor(request, incoming)

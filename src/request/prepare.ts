@@ -1,5 +1,5 @@
-// The third step of the line: prepares the checked request. It checks the operation, model and fields, adds what the request
-// continues, and completes its row in the request log. It must never send, hold or charge anything.
+// The third step of the line: prepares the checked request. It checks the operation, model and fields, adds the conversation that
+// the request continues, and completes its row in the request log. It must never send, hold or charge anything.
 
 import { isToken, type Key } from '../accounts/keys'
 import { type IdempotencyKey, idempotencyKeyOf } from '../billing/ledger/idempotency'

@@ -58,7 +58,7 @@ export interface Reservation extends Member {
   task: NewTask | undefined
   /** The error that the request ends with, for readers of the task; absent: it is derived from the end. */
   failure?: GatewayError | undefined
-  /** Records what is delivered; absent unless bodies are stored. */
+  /** Records the delivered bytes; absent unless bodies are stored. */
   record?: BodyRecord | undefined
   /** The caller to notify of the end, if the answer continues after the request was handled. */
   caller: { rest?(): void } | undefined
@@ -144,7 +144,7 @@ export class Reservations {
     return this.end(reservation, () => this.settlementOf(reservation, outcome, measured, saved))
   }
 
-  /** Releases the charge of a request without anything to charge. The outcome says what the vendor charges nevertheless. */
+  /** Releases the charge of a request without anything to charge. The outcome has the vendor's charge, if any. */
   async release(reservation: Reservation, endedBy: EndedBy, outcome?: Outcome): Promise<void> {
     this.close(reservation)
     await this.end(reservation, () => this.releaseOf(reservation, endedBy, outcome))
@@ -279,7 +279,7 @@ export class Reservations {
       } catch (error) {
         if (error instanceof DatabaseUnavailable) continue
         // An internal error, which a repeat does not fix. It must not prevent the others from being tried; the next process tries
-        // what is on disk.
+        // the ends on disk.
         this.world.log('charge_not_ended', { request: attempt.charge, error: String(error) })
       }
       this.pending = this.pending.filter((other) => other !== attempt)
@@ -294,8 +294,8 @@ export class Reservations {
   }
 
   /**
-   * Ends the charge, for which the last bytes of an answer wait. Returns what is paid. If the database cannot accept it now, it is
-   * on disk, and is repeated until the database accepts it; throws if the disk cannot accept it either.
+   * Ends the charge, for which the last bytes of an answer wait. Returns the paid amount. If the database cannot accept it now, it
+   * is on disk, and is repeated until the database accepts it; throws if the disk cannot accept it either.
    */
   private async end(reservation: Reservation, make: () => ChargeEnd | Promise<ChargeEnd>): Promise<number> {
     try {
@@ -461,7 +461,7 @@ export class Reservations {
       endedAt: this.world.now(),
       ...(unwantedCostNano !== 0 && { costNano: unwantedCostNano }),
     }
-    // The caller pays nothing for what did not arrive, but the vendor charges what it reports.
+    // The caller pays nothing for an answer that did not arrive, but the vendor charges the reported usage.
     const usage = outcome?.usage
     if (!model.costList || !outcome || typeof usage !== 'object') return { charge, released, also }
     const { cost, json } = billOf(parsed, model, usage, outcome)

@@ -26,7 +26,7 @@ export async function closingsToRemove(db: Db): Promise<Closing[]> {
   return (await closingsOf(db)).filter(({ position }) => position > removed)
 }
 
-/** Removes all closed charges, or what an earlier call has left of them. Returns the position up to which they are gone. */
+/** Removes all closed charges that earlier calls have left. Returns the position up to which they are gone. */
 export async function removeClosed({ db, place, scratch, pause }: RemovalParts): Promise<number> {
   for (const closing of await closingsToRemove(db)) {
     const fault = await archiveFault(place, closing, { scratch })

@@ -1,5 +1,5 @@
-// One run of retention: closes the months that are old enough, oldest first, and removes closed charges, including what an earlier
-// run has left. It must stop at the first fault.
+// One run of retention: closes the months that are old enough, oldest first, and removes closed charges, including those that an
+// earlier run has left. It must stop at the first fault.
 
 import type { Closing } from '../billing/proofs/closings'
 import { type ClosingParts, closeMonth } from './close'

@@ -109,7 +109,7 @@ export function deleteTask(id: string): Statement {
   }
 }
 
-/** Deletes an ended task, with all its data. False if it runs, again or still, or is gone. */
+/** Deletes an ended task, with all its data. False if it still runs, runs again, or is gone. */
 export async function deleteEnded(db: Db, id: string): Promise<boolean> {
   return tryApply(db, [
     {

@@ -70,7 +70,7 @@ export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row) {
     cancelAt: row.cancel_at as number | null,
     /** Why the vendor did not stop the task. */
     cancelAnswer: row.cancel_answer as string | null,
-    /** End of the lease; the fence keeps late writers from changing what others took over. */
+    /** End of the lease; the fence keeps late writers from changing a task that others took over. */
     leaseUntil: row.lease_until as number,
     fence: row.fence as number,
   }

@@ -1,6 +1,6 @@
-// The life of tasks as two tables, of videos and of deferred requests: from which stage to which, who may change it, and what happens to its money.
-// Pure data. Every change must name in its SQL the state that it expects of the row; a test brings a task into each
-// stage, tries every change on real databases, and compares.
+// The life of tasks as two tables, one for videos and one for deferred requests: each change from one stage to another, who may
+// make it, and its effect on the money. Pure data. Every change must name in its SQL the state that it expects of the row; a test
+// brings a task into each stage, tries every change on real databases, and compares.
 
 import type { ErrorCode } from '../lib/error-codes'
 
@@ -50,7 +50,7 @@ type Actor =
   | 'owner'
   /** The party that requests a stop; the poller then stops a video at the vendor. */
   | 'cancel request'
-  /** The command that settles what only a person can find out. */
+  /** The command that settles tasks whose result only a person can find out. */
   | 'operator'
   /** A node that receives a success after somebody else has ended the task as failed. */
   | 'late success'

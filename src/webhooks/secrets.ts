@@ -38,7 +38,9 @@ export async function webhookSecretsOf(db: Db, keyId: string, now: number): Prom
   )
 }
 
-/** The place of the secrets of a key: the current one becomes the previous one as it is stored. */
+/**
+ * The place of a key's secrets. It is the same for both, because the current secret becomes the previous one in its stored form.
+ */
 export function webhookSecretPlace(keyId: string): string {
   return `keys.webhook_secret ${keyId}`
 }

@@ -1,4 +1,4 @@
-// Events over the admin API: current conditions, what was sent to whom, and a test of each recipient. An address or a secret of a
+// Events over the admin API: current conditions, sent notifications, and a test of each recipient. An address or a secret of a
 // recipient must never be shown.
 
 import { Type } from '@sinclair/typebox'

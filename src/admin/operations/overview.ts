@@ -1,4 +1,4 @@
-// The overview and the search of the console. It must never write, nor call a vendor.
+// The overview and the search of the console. It must never write, or call a vendor.
 
 import { Type } from '@sinclair/typebox'
 import { open } from '../../api-operation/operation'

@@ -1,5 +1,5 @@
-// Retention over the admin API: what is closed and where its archives are, what would be closed, and closing it now. It must
-// never close what neither the configuration nor the caller has named.
+// Retention over the admin API: the closed months and their archives, the months that would be closed, and closing them now. It
+// must never close a month that neither the configuration nor the caller has named.
 
 import { Type } from '@sinclair/typebox'
 import { Nullable, open } from '../../api-operation/operation'

@@ -28,7 +28,7 @@ export interface ChargeEnd {
   released?: Released
   /** Additional statements that are executed with it or not at all. */
   also: readonly Statement[]
-  /** Statements before those of a late charge: they restore what was freed with the hold. */
+  /** Statements before those of a late charge: they restore what the release of the hold has freed. */
   again?: readonly Statement[]
   /** The end that is used instead if a guard of `also` misses. */
   orElse?: ChargeEnd

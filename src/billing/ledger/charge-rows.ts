@@ -86,7 +86,7 @@ interface ReferencedTexts {
   metadata: ReadonlyMap<number, string>
 }
 
-/** Everything that charges refer to. It grows with what the gateway offers, not with the number of requests. */
+/** Everything that charges refer to. It grows with the offer of the gateway, not with the number of requests. */
 export async function readReferences(db: Db): Promise<ReferencedTexts> {
   const texts = async (table: string, column: string) => {
     const rows = await db.query({ sql: `select id, ${column} as content from ${table}` })

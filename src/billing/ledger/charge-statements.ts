@@ -1,5 +1,5 @@
-// The statements that hold and end charges: what the ledger sends to the database, with amounts that depend on the
-// balance at that moment. They must match the functions of movements/functions.ts.
+// The statements that hold and end charges, as the ledger sends them to the database, with amounts that depend on the balance at
+// that moment. They must match the functions of movements/functions.ts.
 
 import type { Statement, Value } from '../../db/db'
 import { bookOf } from './balances'

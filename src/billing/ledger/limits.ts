@@ -370,7 +370,7 @@ async function budgetSpent(
   return tooLittle('budget_exceeded', `${left}. ${renewal}`)
 }
 
-/** The query for what running requests hold of the budget that a charge counts toward for an owner. */
+/** The query for the amount that running requests hold of the budget of an owner that a charge counts toward. */
 function runningIn(
   owner: string,
   { account, keyId, budgetPeriod, accountPeriod = null, spender }: Charge,

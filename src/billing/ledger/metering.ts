@@ -107,7 +107,8 @@ export function measure(
     if (isAround && broken && output !== 'shown' && endedBy !== 'client') return undefined
     return texts ? count(outcome, texts, parsed, model, counter) : asQuoted(outcome, parsed, model)
   }
-  // A caller that disconnected pays for what the vendor counted. A caller whose vendor failed does not, even after long thinking.
+  // A caller that disconnected pays for the usage that the vendor counted. A caller whose vendor failed does not, even after long
+  // thinking.
   const used = endedBy === 'client' && (outcome.early || (usage.output_token ?? 0) > 0)
   if (empty && !used && !(thought && outputTokensOf(usage) > 0)) return undefined
   if (outcome.early || outcome !== ended || usage.input_token === undefined) {
@@ -382,7 +383,7 @@ export function requestedTier({ body }: ParsedRequest): string | undefined {
   return typeof tier === 'string' ? tier : undefined
 }
 
-/** The outcome of a request with a whole answer: what the family reads in the reply, and the figures as reported. */
+/** The outcome of a request with a whole answer: the family's reading of the reply, and the figures as reported. */
 export function outcomeOfReply(
   reading: Reading,
   usageJson: string | null,

@@ -1,6 +1,5 @@
-// What charges have in common, written once and referenced by small numbers: who bought what (a series), price lists,
-// and the forms of vendors' usage. A row must be durable before a charge refers to it, and must never change or be
-// deleted.
+// The rows that charges share, written once and referenced by small numbers: who bought what (a series), price lists, and the forms
+// of vendors' usage. A row must be durable before a charge refers to it, and must never change or be deleted.
 
 import { createHash } from 'node:crypto'
 import { apply, type Db, type Value } from '../../db/db'

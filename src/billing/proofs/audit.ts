@@ -1,5 +1,5 @@
-// Audits the money in any database: the invariants that must hold whatever happened. It must never write, nor use the
-// code that moves money: it is the second opinion.
+// Audits the money in any database: the invariants that must hold whatever happened. It must never write, or use the code that
+// moves money: it is the second opinion.
 
 import type { Db, Row } from '../../db/db'
 import { KEEP_WEBHOOKS_MS } from '../../webhooks/rows'
@@ -27,7 +27,7 @@ export interface Check {
   say(row: Row): string
 }
 
-/** A subquery for what each book has gained. */
+/** A subquery for the net amount of each book. */
 const moves = `select book, cast(sum(amount) as bigint) as booked from (
   select to_book as book, amount from movements union all select from_book as book, -amount from movements
 ) as legs group by book`

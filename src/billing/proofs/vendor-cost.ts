@@ -52,7 +52,7 @@ function partsOf(usage: unknown): bigint | undefined {
   if (typeof ticks === 'number' && Number.isSafeInteger(ticks) && ticks >= 0)
     return BigInt(ticks) * PARTS_PER_TICK
   if (currency !== undefined && currency !== null && !/^usd$/i.test(String(currency))) return undefined
-  // OpenRouter: what its account is charged, in dollars (`ChatUsage` of @openrouter/sdk 1.3.19).
+  // OpenRouter: the charge of its account, in dollars (`ChatUsage` of @openrouter/sdk 1.3.19).
   const charged = partsOfUsd(cost)
   if (isByok !== true) return charged
   // With the operator's own key at a provider, `cost` is only OpenRouter's fee and often zero; the provider bills the rest

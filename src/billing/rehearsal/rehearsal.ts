@@ -1,6 +1,6 @@
-// Prices the charges of a period at other prices: what each account would have paid, the cost at vendors, and the requests that it
-// could not have paid for. Charges are read page by page in ledger order, so memory does not grow with their number. It must never
-// write.
+// Prices the charges of a period at other prices: the amount that each account would have paid, the cost at vendors, and the
+// requests that it could not have paid for. Charges are read page by page in ledger order, so memory does not grow with their
+// number. It must never write.
 
 import type { Quantities } from '../../contract/units'
 import { DatabaseUnavailable, type Db, type Row } from '../../db/db'

@@ -1,4 +1,4 @@
-// A statement as a printable page, and as a table. It must show only what was issued, and never interpret text as markup or as a
+// A statement as a printable page, and as a table. It must show only issued content, and never interpret text as markup or as a
 // formula.
 
 import { isoDay } from '../../db/iso-time'

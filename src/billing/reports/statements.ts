@@ -1,5 +1,5 @@
-// Statements: what an account paid in, used and has left, per month. Each is made once for a finished month, numbered without gaps,
-// and stored with the hash of the previous one. It must never change, or state sums that differ from the ledger.
+// Statements: the deposits, the usage and the balance of an account per month. Each is made once for a finished month, numbered
+// without gaps, and stored with the hash of the previous one. It must never change, or state sums that differ from the ledger.
 
 import { createHash } from 'node:crypto'
 import { PERCENT_DECIMALS, type StatementsEntry } from '../../config/statements'

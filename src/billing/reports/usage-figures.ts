@@ -1,6 +1,6 @@
 // The figures that are summed over charges: in totals of usage, in reports, and in the sums of closed months.
 
-/** The sums of a total and of what is read from charges, in the same order. Another figure is another column in each. */
+/** The sums of totals and of charges, in the same order. Another figure is another column in each. */
 export const SUMS = `count(*) as requests,
   cast(sum(case when state = 0 then 1 else 0 end) as bigint) as released,
   cast(sum(case when usage_source = 1 then 1 else 0 end) as bigint) as counted,

@@ -82,7 +82,7 @@ const TRIES = 20
 
 /**
  * Usage of requests that ended in a period, the most expensive first, or days and hours in order: from the totals, and from the
- * charges for what these lack and for partial hours at both ends. If charges are closed, a period begins and ends with the hour
+ * charges that these lack or that are in partial hours at both ends. If charges are closed, a period begins and ends with the hour
  * that contains its time.
  */
 export async function usageBy(
@@ -263,7 +263,7 @@ export function hasCost({ costNano, costedNano }: Usage): boolean {
   return costNano > 0 || costedNano > 0
 }
 
-/** Margin in nano-dollars: what accounts paid for requests whose cost is known, minus that cost. */
+/** Margin in nano-dollars: the payments for requests whose cost is known, minus that cost. */
 function marginNano({ costNano, costedNano }: Usage): number {
   return costedNano - costNano
 }

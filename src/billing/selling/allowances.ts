@@ -19,7 +19,7 @@ interface PlanAllowance {
   allowance: Budget | null
 }
 
-/** Credits accounts with what their plans allow for the current period, and takes back what is left of ended ones. */
+/** Credits accounts with the allowances of their plans for the current period, and takes back the rest of ended ones. */
 export async function renewAllowances(db: Db, plans: Iterable<PlanAllowance>, now: number): Promise<void> {
   const ended = await db.query({
     sql: `select account, period, amount, begins_at, ends_at from allowances
@@ -72,7 +72,7 @@ interface GivenRow {
   ends_at: number
 }
 
-/** Takes back what an account has not spent of an allowance, as far as it is available. */
+/** Takes back the unspent part of an account's allowance, as far as it is available. */
 async function takeBack(
   db: Db,
   { account, period, amount, begins_at: since, ends_at: until }: GivenRow,

@@ -1,5 +1,5 @@
-// What vendors charge, in addition to what callers pay: costs of models in the configuration, and markups that turn them into
-// prices. A cost must be in units that are billed, otherwise it would seem lower than it is.
+// The charges of vendors, in addition to the prices for callers: costs of models in the configuration, and markups that turn them
+// into prices. A cost must be in units that are billed, otherwise it would seem lower than it is.
 
 import type { Family } from '../../contract/family'
 import type { PriceList } from '../../contract/prices'

@@ -49,7 +49,7 @@ export function cacheFaults(entry: CacheEntry, isFree: boolean, families: readon
   return faults
 }
 
-/** Faults of a rule, each with its place below what has it. */
+/** Faults of a rule, each with its place below the owner of the rule. */
 export function cacheRuleFaults(rule: CacheRule): string[] {
   if (rule === false) return []
   const { ttl, price } = rule

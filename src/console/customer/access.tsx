@@ -1,4 +1,4 @@
-// Events about a customer, who has signed in with its keys, and what operators changed.
+// Access to a customer: events about it, sign-ins with its keys, and changes by operators.
 
 import { periodQuery } from '../address'
 import { call, hasRole } from '../api'

@@ -6,7 +6,7 @@ import { texts } from '../texts'
 
 const words = texts.keys
 
-/** Limits as the API takes them: null for what is left empty. */
+/** Limits as the API takes them: null for an empty field. */
 export function keySettingsOf(values: Readonly<Record<string, string>>) {
   const number = (name: string) => (values[name] ? Number(values[name]) : null)
   const models = (values.models ?? '').split(/[\s,]+/).filter((each) => each !== '')

@@ -1,4 +1,5 @@
-// Home page of a key's holder: the balance, what is held and why, what was spent by time and by model, and a code to top up.
+// Home page of a key's holder: the balance, the held amounts and their reasons, spending by time and by model, and a code to top
+// up.
 
 import { useState } from 'preact/hooks'
 import { hrefOf } from '../address'

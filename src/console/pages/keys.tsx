@@ -1,4 +1,4 @@
-// Keys: who calls, what each may do, and what an operator may change. A secret is shown once, when it is created.
+// Keys: their holders, their rights, and the changes that an operator may make. A secret is shown once, when it is created.
 
 import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow } from '../address'
@@ -181,7 +181,7 @@ function KeyPanel({ name }: { name: string }) {
   )
 }
 
-/** How a key is used now: what a change of its state would affect. */
+/** The current use of a key, which a change of its state would affect. */
 function useCurrentUse(key: string) {
   return useQuery(['key use', key], async (signal) => {
     const [usage, last] = await Promise.all([

@@ -1,5 +1,5 @@
-// Plans: what each gives and who has it. One plan in full: its accounts with their use of budget and allowance, and adding an
-// account to it. Plans themselves are in the configuration.
+// Plans: the terms of each, and the accounts that have it. One plan in full: its accounts with their use of budget and allowance,
+// and adding an account to it. Plans themselves are in the configuration.
 
 import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow } from '../address'

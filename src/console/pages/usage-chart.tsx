@@ -1,5 +1,5 @@
-// The chart of usage: what was paid over time by up to seven names with the previous period as a line, or the shares of rows
-// without a time.
+// The chart of usage: payments over time by up to seven names with the previous period as a line, or the shares of rows without a
+// time.
 
 import { colourOf } from '../charts/colours'
 import { Chart } from '../parts/chart'

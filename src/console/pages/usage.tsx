@@ -1,4 +1,4 @@
-// Usage: requests, what was paid for them and how many failed, by any two dimensions, next to an earlier period, as a chart, as a
+// Usage: requests, payments for them and the number of failures, by any two dimensions, next to an earlier period, as a chart, as a
 // table with sums, and as a file.
 
 import { address, hrefOf, period, periodQuery, setQuery } from '../address'

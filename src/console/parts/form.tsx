@@ -1,5 +1,5 @@
-// Forms: fields with labels, an error next to the field that the server names, and a button that cannot be pressed twice.
-// A form sends what its fields show and nothing else.
+// Forms: fields with labels, an error next to the field that the server names, and a button that cannot be pressed twice. A form
+// sends only the values that its fields show.
 
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'

@@ -84,7 +84,7 @@ export function PagedTable<Row>({
   return <Paged pages={pages}>{(rows) => <Table {...table} rows={rows} isWhole={!pages.hasMore} />}</Paged>
 }
 
-/** The rows of a list that is loaded by cursor, in any form, and what loads more of them. */
+/** The rows of a list that is loaded by cursor, in any form, and a button that loads more of them. */
 export function Paged<Row>({
   pages,
   children,

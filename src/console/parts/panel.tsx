@@ -1,5 +1,5 @@
-// The panel that slides in next to a list and shows one row of it in full. The address says which row is open, so closing it
-// is a change of the address. The focus moves into it and back to the row, and never to what the panel covers.
+// The panel that slides in next to a list and shows one row of it in full. The address says which row is open, so closing it is a
+// change of the address. The focus moves into it and back to the row, and never to anything that the panel covers.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'

@@ -1,4 +1,4 @@
-// Retention in the settings: what would be closed now, which months are closed, and closing them, for owners.
+// Retention in the settings: months to close, closed months, and closing months, for owners.
 
 import { call, hasRole, type Reply } from '../api'
 import { numberText } from '../language'

@@ -4,7 +4,7 @@
 import type { Step } from './step'
 
 export const CACHED_ANSWERS: Step = [
-  // The id is a hash of the account, the model and the request. `measured` is what was charged for the answer, as JSON.
+  // The id is a hash of the account, the model and the request. `measured` is the charged usage of the answer, as JSON.
   `create table cached_answers (
     id text not null unique,
     account text not null,

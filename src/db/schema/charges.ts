@@ -68,7 +68,7 @@ export const CHARGES: Step = [
   'create index transfers_to on transfers (to_book, at)',
   'create index transfers_from on transfers (from_book, at)',
   // Sums of ended charges per hour and day; the span is their length in milliseconds. The positions say where to find the charges.
-  // `costed` is what was paid for charges whose cost is known.
+  // `costed` is the amount that was paid for charges whose cost is known.
   `create table usage_totals (
     span bigint not null,
     start bigint not null,

@@ -1,4 +1,4 @@
-// Programs that connect to the tools by OAuth: the registered programs, and what holders of keys allow them.
+// Programs that connect to the tools by OAuth: the registered programs, and the grants of holders of keys.
 
 import type { Step } from './step'
 

@@ -1,4 +1,4 @@
-// Tables of the gateway itself: its clock, its secrets and encryption keys, figures of requests, and what vendors refuse.
+// Tables of the gateway itself: its clock, its secrets and encryption keys, figures of requests, and refusals of vendors.
 
 import type { Step } from './step'
 

@@ -1,4 +1,4 @@
-// What a vendor of chat completions must get back from its earlier answers, for all dialects: the text of its thinking, its
+// The parts of earlier answers that a vendor of chat completions must get back, for all dialects: the text of its thinking, its
 // details, and signatures of calls. It must never send a vendor what another one wrote: lost parts are filled in as the vendor
 // accepts them, so that a conversation never fails on its second turn.
 //

@@ -1,5 +1,5 @@
 // The parts of a generateContent request that decide what it can cost, read leniently: the vendor knows more of them. It must never
-// refuse a part, nor leave one uncounted.
+// refuse a part, or leave one uncounted.
 
 import { asObject, isObject } from '../../lib/objects'
 import type { Conversation, Part, Tool } from '../conversation/conversation'

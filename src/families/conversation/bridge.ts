@@ -235,7 +235,7 @@ function declared<Body extends object>(dialect: ConversationDialect<Body>, proto
   }
 }
 
-/** Joins the readers of all candidates with what the dialect writes. */
+/** Joins the readers of all candidates with the writer of the dialect. */
 function translatorOf(answer: StreamedAnswer, protocol: Protocol, model: Model): Translator {
   const readers = answer.writers.map((writer) => protocol.readEvents(writer, model))
   let hasFailed = false

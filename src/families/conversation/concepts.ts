@@ -60,12 +60,12 @@ export type Expression = { as: string } | { ignored: string } | { refused: strin
 /** All that a protocol can express. A new concept must be answered by each protocol. */
 export type Expressions = Readonly<Record<Concept, Expression>>
 
-/** A field of a dialect: what it means, or its treatment on every bridge if only its own protocol knows it. */
+/** A field of a dialect: its meaning, or its treatment on every bridge if only its own protocol knows it. */
 export type DialectField =
   | {
       field: string
       means: Concept
-      /** A note about the field itself, printed before what the protocol does with it. */
+      /** A note about the field itself, printed before the treatment by the protocol. */
       note?: string
       /** Values that change nothing, where the protocol refuses the concept. */
       plain?: BridgedField['plain']

@@ -1,6 +1,6 @@
-// Images of xAI's Imagine models (`gkx-imagine-image*` in gateway.config.ts). Callers write what the OpenAI SDKs write; it is
-// converted to what the vendor understands. It must never send a size, which the vendor refuses, or a reference image to the path
-// that ignores it and bills.
+// Images of xAI's Imagine models (`gkx-imagine-image*` in gateway.config.ts). Callers write the form of the OpenAI SDKs; it is
+// converted to the vendor's own. It must never send a size, which the vendor refuses, or a reference image to the path that ignores
+// it and bills.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { compatibleCall } from '../../contract/call'

@@ -15,7 +15,7 @@ const SUMMARY_REQUEST: Fields = userMessage(
   'Write a summary of the conversation above for another model that takes it over and cannot read it. Tell the goal, what the user asked for and prefers, what was decided and done, results of tools that still matter with exact names, paths, identifiers and figures, and what remains to be done. Answer with the summary alone, and call no tools.',
 )
 
-/** How many bytes longer a request for a summary is than what it summarizes. */
+/** How many bytes longer a request for a summary is than the summarized conversation. */
 export const SUMMARY_REQUEST_BYTES = Buffer.byteLength(JSON.stringify(SUMMARY_REQUEST))
 
 export function userMessage(text: string): Fields {

@@ -1,5 +1,5 @@
-// The events of a vendor of responses for the caller: in the vendor's order, numbered again, each item under one id,
-// without padding and without kinds that clients throw on. It must never throw, nor send an end before the last event.
+// The events of a vendor of responses for the caller: in the vendor's order, numbered again, each item under one id, without
+// padding and without kinds that clients throw on. It must never throw, or send an end before the last event.
 
 import { ENDED_BY_BALANCE } from '../../contract/failures'
 import type { Model, ParsedRequest, Quantities, Translator } from '../../contract/family'

@@ -1,5 +1,5 @@
-// One item of a vendor's streamed response: what has arrived of it, the events that the vendor omitted, and those that end it
-// before the vendor does. Clients check the order of events strictly. It must never change what the item says.
+// One item of a vendor's streamed response: the part that has arrived, the events that the vendor omitted, and those that end it
+// before the vendor does. Clients check the order of events strictly. It must never change the content of the item.
 
 import { asObject, isObject } from '../../lib/objects'
 import { isJson } from './events'
@@ -159,7 +159,7 @@ export class NativeItem {
     return NONE
   }
 
-  /** Ends the item before the vendor does, with what has arrived of it. */
+  /** Ends the item before the vendor does, with the part that has arrived. */
   close(): Fields[] {
     if (this.isDone) return []
     const events = this.closePart()

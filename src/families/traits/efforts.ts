@@ -1,4 +1,4 @@
-// Converts efforts of thinking between what a caller requests and what a model accepts. An effort that a caller wrote must never be
+// Converts the efforts of thinking that callers request to those that a model accepts. An effort that a caller wrote must never be
 // replaced silently; one that a translation wrote may be.
 
 import type { Model } from '../../contract/family'

@@ -1,4 +1,4 @@
-// Finds what is known about a model by the vendor's name for it. A configured model gets these traits and limits unless its entry
+// Finds the known facts about a model by the vendor's name for it. A configured model gets these traits and limits unless its entry
 // sets them.
 
 import { plainTraits, type Traits } from '../../contract/traits'

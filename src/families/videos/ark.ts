@@ -61,7 +61,7 @@ const VENDOR_EXPIRY_SECONDS = 172_800
 const MIN_EXPIRY_SECONDS = 3_600
 /** Settings that older models read from the prompt, which the gateway could not bill. */
 const COMMANDS = /(?:^|\s)--(?:rs|resolution|dur|duration|frames)(?=[\s=:]|$)/i
-/** Refused fields, each with what to use instead. */
+/** Refused fields, each with the alternative. */
 const NOT_TAKEN: Record<string, string> = {
   frames: "'duration' in seconds",
   callback_url: "'webhook_url'",

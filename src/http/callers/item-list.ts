@@ -1,4 +1,4 @@
-// Pages of a list of items: what a request may ask for, and the form that clients read.
+// Pages of a list of items: the parameters of a request, and the form that clients read.
 
 import { Type } from '@sinclair/typebox'
 import { OneOf } from '../../api-operation/operation'

@@ -1,5 +1,5 @@
-// The form of a free operation of the callers' API: what a holder of a key reads, stores and changes, and what may be read without
-// a key. Its routes, its checks, its document and the types of the console are made from the list of them (operations/index.ts).
+// The form of a free operation of the callers' API, with which the holder of a key reads, stores and changes data, or which needs
+// no key. Its routes, its checks, its document and the types of the console are made from the list of them (operations/index.ts).
 //
 // To add one: write its rules where they belong, as a function that throws a GatewayError; describe it with
 // `callerOperation` in a file of operations/, where `run` answers JSON, or a whole response if it is invalid.

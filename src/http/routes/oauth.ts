@@ -41,7 +41,7 @@ export type RecordedProgram = (
   from: { requestId: string; request: Request },
 ) => Db
 
-/** A request with what its answer needs. */
+/** A request, with everything that its answer needs. */
 interface OAuthContext {
   request: Request
   listener: Listener | null

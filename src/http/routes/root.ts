@@ -1,4 +1,4 @@
-// The root path: a page that says what this is and links to more, for browsers; an empty answer for clients, some of which request
+// The root path: a page that introduces the gateway and has links, for browsers; an empty answer for clients, some of which request
 // this path first. It must answer fast, need no key, and reveal nothing about the installation.
 
 import { Elysia } from 'elysia'

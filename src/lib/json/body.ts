@@ -13,8 +13,8 @@ import {
 } from './json'
 
 /**
- * Limits above what honest requests have (128 tools with large schemas, thousands of messages, 300,000 tokens as
- * numbers). A body within them is read in 5 to 20 ms.
+ * Limits above those of honest requests (128 tools with large schemas, thousands of messages, 300,000 tokens as numbers). A body
+ * within them is read in 5 to 20 ms.
  */
 export const BODY_LIMITS: JsonLimits = {
   fields: 1_000,

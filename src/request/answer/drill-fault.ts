@@ -1,4 +1,4 @@
-// The fault of a drill, before a call or in its answer: the caller sees what a failing vendor would cause. It must never count as a
+// The fault of a drill, before a call or in its answer: the caller sees the same as with a failing vendor. It must never count as a
 // failure of the vendor: its circuit breaker and its keys ignore it.
 
 import { garbage } from '../../contract/failures'

@@ -1,5 +1,5 @@
 // Answers with the vendor's own JSON or text, or with the stream that a vendor sends instead. The bytes must never be changed,
-// except for the model's name, and usage that differs from what is charged.
+// except for the model's name, and usage that differs from the charged one.
 
 import { type Measure, measure, outcomeOfReply } from '../../billing/ledger/metering'
 import type { JsonFamily } from '../../contract/family'
@@ -63,7 +63,7 @@ export async function answerJson(
   }
 }
 
-/** The usage for the caller, which shows what is charged; undefined if the dialect has none. */
+/** The charged usage, for the caller; undefined if the dialect has none. */
 function shownUsage(
   { usage: write }: JsonFamily,
   json: object,

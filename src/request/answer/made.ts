@@ -1,5 +1,5 @@
-// Answers with what the family builds from the vendor's answers: one answer to one call, or to the parts of a batch, or one stream
-// of several candidates. It must never answer before all parts have arrived.
+// Answers with a body that the family builds from the vendor's answers: one answer to one call, or to the parts of a batch, or one
+// stream of several candidates. It must never answer before all parts have arrived.
 
 import { measure, outcomeOfReply, sumOutcomes } from '../../billing/ledger/metering'
 import type { Call, MadeFamily } from '../../contract/family'

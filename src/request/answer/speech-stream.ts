@@ -28,7 +28,7 @@ interface GrowingFile {
 
 /** After a caller has taken no byte for this long it counts as gone, in milliseconds. */
 const STALL_MS = 300_000
-/** How long the connection may flush before it is closed, in milliseconds: the caller has paid for what was sent. */
+/** How long the connection may flush before it is closed, in milliseconds: the caller has paid for the sent bytes. */
 const FLUSH_MS = 50
 /** How long the vendor's audio is still read after its caller disconnected, in milliseconds. */
 const DRAIN_MS = 120_000
@@ -223,7 +223,7 @@ export class SpeechStream {
 
 /**
  * The outcome of speech. A price per character is charged in full once audio has been sent; tokens as the vendor counts them,
- * otherwise by an estimate of what has arrived.
+ * otherwise by an estimate of the output that has arrived.
  */
 export function outcomeOfSpeech(
   { request: { parsed, model, family } }: Reservation,

@@ -114,7 +114,7 @@ async function settled(
   return receipt === undefined || background ? closing : withReceipt(closing, receipt)
 }
 
-/** Receives what is sent: for a repeat with the same key, for the cache, or for readers of a background response. */
+/** Receives the sent bytes: for a repeat with the same key, for the cache, or for readers of a background response. */
 function captureOf({ world }: Line, reservation: Reservation) {
   const { background, toKeep } = reservation.request
   let text = ''

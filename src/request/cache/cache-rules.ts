@@ -44,7 +44,7 @@ export function cacheControlOf(header: string | null | undefined): CacheControl 
   return control
 }
 
-/** Whether what is sent to the caller is recorded: for a repeat with the same Idempotency-Key, or for the cache. */
+/** Whether the sent bytes are recorded: for a repeat with the same Idempotency-Key, or for the cache. */
 export function isSaved({ request: { cacheUse }, idempotencyKey }: Reservation): boolean {
   return idempotencyKey !== null || cacheUse?.id !== undefined
 }

@@ -58,7 +58,7 @@ const MAX_WAIT_MS = 60_000
 type CacheWorld = Pick<RequestWorld, 'db' | 'now' | 'after' | 'log' | 'keptResponses'>
 
 export class ResponseCache {
-  /** Requests that run here, by their names in the cache: each resolves when its answer is stored, or will not be. */
+  /** Requests that run here, by their names in the cache: each resolves when its answer is stored or cannot be stored. */
   private readonly running = new Map<string, Promise<void>>()
   private readonly writes = new Set<Promise<void>>()
 

@@ -190,7 +190,7 @@ const MEMBERS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Google's own schemas, a part of OpenAPI 3.0 with types in capitals, as JSON schemas: they allow what those allowed.
+ * Google's own schemas, a part of OpenAPI 3.0 with types in capitals, as JSON schemas: they allow the same values.
  * https://ai.google.dev/api/caching#Schema.
  */
 function jsonSchemaOf(schema: unknown): Fields {

@@ -109,7 +109,7 @@ export class ResponseWriter implements AnswerWriter {
     Object.assign(this.ending, end)
   }
 
-  /** Writes what is still missing before the end. */
+  /** Writes the parts that are still missing before the end. */
   finish(): void {
     for (const call of this.openUnnamed()) this.closeCall(call)
     if (this.ending.stop !== 'refusal' || this.hasRefused) return
@@ -137,7 +137,7 @@ export class ResponseWriter implements AnswerWriter {
     if (item.name !== '') this.openCall(item)
   }
 
-  /** Begins the item of a call, with what has arrived of it. */
+  /** Begins the item of a call, with the part that has arrived. */
   private openCall(item: CallItem): OpenCall {
     this.nameCall(item)
     const call = this.events.openCall(this.originOf(item.name), item.id)

@@ -189,7 +189,7 @@ export class ChatReader implements AnswerReader {
     return call
   }
 
-  /** Sends what has arrived of a call. Only white space can follow complete arguments. */
+  /** Sends the part of a call that has arrived. Only white space can follow complete arguments. */
   private send(call: StreamedCall): void {
     if (call.state === 'closed') return
     const { item, unsent } = call

@@ -77,7 +77,7 @@ export class ResponseReader implements AnswerReader {
     this.writer.begin(asText(id))
   }
 
-  /** Receives an item that has ended, and adds what did not arrive in pieces. */
+  /** Receives an item that has ended, and adds the parts that did not arrive in pieces. */
   done(place: unknown, item: Fields): void {
     this.ended.add(`${place} ${item.id}`)
     const open = this.openItem(place, item)

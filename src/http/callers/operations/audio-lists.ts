@@ -1,6 +1,6 @@
-// GET /v1/audio/models and /v1/audio/voices: models that speak, and their voices, for clients that offer a choice. A key sees what
-// it may use. Such clients send no key with these requests: without one the lists contain what the API documentation shows to
-// everybody, and never more.
+// GET /v1/audio/models and /v1/audio/voices: models that speak, and their voices, for clients that offer a choice. A key sees the
+// models that it may use. Such clients send no key with these requests: without one the lists contain the same as the public API
+// documentation, and never more.
 
 import { Type } from '@sinclair/typebox'
 import { mayUse } from '../../../accounts/keys'

@@ -1,5 +1,5 @@
-// What holders of keys may see of their key: GET /v1/me, /v1/usage and /v1/prices. A paused key may call these too: the answer says
-// that it is paused. It must never write, or show another account, or another key of the same account.
+// The data that holders of keys may see about their key: GET /v1/me, /v1/usage and /v1/prices. A paused key may call these too: the
+// answer says that it is paused. It must never write, or show another account, or another key of the same account.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { keyView, keyWithMoneyJson } from '../../../accounts/key-json'

@@ -1,5 +1,5 @@
-// What a key has done, for its holder: GET /v1/requests and /v1/tasks, /v1/holds, and /v1/artifacts for stored results. It must
-// never write, or show another key, an upstream, or what the operator pays.
+// The records of a key, for its holder: GET /v1/requests and /v1/tasks, /v1/holds, and /v1/artifacts for stored results. It must
+// never write, or show another key, an upstream, or the costs of the operator.
 
 import { Type } from '@sinclair/typebox'
 import type { Key } from '../../../accounts/keys'

@@ -55,7 +55,7 @@ async function verifiedBody({ world, request, bytes }: OpenContext): Promise<Uin
   throw new GatewayError(400, { code: 'invalid_signature', message: `This is not to be trusted: ${fault}.` })
 }
 
-/** Credits what was paid. If an operator is needed, it answers with an error, so that the service shows it and retries. */
+/** Credits the paid amount. If an operator is needed, it answers with an error, so that the service shows it and retries. */
 async function creditPayment(
   { db, config, now, log }: CallerWorld,
   body: Uint8Array,

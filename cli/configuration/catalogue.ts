@@ -160,7 +160,7 @@ export function endings(models: Forms, now: number): [string, string][] {
   return [['ending', `${days.join('; ')}${others}`]]
 }
 
-/** The models that have ended at their vendors or end soon, as JSON has them. */
+/** The models that have ended at their vendors or end soon, in the form of JSON output. */
 export function endingsJson(models: Forms, now: number) {
   return endingBefore(models, remindBefore(now)).map(({ id, retirement: { at, successor = null } }) => ({
     model: id,

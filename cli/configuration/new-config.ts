@@ -132,7 +132,7 @@ function artifactsLine(database: string | undefined): string {
   // },`
 }
 
-/** Whether the models of a kind are served as the server has them. */
+/** Whether a kind serves all models that the server has. */
 const isDiscovered = (kind: string) => upstreamKinds.get(kind)?.listing?.freeFamily !== undefined
 
 function upstreamLine({ name, baseUrl = usualUrlOf(name) }: NewUpstream): string {

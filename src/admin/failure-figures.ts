@@ -31,7 +31,7 @@ const NAMES: Partial<Record<UsageDimension, (failures: Failures) => string>> = {
   account: ({ account }) => account ?? NONE,
 }
 
-/** Failures of whole hours by a dimension, of all requests or of those of a key or an account. */
+/** Failures of whole hours by a dimension, for all requests, or for those of a key or an account. */
 export async function failuresBetween(
   db: Db,
   { since, until, keyId, account }: UsagePeriod & { until: number },

@@ -42,7 +42,7 @@ export interface Server {
    * connection. Resolves when new connections reach only the other process. Until `handOver` this one can take its place back.
    */
   giveWay(): Promise<void>
-  /** Serves again after `giveWay`, because the newer process has ended. Also if it ended before that. */
+  /** Serves again after `giveWay`, because the newer process has ended. This also applies if it ended before that. */
   takeBack(): void
   /**
    * Leaves the port to the newer process, after `giveWay`; `stop` must follow, which first waits, up to the grace period, until the

@@ -19,7 +19,7 @@ const OWN_HEADERS = [
   'trailer',
   'upgrade',
 ]
-/** Required fields of a body, each with where it comes from. */
+/** Required fields of a body, each with its source. */
 const OWN_FIELDS: Readonly<Record<string, string>> = {
   model: 'it is the upstreamModel of a model',
   stream: 'the caller decides how the answer is sent',

@@ -23,7 +23,7 @@ export interface SessionWorld extends Pick<System, 'now' | 'newId'> {
   randomBytes(count: number): Uint8Array
 }
 
-/** Where a console request comes from, and who may sign in there. */
+/** The source of a console request, and who may sign in there. */
 export interface ConsolePlace {
   clientAddress: string | null
   kinds: readonly SessionKind[]

@@ -17,7 +17,7 @@ export const FIRST_PAGE = 'overview'
 const KEPT = ['range', 'since', 'until', 'compare']
 
 export const address = signal<Address>(read())
-/** The current address, as the browser has it. */
+/** The current address of the browser. */
 let shown = location.hash
 addEventListener('hashchange', () => {
   const wanted = location.hash

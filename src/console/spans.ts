@@ -1,4 +1,4 @@
-// Hours and days of figures: their lengths, their names as usage reports have them, and all spans in a time range.
+// Hours and days of figures: their lengths, their names in usage reports, and all spans in a time range.
 
 const HOUR_MS = 3_600_000
 

@@ -36,7 +36,7 @@ interface Range {
   until: string | null
 }
 
-/** The calendar month, in UTC as statements have it, a number of months before the current one. */
+/** The calendar month in UTC, as in statements, a number of months before the current one. */
 function monthBefore(months: number, now: number): Range {
   const at = new Date(now)
   const begin = (back: number) =>

@@ -81,7 +81,7 @@ export class Connection implements ResponseSink, Flow {
     }
   }
 
-  /** Closes the connection, whatever runs on it. */
+  /** Closes the connection, even during a request. */
   close(): void {
     this.socket.terminate()
   }

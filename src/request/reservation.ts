@@ -217,7 +217,7 @@ export class Reservations {
     return this.pending.flatMap(({ charge, isOfTask }) => (isOfTask ? [charge] : []))
   }
 
-  /** Whether this process still works on a charge, if only on its end. */
+  /** Whether this process still works on a charge, even if only on its end. */
   runs(charge: string): boolean {
     for (const reservation of this.open.all()) if (reservation.charge.id === charge) return true
     return this.pending.some((end) => end.charge === charge)

@@ -4,9 +4,7 @@
 
 import type { ErrorCode } from '../lib/error-codes'
 
-/**
- * The state that callers see. Submitted lasts until the vendor's task has ended, whatever the vendor calls its states.
- */
+/** The state that callers see. `submitted` lasts until the vendor's task has ended, whatever the vendor calls its states. */
 export type TaskState = 'submitted' | 'succeeded' | 'failed'
 
 /** The error code of a task whose submission had no answer: the vendor may or may not be working on it. */

@@ -16,7 +16,7 @@ import { families as known } from '../../src/families'
 import { knownModel } from '../../src/families/traits/known-models'
 import { unservedModes, type Vendor } from './vendors'
 
-/** A model as the list has it: settings of a model of the configuration. */
+/** A model of the list: settings of a model of the configuration. */
 export interface ListedModel {
   family: readonly string[]
   contextTokens?: number

@@ -14,7 +14,7 @@ function closingOfRow(row: Row) {
     position: row.position as number,
     /** The month in UTC, such as `2026-10`, with late charges of earlier months. */
     month: row.month as string,
-    /** The end of the month, in milliseconds since 1970: all charges in it ended before. */
+    /** The end of the month, in milliseconds since 1970: all its charges ended before this time. */
     endedBefore: row.ended_before as number,
     at: row.at as number,
     charges: row.charges as number,

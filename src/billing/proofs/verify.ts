@@ -136,7 +136,7 @@ async function faultsOfClosings(db: Db, closings: readonly Closing[]): Promise<s
  */
 const MAX_IDS = 50_000
 
-/** The last ids of a range of charges, however long it is. */
+/** Remembers the last ids of a range of charges of any length. */
 class RecentIds {
   private before = new Set<string>()
   private last = new Set<string>()

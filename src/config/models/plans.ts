@@ -83,7 +83,7 @@ export interface Plan {
   budget: Budget | null
   allowance: Budget | null
   spenders: SpenderDefaults
-  /** How answers are cached, whatever the model says; false for not at all, null if the model decides. */
+  /** How answers are cached, regardless of the model's setting; false for not at all, null if the model decides. */
   cache: ResponseCaching | false | null
   mayUse(modelId: string): boolean
   /** The model at the price of the plan. The same object each time, because tariffs are made once. */

@@ -15,7 +15,7 @@ export const FACET_NAMES = [
 ] as const
 export type FacetName = (typeof FACET_NAMES)[number]
 
-/** All filters of a list of requests, as the address has them. */
+/** All filters of a list of requests, in the form of the address. */
 export const FILTER_NAMES = [...FACET_NAMES, 'metadata', 'text', 'slower_ms', 'above_usd'] as const
 export type FilterName = (typeof FILTER_NAMES)[number]
 export type Filters = Partial<Record<FilterName, string | undefined>>

@@ -141,7 +141,7 @@ function DimensionChoice({
   )
 }
 
-/** Calendar months in UTC, as statements have them. */
+/** Calendar months in UTC, as in statements. */
 function MonthChoice() {
   const { since } = period.value
   const months = Array.from({ length: 12 }, (_, back) => {

@@ -255,7 +255,7 @@ function textOf(content: unknown): string {
     .join('\n\n')
 }
 
-/** A value of a field as the form has it: several as lines. */
+/** A value of a field in the form's text: several values are lines. */
 function linesOf(value: unknown): string {
   return Array.isArray(value) ? value.map(wordOf).join('\n') : wordOf(value)
 }

@@ -96,7 +96,7 @@ function unmetOf({ route, given }: ReadRequest, asking: Asking, { id }: Model): 
   })
 }
 
-/** The candidates whose size conditions are met and that the prompt fits. If it fits none, the one that lacks least stays. */
+/** The candidates whose size conditions are met and that the prompt fits. If it fits none, the closest one stays. */
 async function fittingOf(
   line: Pick<Line, 'world' | 'textCounts'>,
   { route, candidates }: ReadRequest,

@@ -354,6 +354,9 @@ export function replaceStrings(text: string, replacements: ReadonlyMap<string, s
   return result + text.slice(copied)
 }
 
+/** Length of a text whose deepest nesting, half as many levels, is harmless. Most events of streams are shorter. */
+const SHALLOW_LENGTH = 1024
+
 /** Thrown for a value nested deeper than MAX_DEPTH. */
 export class TooDeep extends Error {}
 
@@ -362,15 +365,14 @@ export class TooDeep extends Error {}
  */
 export function parseForeign(text: string): unknown {
   const value: unknown = JSON.parse(text)
-  // A text with few opening brackets cannot be deep, and few texts have many.
-  if (hasBrackets(text, MAX_DEPTH) && isDeeper(value, MAX_DEPTH))
+  // A text that is short or has few opening brackets cannot be deep, and few texts have many.
+  if (text.length > SHALLOW_LENGTH && hasBrackets(text, MAX_DEPTH) && isDeeper(value, MAX_DEPTH))
     throw new TooDeep('the JSON is nested too deeply')
   return value
 }
 
 /** Whether the text has more than `most` opening brackets, those in strings included. */
 function hasBrackets(text: string, most: number): boolean {
-  if (text.length <= 2 * most) return false
   let count = 0
   for (const bracket of ['{', '[']) {
     for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {

@@ -103,9 +103,9 @@ function viewOfMember(name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (name === 'usage') return usageView(value, USAGE_DEPTH)
   if (!Array.isArray(value)) return withUsageView(value)
-  if (name !== 'choices') return value
-  const views = value.map(withUsageView)
-  return views.some((view, index) => view !== value[index]) ? views : value
+  return name === 'choices' && value.some((choice) => withUsageView(choice) !== choice)
+    ? value.map(withUsageView)
+    : value
 }
 
 function withUsageView(value: unknown): unknown {

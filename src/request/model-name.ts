@@ -3,6 +3,8 @@
 
 /** Bytes of several events that arrived together. */
 const BURST_BYTES = 2 * 1024
+/** Room for nearly every name of a model. */
+const MEMBER_BYTES = 256
 
 /**
  * Creates a function that replaces the vendor's model name by the gateway's id. It learns the vendor's name from the
@@ -15,15 +17,20 @@ export function createRename(id: string): (bytes: Buffer, allocate: Allocate) =>
   return (bytes, allocate) => {
     if (from === undefined) {
       // Events with pictures are large and contain no name.
-      if (!bytes.includes('"model"')) return bytes
-      // Inside a JSON string its quotes are escaped, so this can only be a key.
-      const found = /"model"\s*:\s*"(?:[^"\\]|\\.)+"/.exec(bytes.toString('latin1'))?.[0]
+      const at = bytes.indexOf('"model"')
+      if (at === -1) return bytes
+      const found = memberIn(bytes, at, at + MEMBER_BYTES) ?? memberIn(bytes, at, bytes.length)
       if (found === undefined) return bytes
       from = Buffer.from(found, 'latin1')
       isSame = from.equals(wanted)
     }
     return isSame ? bytes : replaceAll(bytes, from, wanted, allocate)
   }
+}
+
+/** The first member with the name of a model, as it is written. Inside a JSON string its quotes would be escaped. */
+function memberIn(bytes: Buffer, start: number, end: number): string | undefined {
+  return /"model"\s*:\s*"(?:[^"\\]|\\.)+"/.exec(bytes.toString('latin1', start, end))?.[0]
 }
 
 type Allocate = (byteLength: number) => Buffer

@@ -72,7 +72,8 @@ describe('the bound of unread output', () => {
   })
 
   test('calls events plain where their kind has nothing to report, and no text can add a report', () => {
-    const isPlain = (bound: OutputBound, events: string) => bound.of(Buffer.from(events)).isPlain
+    const plainLength = (bound: OutputBound, events: string) => bound.of(Buffer.from(events)).plainLength
+    const isPlain = (bound: OutputBound, events: string) => plainLength(bound, events) === events.length
     const bound = learnt(content('Hello'), 'Hello')
     for (const word of [' word', '", "error": "', '"error"', 'failed'])
       expect({ word, isPlain: isPlain(bound, content(word).repeat(3)) }).toEqual({ word, isPlain: true })
@@ -86,6 +87,8 @@ describe('the bound of unread output', () => {
     ])
       for (const events of [other, said + other, other + said])
         expect({ events, isPlain: isPlain(bound, events) }).toEqual({ events, isPlain: false })
+    expect(plainLength(bound, said + said + usage + said)).toBe(2 * said.length)
+    expect(plainLength(bound, usage + said)).toBe(0)
     expect(isPlain(learnt(usage, ' word'), usage)).toBe(false)
     const ofAccount = said.replace('"id"', '"project_id":"p","id"')
     expect(isPlain(learnt(ofAccount, ' word'), ofAccount)).toBe(false)

@@ -72,6 +72,12 @@ interface ShownPart {
   /** True if the bytes are those of the vendor. */
   isSame: boolean
 }
+/** Events of a part that have nothing to report: the indexes of their first byte and after their last. */
+interface PlainEvents {
+  start: number
+  end: number
+}
+const NOT_PLAIN: PlainEvents = { start: 0, end: 0 }
 const UNSEEN: ShownPart = { end: 0, shown: '', isSame: true }
 
 /**
@@ -172,11 +178,11 @@ class PassingMeter implements StreamMeter {
     return this.options.follower?.withUsage !== undefined || !tally.hasShrunk()
   }
 
-  /** Passes whole events on. `after` is what follows them. Plain ones have nothing to report, and no closing event. */
-  private pass(whole: Buffer, after: Buffer, isPlain = false): Metered {
-    const events = isPlain ? whole : this.upToEnd(whole)
+  /** Passes whole events on. `after` is what follows them. */
+  private pass(whole: Buffer, after: Buffer, plain = NOT_PLAIN): Metered {
+    const events = this.upToEnd(whole, plain)
     const open = this.closing.length === 0 ? events : events.subarray(0, -this.closing.length)
-    const bytes = this.passOn(open, isPlain)
+    const bytes = this.passOn(open, plain)
     if (this.unread.byteLength > UNREAD_BYTES) this.readUnread()
     const { ended } = this
     const excess =
@@ -190,42 +196,47 @@ class PassingMeter implements StreamMeter {
     this.kept = NOTHING
     if (whole.length === 0) return { bytes: NOTHING, end: false, short: false, excess: false }
     const heldTokens = this.options.hold?.heldTokens ?? 0
-    const { tokens, isPlain } = bound.of(whole)
+    const { tokens, plainLength } = bound.of(whole)
     if (this.mostTokens() + tokens <= heldTokens) {
       bound.unreadTokens += tokens
       const known = bound.knownKinds
-      const passed = this.pass(whole, NOTHING, isPlain)
+      const passed = this.pass(whole, NOTHING, { start: 0, end: plainLength })
       // The first output was read on its way, and shows what is not output in these events.
       if (bound.knownKinds > known && bound.unreadTokens >= tokens)
         bound.unreadTokens += bound.of(whole).tokens - tokens
       return passed
     }
-    const length = this.heldLength(whole, heldTokens, bound)
+    const { length, plain } = this.heldEvents(whole, heldTokens, bound)
     this.kept = whole.subarray(length)
     return length === 0
       ? { bytes: NOTHING, end: false, short: true, excess: false }
-      : this.pass(whole.subarray(0, length), this.kept)
+      : this.pass(whole.subarray(0, length), this.kept, plain)
   }
 
-  /** The length of the events whose output is held. They are read one by one until the kind of the others is known. */
-  private heldLength(whole: Buffer, heldTokens: number, bound: OutputBound): number {
+  /** The events whose output is held. They are read one by one until the kind of the others is known. */
+  private heldEvents(
+    whole: Buffer,
+    heldTokens: number,
+    bound: OutputBound,
+  ): { length: number; plain: PlainEvents } {
     let tokens = this.countTokens()
     let length = 0
+    let plain = NOT_PLAIN
     for (const event of eventsIn(whole, 0)) {
       const text = this.textIn(event)
       const bytes = Buffer.byteLength(text)
       if (bytes > 0 && tokens + bytes > heldTokens) break
       tokens += bytes
       length += event.length
-      const others =
-        bytes > 0 && bound.learn(event, text) ? bound.of(whole.subarray(length)).tokens : undefined
-      if (others === undefined || tokens + others > heldTokens) continue
-      tokens += others
+      const others = bytes > 0 && bound.learn(event, text) ? bound.of(whole.subarray(length)) : undefined
+      if (others === undefined || tokens + others.tokens > heldTokens) continue
+      tokens += others.tokens
+      plain = { start: length, end: length + others.plainLength }
       length = whole.length
       break
     }
     bound.unreadTokens = tokens - this.tally.mostTokens()
-    return length
+    return { length, plain }
   }
 
   private textIn(event: string): string {
@@ -281,9 +292,9 @@ class PassingMeter implements StreamMeter {
     return this.tally.read(data, json)
   }
 
-  /** The events up to and including the closing one. */
-  private upToEnd(whole: Buffer): Buffer {
-    const found = this.endBytes ? whole.indexOf(this.endBytes) : -1
+  /** The events up to and including the closing one, which is not plain. */
+  private upToEnd(whole: Buffer, plain: PlainEvents): Buffer {
+    const found = this.endBytes ? whole.indexOf(this.endBytes, plain.start === 0 ? plain.end : 0) : -1
     if (found === -1) return whole
     let at = startOfEvent(whole, found)
     for (const event of eventsIn(whole, at)) {
@@ -297,21 +308,23 @@ class PassingMeter implements StreamMeter {
   }
 
   /** Bytes for the caller. All of them are kept, as the vendor sent them. */
-  private passOn(whole: Buffer, isPlain = false): Buffer {
+  private passOn(whole: Buffer, plain = NOT_PLAIN): Buffer {
+    const isPlain = plain.start === 0 && plain.end >= whole.length
     const isRead = !isPlain || this.hasLists || !this.tally.hasOutput()
-    const shown = isRead ? this.inspect(whole) : whole
+    const shown = isRead ? this.inspect(whole, plain) : whole
     this.unread.add(whole)
     return this.rename(shown, Buffer.allocUnsafe)
   }
 
   /** The events to show, after reading those up to the first output, and those with usage or an error. */
-  private inspect(whole: Buffer): Buffer {
+  private inspect(whole: Buffer, plain: PlainEvents): Buffer {
     // Searching every piece would cost too much: if content consists of lists, the first piece shows it.
     if (this.plainAnswer && !this.hasLists && !this.tally.hasOutput()) this.hasLists = hasList(whole)
     // Any event may be the first output. Large ones are read at once anyway, when they are kept.
     const isBeginning = !this.tally.hasOutput() && whole.length <= UNREAD_BYTES
     const begun = isBeginning ? this.inspectFrom(whole, 0, 'up to output') : UNSEEN
-    const start = this.hasLists ? begun.end : startOfReport(whole, begun.end)
+    const searched = begun.end < plain.start ? begun.end : Math.max(begun.end, plain.end)
+    const start = this.hasLists ? begun.end : startOfReport(whole, searched)
     const reports = start === -1 ? UNSEEN : this.inspectFrom(whole, start, 'reports')
     if (begun.isSame && reports.isSame) return whole
     return Buffer.concat([

@@ -19,8 +19,8 @@ interface EventKind {
 interface Bound {
   /** Most tokens of their output: no tokenizer makes more of a text than it has bytes. */
   tokens: number
-  /** True if none of them can have usage, an error, or the operator's account. */
-  isPlain: boolean
+  /** Length of the first of them that cannot have usage, an error, or the operator's account. */
+  plainLength: number
 }
 
 const BLANK_LINE = '\n\n'
@@ -42,8 +42,12 @@ export class OutputBound {
 
   /** The bound of whole events. */
   of(whole: Buffer): Bound {
+    if (this.kinds.length === 0) {
+      this.hasUnknown = true
+      return { tokens: whole.length, plainLength: 0 }
+    }
     const text = whole.toString('latin1')
-    const bound = { tokens: 0, isPlain: true }
+    const bound = { tokens: 0, plainLength: 0 }
     for (let at = 0; at < text.length; ) at = this.add(text, at, bound)
     return bound
   }
@@ -76,13 +80,13 @@ export class OutputBound {
       const end = endOfString(text, at + before.length)
       if (!text.startsWith(after, end)) continue
       bound.tokens += end - at - before.length
-      bound.isPlain &&= isPlain
-      return end + after.length
+      const next = end + after.length
+      if (isPlain && bound.plainLength === at) bound.plainLength = next
+      return next
     }
     const blank = text.indexOf(BLANK_LINE, at)
     const end = blank === -1 ? text.length : blank + BLANK_LINE.length
     bound.tokens += end - at
-    bound.isPlain = false
     this.hasUnknown = true
     return end
   }

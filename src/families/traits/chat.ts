@@ -40,8 +40,8 @@ export function chatEdit(request: object, model: Model): OpenEdit {
   const isAlwaysOn = traits.thinking === 'always' && traits.thinkingForms.includes('switch')
   if (isAlwaysOn && asObject((request as Fields).thinking).type === 'disabled') edit.drop.push('thinking')
   wordEffort(edit, request, model)
-  const effort = edit.set.reasoning_effort ?? JSON.stringify((request as Fields).reasoning_effort)
-  if (!takesParallelCalls(traits, effort)) edit.drop.push('parallel_tool_calls')
+  const { reasoning_effort: effort } = request as Fields
+  if (!takesParallelCalls(traits, effort, edit.set.reasoning_effort)) edit.drop.push('parallel_tool_calls')
   const loose = traits.strictTools ? undefined : withoutStrict(tools)
   if (loose) edit.set.tools = JSON.stringify(loose)
   if (!traits.schemas && asObject((request as Fields).response_format).type === 'json_schema') {

@@ -57,9 +57,14 @@ export function nearestEffort(
   return below.findLast((effort) => effort !== 'none') ?? lowestEffort({ efforts })
 }
 
-/** Whether a model accepts `parallel_tool_calls` together with an effort, which is JSON if there is one. */
-export function takesParallelCalls({ parallelCalls }: Traits, effort: string | undefined): boolean {
-  return parallelCalls === 'unless_minimal' ? effort !== '"minimal"' : parallelCalls
+/** Whether a model accepts `parallel_tool_calls` together with the requested effort, or with the JSON of an edited one. */
+export function takesParallelCalls(
+  { parallelCalls }: Traits,
+  requested: unknown,
+  edited: string | undefined,
+): boolean {
+  if (parallelCalls !== 'unless_minimal') return parallelCalls
+  return edited === undefined ? requested !== 'minimal' : edited !== '"minimal"'
 }
 
 /** Whether thinking can be turned off. */

@@ -40,8 +40,9 @@ export function responsesEdit(request: object, model: Model): OpenEdit {
     edit.inside.text = { drop: ['verbosity'] }
   }
   fitEffort(edit, reasoning, model)
-  const effort = edit.inside.reasoning?.set?.effort ?? JSON.stringify(asObject(reasoning).effort)
-  if (!takesParallelCalls(traits, effort)) edit.drop.push('parallel_tool_calls')
+  const { effort } = asObject(reasoning)
+  if (!takesParallelCalls(traits, effort, edit.inside.reasoning?.set?.effort))
+    edit.drop.push('parallel_tool_calls')
   return edit
 }
 

@@ -243,12 +243,6 @@ type Row = Omit<UnitRow, 'key' | 'fallback' | 'becomes'> & {
 /** Units for actions of the vendor's own tools, which it counts and bills one by one. */
 export const callUnits: readonly Unit[] = units.filter((unit) => rowOf(unit).call)
 
-/** Units whose figures are judged one by one, each with its plausible maximum. */
-export const judgedUnits: readonly { unit: Unit; times: number; more: number }[] = units.flatMap((unit) => {
-  const { most } = rowOf(unit)
-  return most ? [{ unit, ...most }] : []
-})
-
 /** The number of units of a price in words: `1M`, `1K`, `minute`; empty for one. */
 export function perOf(unit: Unit): string {
   return perWords[unitTable[unit].per]

@@ -129,8 +129,7 @@ function noteAboveQuote(
   { quantities, source, reported = quantities }: Measure,
 ): typeof ABOVE_QUOTE | undefined {
   if (source !== 'upstream' || cacheUse?.hit) return undefined
-  const { request: _, ...counted } = reported
-  const above = aboveQuote(counted, parsed, model)
+  const above = aboveQuote(reported, parsed, model)
   if (!above) return undefined
   log('usage_above_quote', {
     request: charge.id,

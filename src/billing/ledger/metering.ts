@@ -21,7 +21,6 @@ import {
   callUnits,
   inputOf,
   inputTokensOf,
-  judgedUnits,
   outputTokensOf,
   type Quantities,
   rowOf,
@@ -249,12 +248,20 @@ export function plausible(usage: ReportedUsage, parsed: ParsedRequest, model: Mo
       ? PLAUSIBLE_OUTPUT_TOKENS
       : contextTokens * (model.family.output?.(parsed.body, model)?.candidates ?? 1))
   const sane =
-    inputTokensOf(usage) <= mostInput &&
-    outputTokensOf(usage) <= mostOutput &&
-    judgedUnits.every(({ unit, times, more }) => (usage[unit] ?? 0) <= times * (quote[unit] ?? 0) + more)
+    inputTokensOf(usage) <= mostInput && outputTokensOf(usage) <= mostOutput && isEachPlausible(usage, quote)
   if (!sane) return 'invalid'
   const tariff = tariffOf(parsed, model)
   return withSound(withPrices(usage, tariff), quote, tariff)
+}
+
+/** Whether the figures of units that are judged one by one are plausible. */
+function isEachPlausible(usage: Quantities, quote: Quantities): boolean {
+  for (const name in usage) {
+    const unit = name as Unit
+    const { most } = rowOf(unit)
+    if (most && !((usage[unit] ?? 0) <= most.times * (quote[unit] ?? 0) + most.more)) return false
+  }
+  return true
 }
 
 /**
@@ -299,10 +306,18 @@ export function aboveQuote(
     Number.isFinite(mostOutput) ? mostOutput : undefined,
   ]
   const isAbove =
-    inputTokens > quotedInputTokens ||
-    outputTokens > mostOutput ||
-    units.some((unit) => rowOf(unit).tokens === undefined && (quantities[unit] ?? 0) > (quote[unit] ?? 0))
+    inputTokens > quotedInputTokens || outputTokens > mostOutput || isAnyAbove(quantities, quote)
   return isAbove ? { inputTokens, outputTokens, quotedInputTokens, quotedOutputTokens } : undefined
+}
+
+/** Whether there is more of a unit than was quoted. Tokens are compared together, and no vendor counts requests. */
+function isAnyAbove(quantities: Quantities, quote: Quantities): boolean {
+  for (const name in quantities) {
+    const unit = name as Unit
+    if (unit === 'request' || rowOf(unit).tokens !== undefined) continue
+    if ((quantities[unit] ?? 0) > (quote[unit] ?? 0)) return true
+  }
+  return false
 }
 
 /**

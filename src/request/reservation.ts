@@ -64,7 +64,7 @@ export interface Reservation extends Member {
   caller: { rest?(): void } | undefined
   /** The end of the charge, once it is known. */
   end: ChargeEnd | undefined
-  /** The ended charge, for its receipt; undefined until then, or if only the ledger knows it. */
+  /** The ended charge, for its receipt; undefined until then, without receipts, or if only the ledger knows it. */
   charged: EndedCharge | undefined
   /** Where the end is on disk; undefined unless the database has refused it. */
   place: number | undefined
@@ -317,10 +317,11 @@ export class Reservations {
   }
 
   private async make(reservation: Reservation, end: ChargeEnd, now?: number): Promise<number> {
-    const { log } = this.world
+    const { log, config } = this.world
     const ended = await endCharge(this.world.db, end, now)
     // A later attempt ends it at a time that is unknown here.
-    if (ended.made && now === undefined) reservation.charged = chargeOfEnd(ended.made, ended)
+    if (config.receipts && ended.made && now === undefined)
+      reservation.charged = chargeOfEnd(ended.made, ended)
     if (ended.isLate) log('charge_late', lateFields(end.charge, ended))
     if (reservation.request.background) this.endInBackground(reservation, end, ended)
     return ended.paidNano

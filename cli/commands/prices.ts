@@ -54,7 +54,7 @@ const fetchPrices = defineCommand({
     const { config, file: configFile } = await loadConfig(args, { mayLackLists: true })
     const folder = configFile === undefined ? process.cwd() : dirname(configFile)
     const file = resolve(args.to || `${folder}/${args.upstream}.models.json`)
-    const { name, kind, entry, upstream, close } = openUpstream(config, args.upstream, args)
+    const { name, kind, entry, upstream, close } = await openUpstream(config, args.upstream, args)
     const listed = await within(TIMEOUT_MS, (signal) => fetchModelList(upstream, kind, signal))
       .catch((error) => {
         throw new CommandFailed(`The list of ${name} cannot be read: ${lineOf(error)}.`)

@@ -2,7 +2,7 @@
 // waiting for them first.
 
 import { defineCommand } from 'citty'
-import { type Sandbox, startSandbox } from '../../sandbox'
+import type { Sandbox } from '../../sandbox'
 import { createLogOutput, type LogOutput } from '../../src/app/log'
 import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
@@ -102,7 +102,7 @@ async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeC
   const predecessor = args['take-over'] ? await findPredecessor(dataDir) : undefined
   let unlock = predecessor ? undefined : lockDataDir(dataDir, SERVES_ALREADY)
   const sandbox = args.sandbox
-    ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS, anyModel: true })
+    ? (await import('../../sandbox')).startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS, anyModel: true })
     : undefined
   const { log, requests } = logOf(config)
   const inForce = (read: Config) => (sandbox ? simulated(read, sandbox) : read)

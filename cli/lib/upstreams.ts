@@ -1,6 +1,5 @@
 // Opens one upstream of the configuration for a command. It must be called only for a command that the operator has typed.
 
-import { startSandbox } from '../../sandbox'
 import { type Outside, outside } from '../../src/app/world'
 import { endsAt } from '../../src/catalogue/retirement'
 import type { Config } from '../../src/config/schema'
@@ -49,13 +48,13 @@ export function noSuchUpstream(name: string, names: readonly string[]): CommandF
 }
 
 /** Opens an upstream that has a key; with `sandbox`, its simulator. */
-export function openUpstream(
+export async function openUpstream(
   config: Config,
   name: string,
   { sandbox: isSimulated }: { sandbox?: boolean | undefined },
-): OpenUpstream {
+): Promise<OpenUpstream> {
   findUpstream(config, name)
-  const sandbox = isSimulated ? startSandbox() : undefined
+  const sandbox = isSimulated ? (await import('../../sandbox')).startSandbox() : undefined
   const { entry, kind } = findUpstream(sandbox ? simulated(config, sandbox) : config, name)
   if (keysOfUpstream(kind, entry) === undefined) {
     throw new CommandFailed(
@@ -86,7 +85,7 @@ export async function tryUpstream(
   name: string,
   flags: { sandbox?: boolean | undefined },
 ): Promise<ProbeResult> {
-  const open = openUpstream(config, name, flags)
+  const open = await openUpstream(config, name, flags)
   try {
     return await probeUpstream({ ...open, ends: endsAt(config, name) }, outside)
   } finally {

@@ -2,7 +2,8 @@
 
 import type { Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
-import { COLUMNS, decodedMessage, endedInError, type LoggedRequest } from './row'
+import type { NumberColumn, SearchedColumn, TextColumn } from './page-columns'
+import { decodedMessage, endedInError, type LoggedRequest } from './row'
 
 /** One value, or several, one of which must match. */
 export type AnyOf = string | readonly string[]
@@ -89,70 +90,83 @@ export function choicesOf(choice: AnyOf): readonly string[] {
   return typeof choice === 'string' ? [choice] : choice
 }
 
+/** Rows of a page, by column. A row is named by its index. */
+export interface RowColumns {
+  number(column: NumberColumn): (row: number) => number | null
+  /** Whether the id of a row contains what is wanted. `isContained` may be called for several ids at once. */
+  hasInId(isContained: (text: string) => boolean): RowTest
+  /** Whether a row has a text that is wanted. `isWanted` may be called once for all rows that have the same text. */
+  text(column: TextColumn | SearchedColumn, isWanted: (text: string, id: string) => boolean): RowTest
+}
+
+type RowTest = (row: number) => boolean
+
 /** A part of a filter. */
 export interface RowCondition {
   /** The member of the filter. */
   name: keyof RequestFilter
-  /** Whether the values of a row, in the order of the columns, match. */
-  isMet(values: readonly Value[]): boolean
+  /** The test of the rows of a page. */
+  on(rows: RowColumns): RowTest
 }
 
-export function columnPlace(column: (typeof COLUMNS)[number][0]): number {
-  return COLUMNS.findIndex(([name]) => name === column)
-}
-
-const [ID, AT, STATUS, ERROR] = [
-  columnPlace('id'),
-  columnPlace('at'),
-  columnPlace('status'),
-  columnPlace('error_code'),
-]
-const [DURATION, AMOUNT, METADATA] = [
-  columnPlace('duration_ms'),
-  columnPlace('amount'),
-  columnPlace('metadata'),
-]
-const MESSAGE = columnPlace('error_message')
-/** Columns that are searched for words, apart from the message: those that the holder of a key sees. */
-const SEARCHED = (['id', 'account', 'model', 'asked_model', 'error_code'] as const).map(columnPlace)
+/** Columns that are searched for words, apart from the id and the message: those that the holder of a key sees. */
+const WORD_COLUMNS = ['account', 'model', 'asked_model', 'error_code'] as const
 
 /** The conditions of a filter, the quick ones first. */
 export function rowConditionsOf(filter: RequestFilter, codec: RowCodec): RowCondition[] {
   const { metadata, status, error, text, slowerMs, aboveNano, since, until } = filter
   const found: RowCondition[] = []
-  const add = (name: keyof RequestFilter, isMet: RowCondition['isMet']) => found.push({ name, isMet })
-  if (since !== undefined) add('since', (values) => Number(values[AT]) >= since)
-  if (until !== undefined) add('until', (values) => Number(values[AT]) < until)
+  const add = (name: keyof RequestFilter, on: RowCondition['on']) => found.push({ name, on })
+  const addNumber = (name: keyof RequestFilter, column: NumberColumn, isWanted: (value: number) => boolean) =>
+    add(name, (rows) => {
+      const value = rows.number(column)
+      return (row) => isWanted(value(row) ?? 0)
+    })
+  if (since !== undefined) addNumber('since', 'at', (at) => at >= since)
+  if (until !== undefined) addNumber('until', 'at', (at) => at < until)
   for (const [name, columns] of EQUAL_COLUMNS) {
     const choice = filter[name]
     if (choice === undefined) continue
-    const [wanted, places] = [choicesOf(choice), columns.map(columnPlace)]
-    add(name, (values) => places.some((place) => wanted.includes(values[place] as string)))
+    const wanted = choicesOf(choice)
+    add(name, (rows) => anyOf(columns.map((column) => rows.text(column, (value) => wanted.includes(value)))))
   }
-  if (status !== undefined) {
-    const wanted = choicesOf(status)
-    add('status', (values) =>
-      statusWords(Number(values[STATUS]), values[ERROR] ?? null).some((word) => wanted.includes(word)),
-    )
-  }
-  if (error !== undefined) add('error', (values) => choicesOf(error).includes(values[ERROR] as string))
-  if (slowerMs !== undefined) add('slowerMs', (values) => Number(values[DURATION] ?? 0) > slowerMs)
-  if (aboveNano !== undefined) add('aboveNano', (values) => Number(values[AMOUNT] ?? 0) > aboveNano)
+  if (status !== undefined) add('status', (rows) => hasStatus(choicesOf(status), rows))
+  if (error !== undefined)
+    add('error', (rows) => rows.text('error_code', (value) => choicesOf(error).includes(value)))
+  if (slowerMs !== undefined) addNumber('slowerMs', 'duration_ms', (duration) => duration > slowerMs)
+  if (aboveNano !== undefined) addNumber('aboveNano', 'amount', (amount) => amount > aboveNano)
   if (metadata !== undefined) {
-    const said = metadataText(metadata)
-    add('metadata', (values) => String(values[METADATA]).includes(said))
+    const wanted = metadataText(metadata)
+    add('metadata', (rows) => rows.text('metadata', (value) => value.includes(wanted)))
   }
-  if (text !== undefined) add('text', hasWords(text.toLowerCase(), codec))
+  if (text !== undefined) add('text', (rows) => hasWords(text.toLowerCase(), rows, codec))
   return found
 }
 
-function hasWords(text: string, codec: RowCodec): RowCondition['isMet'] {
-  const has = (value: Value | undefined) => typeof value === 'string' && value.toLowerCase().includes(text)
-  return (values) => {
-    if (SEARCHED.some((place) => has(values[place]))) return true
-    const message = values[MESSAGE]
-    return typeof message === 'string' && has(decodedMessage(message, String(values[ID]), codec))
+function anyOf(tests: readonly RowTest[]): RowTest {
+  return (row) => tests.some((test) => test(row))
+}
+
+function hasStatus(wanted: readonly string[], rows: RowColumns): RowTest {
+  const [status, hasError] = [rows.number('status'), rows.text('error_code', () => true)]
+  const known = new Map<number, boolean>()
+  return (row) => {
+    const [code, isFailed] = [status(row) ?? 0, hasError(row)]
+    const key = isFailed ? -code : code
+    const isWanted =
+      known.get(key) ?? statusWords(code, isFailed ? FAILED : null).some((word) => wanted.includes(word))
+    known.set(key, isWanted)
+    return isWanted
   }
+}
+
+function hasWords(text: string, rows: RowColumns, codec: RowCodec): RowTest {
+  const has = (value: string | null) => value?.toLowerCase().includes(text) ?? false
+  return anyOf([
+    ...WORD_COLUMNS.map((column) => rows.text(column, has)),
+    rows.hasInId(has),
+    rows.text('error_message', (stored, id) => has(decodedMessage(stored, id, codec))),
+  ])
 }
 
 /** Thrown for a cursor that no page has returned. */

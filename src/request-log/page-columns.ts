@@ -1,11 +1,11 @@
 // The columns of a page that sums need, stored next to its rows. Reading all columns of 200,000 rows as rows takes half a second;
-// reading these, with each text once per page, takes a tenth. Rows of older pages and of queries for other columns are converted to
-// the same form. Pure.
+// reading these, with each text once per page, takes a tenth. Rows of older pages are converted to
+// the same form. What only searches need is stored apart from it. Pure.
 
 import type { Value } from '../db/db'
-import { jsonOfColumn } from '../db/json-column'
-import { columnPlace } from './filter'
-import { COLUMNS, endedInError } from './row'
+import { isLists, jsonOfColumn } from '../db/json-column'
+import type { RowColumns } from './filter'
+import { columnPlace, endedInError } from './row'
 
 const NUMBERS = [
   'at',
@@ -27,8 +27,11 @@ const TEXTS = [
   'failed_by',
   'spender_id',
 ] as const
+/** Columns that only searches need. */
+const SEARCHED = ['error_message', 'metadata'] as const
 export type NumberColumn = (typeof NUMBERS)[number]
 export type TextColumn = (typeof TEXTS)[number]
+export type SearchedColumn = (typeof SEARCHED)[number]
 
 const [ID, AT] = [columnPlace('id'), columnPlace('at')]
 const [STATUS, ERROR, AMOUNT] = [columnPlace('status'), columnPlace('error_code'), columnPlace('amount')]
@@ -41,6 +44,8 @@ export interface TextValues {
   places: readonly number[]
 }
 
+const NO_TEXTS: TextValues = { values: [], places: [] }
+
 export interface PageColumns {
   rows: number
   /** The earliest and the latest arrival of a row. */
@@ -50,6 +55,16 @@ export interface PageColumns {
   texts: Readonly<Record<TextColumn, TextValues>>
   /** The ids of rows that were answered and do not contain their price, by index. */
   unpaid: ReadonlyMap<number, string>
+}
+
+/** The texts of a page that only searches need. */
+export interface SearchedTexts {
+  /** The id of each row. None contains a space. */
+  ids: readonly string[]
+  /** All of them, with spaces between them. */
+  idLine: string
+  error_message: TextValues
+  metadata: TextValues
 }
 
 /** The stored form: the earliest time, the numbers with times relative to it, the texts, and the unpaid rows. */
@@ -100,8 +115,6 @@ export function readColumns(text: Value | undefined): PageColumns | undefined {
 
 /** The columns of rows, which are values in the order of the log's columns. */
 export function columnsOf(rows: readonly (readonly Value[])[]): PageColumns {
-  const numberOf = (value: Value | undefined) =>
-    value === null || value === undefined ? null : Number(value)
   let [oldestAt, newestAt] = [Number.MAX_SAFE_INTEGER, 0]
   for (const values of rows) {
     const at = Number(values[AT])
@@ -144,18 +157,99 @@ function named<Name extends string, Column>(
   return Object.fromEntries(names.map((name, place) => [name, columnAt(place)])) as Record<Name, Column>
 }
 
-/** Values of one row after another in the order of the log's columns; columns other than those of the page are null. */
-export function rowReader(page: PageColumns): (row: number) => readonly Value[] {
-  const values: Value[] = Array.from({ length: COLUMNS.length }, () => null)
-  const numbers = NUMBERS.map((name) => page.numbers[name])
-  const texts = TEXTS.map((name) => page.texts[name])
-  return (row) => {
-    for (let each = 0; each < numbers.length; each++)
-      values[NUMBER_PLACES[each] as number] = numbers[each]?.[row] ?? null
-    for (let each = 0; each < texts.length; each++) {
-      const { values: known, places } = texts[each] as TextValues
-      values[TEXT_PLACES[each] as number] = known[places[row] as number] ?? null
-    }
-    return values
+/** The searched texts of rows. */
+export function searchedTextsOf(rows: readonly (readonly Value[])[]): SearchedTexts {
+  const ids = rows.map((values) => String(values[ID]))
+  return {
+    ids,
+    idLine: ids.join(' '),
+    error_message: textsIn(rows, columnPlace('error_message')),
+    metadata: textsIn(rows, columnPlace('metadata')),
   }
+}
+
+/** The searched texts as three lines: the ids, and JSON of the others. */
+export function storedSearchedTexts({ idLine, error_message, metadata }: SearchedTexts): string {
+  return [
+    idLine,
+    ...[error_message, metadata].map(({ values, places }) => JSON.stringify([values, places])),
+  ].join('\n')
+}
+
+/** Reads what `storedSearchedTexts` has written for so many rows; undefined if it was written for others. */
+export function readSearchedTexts(text: Value | undefined, rows: number): SearchedTexts | undefined {
+  if (typeof text !== 'string') return undefined
+  const [idLine = '', messages, metadata] = text.split('\n')
+  const error_message = storedTexts(messages)
+  // An older gateway joins pages without changing these.
+  if (error_message.places.length !== rows) return undefined
+  let ids: readonly string[] | undefined
+  return {
+    // Most searches read neither of these two.
+    get ids() {
+      ids ??= idLine.split(' ')
+      return ids
+    },
+    get metadata() {
+      return storedTexts(metadata)
+    },
+    idLine,
+    error_message,
+  }
+}
+
+function storedTexts(text: string | undefined): TextValues {
+  const [values = [], places = []] = jsonOfColumn<[string[]?, number[]?]>(text, [], isLists) ?? []
+  return { values, places }
+}
+
+/** Results of a test of a text. */
+const [UNTESTED, OTHER, WANTED] = [0, 1, 2]
+
+/** A page for the conditions of a filter. Each text of a column is tested once. */
+export function columnsForTests(page: PageColumns, searched: SearchedTexts | undefined): RowColumns {
+  return {
+    number: (column) => (row) => page.numbers[column][row] ?? null,
+    hasInId(isContained) {
+      if (!searched || !isContained(searched.idLine)) return () => false
+      return (row) => isContained(searched.ids[row] ?? '')
+    },
+    text(column, isWanted) {
+      const { values, places } = (isSearched(column) ? searched?.[column] : page.texts[column]) ?? NO_TEXTS
+      const results = new Uint8Array(values.length)
+      return (row) => {
+        const place = places[row] ?? -1
+        if (place === -1) return false
+        if (results[place] === UNTESTED)
+          results[place] = isWanted(values[place] as string, searched?.ids[row] ?? '') ? WANTED : OTHER
+        return results[place] === WANTED
+      }
+    },
+  }
+}
+
+/** Rows, which are values in the order of the log's columns, for the conditions of a filter. */
+export function rowsForTests(rows: readonly (readonly Value[])[]): RowColumns {
+  return {
+    number(column) {
+      const place = columnPlace(column)
+      return (row) => numberOf(rows[row]?.[place])
+    },
+    hasInId: (isContained) => (row) => isContained(String(rows[row]?.[ID])),
+    text(column, isWanted) {
+      const place = columnPlace(column)
+      return (row) => {
+        const value = rows[row]?.[place]
+        return typeof value === 'string' && isWanted(value, String(rows[row]?.[ID]))
+      }
+    },
+  }
+}
+
+function isSearched(column: TextColumn | SearchedColumn): column is SearchedColumn {
+  return SEARCHED.some((each) => each === column)
+}
+
+function numberOf(value: Value | undefined): number | null {
+  return value === null || value === undefined ? null : Number(value)
 }

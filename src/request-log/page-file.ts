@@ -9,28 +9,29 @@ import type { RequestReader, RequestStore } from './request-log'
 const KEEP_ROWS = 2_000_000
 const TRIM_PAGES = 500
 
-/** The table. Terms and columns precede the rows, so that the rows need not be read. */
+/** The table. The rows are last, so that they are read only where they are needed. */
 const TABLES = [
   `create table if not exists request_pages (number integer primary key, oldest_at integer not null,
-    ended_at integer not null, terms text not null, columns text, rows text not null)`,
+    ended_at integer not null, terms text not null, columns text, searched text, rows text not null)`,
   'create index if not exists request_pages_by_begin on request_pages (oldest_at)',
   'create index if not exists request_pages_by_end on request_pages (ended_at)',
 ]
-const INSERT = `insert into request_pages (number, oldest_at, ended_at, terms, columns, rows)
-  values (coalesce((select max(number) from request_pages), 0) + $1, $2, $3, $4, $5, $6)`
-/** Added to files of gateways that stored no columns. */
-const ADD_COLUMNS = 'alter table request_pages add column columns text'
+const INSERT = `insert into request_pages (number, oldest_at, ended_at, terms, columns, searched, rows)
+  values (coalesce((select max(number) from request_pages), 0) + $1, $2, $3, $4, $5, $6, $7)`
+/** Added to files of older gateways. */
+const ADDED_COLUMNS = ['columns', 'searched']
 
 export async function openPageFile(db: Db, keepMs: number): Promise<RequestStore> {
   await db.batch(TABLES.map((sql) => ({ sql })))
   const found = await db.query({ sql: `select name from pragma_table_info('request_pages')` })
-  if (!found.some(({ name }) => name === 'columns')) await db.batch([{ sql: ADD_COLUMNS }])
+  const missing = ADDED_COLUMNS.filter((column) => !found.some(({ name }) => name === column))
+  await db.batch(missing.map((column) => ({ sql: `alter table request_pages add column ${column} text` })))
   /** The number up to which pages need not be merged. */
   let joined = 0
   return {
     async insert(batch) {
-      const { oldestAt, endedAt, terms, columns, rows } = logPageOf(batch, db.codec)
-      const parameters = [batch.length, oldestAt, endedAt, terms, columns, rows]
+      const { oldestAt, endedAt, terms, columns, searched, rows } = logPageOf(batch, db.codec)
+      const parameters = [batch.length, oldestAt, endedAt, terms, columns, searched, rows]
       await db.batch([{ sql: INSERT, parameters }])
     },
     ...readPageFile(db),

@@ -15,7 +15,15 @@ import {
   timeOfId,
   UnknownCursor,
 } from './filter'
-import { columnsOf, type PageColumns, readColumns } from './page-columns'
+import {
+  columnsOf,
+  type PageColumns,
+  readColumns,
+  readSearchedTexts,
+  rowsForTests,
+  type SearchedTexts,
+  searchedTextsOf,
+} from './page-columns'
 import { type LoggedRequest, loggedRequestOf } from './row'
 
 /** Pages of a slice, whose heads alone are read, and rows that are read before other work runs. */
@@ -56,7 +64,6 @@ export async function listPages(
   let end = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after)
   if (!Number.isSafeInteger(end)) throw new UnknownCursor()
   const conditions = rowConditionsOf(filter, db.codec)
-  const isWanted = (values: readonly Value[]) => conditions.every(({ isMet }) => isMet(values))
   const found: LoggedRequest[] = []
   let first: number | undefined
   let pages = 0
@@ -68,7 +75,9 @@ export async function listPages(
     }
     if (!fits) continue
     const page = await pageWith(db, number)
-    for (const row of rowsOf(db, page, end, isWanted)) {
+    const rows = rowsForTests(page.values)
+    const tests = conditions.map(({ on }) => on(rows))
+    for (const row of rowsOf(db, page, end, (index) => tests.every((test) => test(index)))) {
       if (found.length === limit) return { rows: found, next: String(found.at(-1)?.number), looked: null }
       found.push(row)
     }
@@ -81,9 +90,9 @@ export async function listPages(
 
 /** Reads pages of a scan. */
 export interface PageVisitor {
-  /** Whether the scan needs the rows in addition to the columns. */
-  needsRows: boolean
-  add(columns: PageColumns, rows?: readonly (readonly Value[])[]): void
+  /** Whether the scan needs the searched texts in addition to the columns. */
+  isSearch: boolean
+  add(columns: PageColumns, searched?: SearchedTexts): void
 }
 
 /** Number of pages whose rows a scan reads at once. */
@@ -93,22 +102,19 @@ const SCANNED_PAGES = 8
 export async function scanPages(
   db: Db,
   filter: RequestFilter,
-  { needsRows, add }: PageVisitor,
+  { isSearch, add }: PageVisitor,
 ): Promise<boolean> {
   const turns = new Turns()
   let end = Number.MAX_SAFE_INTEGER
   let numbers: number[] = []
   const read = async () => {
-    const pages = await readPages(db, numbers, needsRows)
+    const pages = await storedPages(db, numbers, isSearch)
     for (const number of numbers) {
-      const found = number < end ? pages.get(number) : undefined
-      const stored = found?.rows === null ? readColumns(found.columns) : undefined
-      const page = found ? pageOf(found) : await pageWith(db, number)
-      const rows = stored ? undefined : rowsBelow(page, end)
-      const columns = stored ?? columnsOf(rows ?? [])
+      const stored = number < end ? pages.get(number) : undefined
+      const { first, columns, searched } = stored ?? (await pageOfRows(db, number, end))
       turns.rows += columns.rows
-      end = Math.min(end, stored ? number - stored.rows + 1 : page.first)
-      if (columns.rows > 0) add(columns, rows)
+      end = Math.min(end, first)
+      if (columns.rows > 0) add(columns, searched)
     }
     numbers = []
     await turns.pause()
@@ -123,13 +129,40 @@ export async function scanPages(
   return true
 }
 
-/** Pages with their columns; with their rows if they are needed, or if an older gateway stored the page. */
-async function readPages(db: Db, numbers: readonly number[], needsRows: boolean): Promise<Map<number, Row>> {
+interface ScannedPage {
+  /** The number of its first row. */
+  first: number
+  columns: PageColumns
+  searched: SearchedTexts | undefined
+}
+
+/** Pages by their numbers, without those of older gateways that lack what is needed. */
+async function storedPages(
+  db: Db,
+  numbers: readonly number[],
+  isSearch: boolean,
+): Promise<Map<number, ScannedPage>> {
   const places = numbers.map((_, index) => `$${index + 1}`).join(', ')
-  const rows = needsRows ? 'rows' : 'case when columns is null then rows end as rows'
-  const sql = `select number, columns, ${rows} from request_pages where number in (${places})`
-  const pages = await db.query({ sql, parameters: numbers })
-  return new Map(pages.map((page) => [page.number as number, page]))
+  const found = await db.query({
+    sql: `select number, columns${isSearch ? ', searched' : ''} from request_pages where number in (${places})`,
+    parameters: numbers,
+  })
+  const pages = new Map<number, ScannedPage>()
+  for (const page of found) {
+    const number = page.number as number
+    const columns = readColumns(page.columns)
+    const searched = columns && readSearchedTexts(page.searched, columns.rows)
+    if (columns && (searched || !isSearch))
+      pages.set(number, { first: number - columns.rows + 1, columns, searched })
+  }
+  return pages
+}
+
+/** The page that has a row now, without the rows from `end` on, by its rows. */
+async function pageOfRows(db: Db, number: number, end: number): Promise<ScannedPage> {
+  const page = await pageWith(db, number)
+  const rows = rowsBelow(page, end)
+  return { first: page.first, columns: columnsOf(rows), searched: searchedTextsOf(rows) }
 }
 
 /**
@@ -301,16 +334,16 @@ function rowsBelow({ first, values }: Page, end: number): Page['values'] {
   return values.slice(0, Math.max(0, end - first))
 }
 
-/** The rows of a page below a number, newest first, with their numbers: only those whose values may match. */
+/** The rows of a page below a number, newest first, with their numbers: only those whose index is wanted. */
 function rowsOf(
   { codec }: Db,
   page: Page,
   end = Number.MAX_SAFE_INTEGER,
-  isWanted: (values: readonly Value[]) => boolean = () => true,
+  isWanted: (index: number) => boolean = () => true,
 ): LoggedRequest[] {
   return rowsBelow(page, end)
     .flatMap((values, index) =>
-      isWanted(values) ? [{ number: page.first + index, ...loggedRequestOf(values, codec) }] : [],
+      isWanted(index) ? [{ number: page.first + index, ...loggedRequestOf(values, codec) }] : [],
     )
     .reverse()
 }

@@ -5,7 +5,13 @@ import { type Db, type Statement, tryApply, type Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
 import { isLists, jsonOfColumn } from '../db/json-column'
 import { EQUAL_COLUMNS, statusWords } from './filter'
-import { columnsOf, type PageColumns, storedColumns } from './page-columns'
+import {
+  columnsOf,
+  type PageColumns,
+  searchedTextsOf,
+  storedColumns,
+  storedSearchedTexts,
+} from './page-columns'
 import { metadataTerm, nextTurn } from './page-search'
 import { type RequestLogRow, valuesOf } from './row'
 
@@ -24,6 +30,8 @@ interface LogPage {
   terms: string
   /** The columns for sums. */
   columns: string
+  /** The texts for searches. */
+  searched: string
   rows: string
 }
 
@@ -35,6 +43,7 @@ export function logPageOf(rows: readonly RequestLogRow[], codec: RowCodec): LogP
     endedAt: rows.reduce((latest, row) => Math.max(latest, endOf(row)), 0),
     terms: termsIn(rows, columns),
     columns: storedColumns(columns),
+    searched: storedSearchedTexts(searchedTextsOf(values)),
     rows: JSON.stringify(values),
   }
 }
@@ -151,7 +160,8 @@ async function join(db: Db, group: readonly PageHead[], lock: readonly Statement
   await tryApply(db, [
     ...lock,
     {
-      sql: `update request_pages set oldest_at = $1, ended_at = $2, terms = $3, rows = $4, columns = $9 where number = $5
+      sql: `update request_pages set oldest_at = $1, ended_at = $2, terms = $3, rows = $4, columns = $9, searched = $10
+        where number = $5
         and (select count(*) from request_pages where number >= $6 and number <= $5) = $7
         and exists (select 1 from request_pages where number = $8)`,
       parameters: [
@@ -164,6 +174,7 @@ async function join(db: Db, group: readonly PageHead[], lock: readonly Statement
         group.length,
         first.previous,
         storedColumns(columnsOf(values)),
+        storedSearchedTexts(searchedTextsOf(values)),
       ],
       guard: true,
     },

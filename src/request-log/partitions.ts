@@ -13,16 +13,17 @@ const TABLES = [
   `create table if not exists request_numbers (one bigint primary key check (one = 1), last bigint not null)`,
   'insert into request_numbers (one, last) values (1, 0) on conflict (one) do nothing',
   `create table if not exists request_pages (number bigint not null, oldest_at bigint not null, ended_at bigint not null,
-    terms text not null, rows text not null, columns text) partition by range (ended_at)`,
+    terms text not null, rows text not null, columns text, searched text) partition by range (ended_at)`,
   'alter table request_pages add column if not exists columns text',
+  'alter table request_pages add column if not exists searched text',
   'create index if not exists request_pages_by_number on request_pages (number)',
   'create index if not exists request_pages_by_end on request_pages (ended_at, number)',
 ]
 /** Does not wait for the disk: a power failure may lose the last rows. */
 const INSERT = `with setting as (select set_config('synchronous_commit', 'off', true) as commits),
   taken as (update request_numbers set last = last + $1 from setting where commits = 'off' returning last)
-  insert into request_pages (number, oldest_at, ended_at, terms, rows, columns)
-  select last, $2, $3, $4, $5, $6 from taken`
+  insert into request_pages (number, oldest_at, ended_at, terms, rows, columns, searched)
+  select last, $2, $3, $4, $5, $6, $7 from taken`
 /** Nodes merge pages one after another. */
 const LOCK: Statement = { sql: `select pg_advisory_xact_lock(hashtext('request_pages'))` }
 
@@ -32,8 +33,8 @@ export async function openPartitions(db: Db, keepMs: number, now: number): Promi
   let joined = ((await firstEndedAt(db, now - DAY_MS)) ?? 1) - 1
   return {
     async insert(batch) {
-      const { oldestAt, endedAt, terms, columns, rows } = logPageOf(batch, db.codec)
-      const parameters = [batch.length, oldestAt, endedAt, terms, rows, columns]
+      const { oldestAt, endedAt, terms, columns, searched, rows } = logPageOf(batch, db.codec)
+      const parameters = [batch.length, oldestAt, endedAt, terms, rows, columns, searched]
       const statement = { sql: INSERT, parameters }
       try {
         await db.batch([statement])

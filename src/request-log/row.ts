@@ -364,6 +364,11 @@ export const COLUMNS = [
   ['spender_id', 'text'],
 ] as const
 
+/** The index of a column. */
+export function columnPlace(column: (typeof COLUMNS)[number][0]): number {
+  return COLUMNS.findIndex(([name]) => name === column)
+}
+
 /** A row with the types of its columns. */
 export type LoggedColumns = {
   [Column in (typeof COLUMNS)[number] as Column[0]]: (Column[1] extends 'text' ? string : number) | null

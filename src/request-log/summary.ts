@@ -2,12 +2,11 @@
 // with their counts. A facet counts the rows that meet all other conditions, so that a second value can be chosen next to the
 // first. Nothing here must be used for money: rows can be lost.
 
-import type { Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
 import { PARTIES, type Party } from './failure'
 import { DurationCounts } from './figures'
 import { type RequestFilter, type RowCondition, rowConditionsOf, statusWords } from './filter'
-import { type PageColumns, rowReader, type TextColumn } from './page-columns'
+import { columnsForTests, type PageColumns, type SearchedTexts, type TextColumn } from './page-columns'
 
 /** Filters whose values are counted. */
 export const FACETS = [
@@ -89,8 +88,8 @@ const COLUMNS: Record<Exclude<Facet, 'status'>, readonly TextColumn[]> = {
   upstream: ['upstream'],
   operation: ['operation'],
 }
-/** Conditions that the columns of a page do not cover: its rows are read for them. */
-const OF_ROWS: readonly (keyof RequestFilter)[] = ['text', 'metadata']
+/** Conditions that need the texts that only searches need. */
+const SEARCHES: readonly (keyof RequestFilter)[] = ['text', 'metadata']
 /** Statuses are below this. */
 const MOST_STATUS = 1_000
 /** Marks of rows: all conditions are met, or several are not; a number from 0 on is the index of the only unmet one. */
@@ -99,8 +98,7 @@ const [MET, MISSED] = [-1, -2]
 /** Sums rows that match a filter in a period. */
 export class Summing {
   private readonly conditions: RowCondition[]
-  /** Whether the conditions need whole rows. */
-  readonly needsRows: boolean
+  readonly isSearch: boolean
   private readonly counts = new Map(FACETS.map((facet) => [facet, new Map<string, FacetValue>()]))
   /** Requests by their status: those that did not fail, and those that did. */
   private readonly statuses = [new Uint32Array(MOST_STATUS), new Uint32Array(MOST_STATUS)] as const
@@ -125,7 +123,7 @@ export class Summing {
     this.since = since
     this.until = until
     this.conditions = rowConditionsOf(filter, codec)
-    this.needsRows = this.conditions.some(({ name }) => OF_ROWS.includes(name))
+    this.isSearch = this.conditions.some(({ name }) => SEARCHES.includes(name))
     const length = until - since
     this.spanMs = SPANS_MS.find((span) => length / span <= MOST_SPANS) ?? 30 * DAY
     const first = since - (since % this.spanMs)
@@ -136,11 +134,11 @@ export class Summing {
     }))
   }
 
-  /** Adds a page. `rows` are its rows where the conditions need them. */
-  readonly add = (page: PageColumns, rows?: readonly (readonly Value[])[]): void => {
+  /** Adds a page. */
+  readonly add = (page: PageColumns, searched?: SearchedTexts): void => {
     const { status } = page.numbers
     const errors = page.texts.error_code.places
-    const marks = this.marksOf(page, rows)
+    const marks = this.marksOf(page, searched)
     const failed = new Uint8Array(page.rows)
     for (let row = 0; row < page.rows; row++) {
       failed[row] = (status[row] as number) >= 400 || errors[row] !== -1 ? 1 : 0
@@ -152,18 +150,18 @@ export class Summing {
   }
 
   /** For each row, whether it meets the conditions: see MET. */
-  private marksOf(page: PageColumns, rows: readonly (readonly Value[])[] | undefined): Int8Array {
+  private marksOf(page: PageColumns, searched: SearchedTexts | undefined): Int8Array {
     const marks = new Int8Array(page.rows)
     const { conditions } = this
     const isWithin = page.oldestAt >= this.since && page.newestAt < this.until
     if (isWithin && conditions.every(({ name }) => name === 'since' || name === 'until'))
       return marks.fill(MET)
-    const valuesOf = rowReader(page)
+    const rows = columnsForTests(page, searched)
+    const tests = conditions.map(({ on }) => on(rows))
     for (let row = 0; row < page.rows; row++) {
-      const values = rows?.[row] ?? valuesOf(row)
       let mark = MET
-      for (let place = 0; place < conditions.length; place++) {
-        if (conditions[place]?.isMet(values)) continue
+      for (let place = 0; place < tests.length; place++) {
+        if (tests[place]?.(row)) continue
         mark = mark === MET ? place : MISSED
         if (mark === MISSED) break
       }

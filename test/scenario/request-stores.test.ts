@@ -7,6 +7,7 @@ import { openSqlite } from '../../src/db/drivers/sqlite'
 import { clearCodec } from '../../src/db/encryption/codec'
 import { PARTIES } from '../../src/request-log/failure'
 import { type RequestFilter, rowConditionsOf, UnknownCursor } from '../../src/request-log/filter'
+import { rowsForTests } from '../../src/request-log/page-columns'
 import { openPageFile } from '../../src/request-log/page-file'
 import { openPartitions } from '../../src/request-log/partitions'
 import { openRequestLog, type RequestStore } from '../../src/request-log/request-log'
@@ -63,6 +64,7 @@ function makeRows(count: number): RequestLogRow[] {
       failedBy: pick([...PARTIES, null], random),
       ...pick(ENDS, random),
       amountNano: index,
+      errorMessage: index % 5 === 0 ? `It did not answer in ${index % 3} s.` : null,
       metadata: pick(SETS, random),
     }
   })
@@ -88,11 +90,19 @@ const filters: RequestFilter[] = [
   { keyId: ['key_1', 'key_2'], status: ['429', '5xx'] },
   { error: ['rate_limited', 'upstream_error'] },
   { text: "O'HARA" },
+  { text: 'did NOT answer in 2' },
+  { text: 'not answer', keyId: 'key_1', metadata: { name: 'user', value: 'ann' } },
+  { text: '7000000000000000002a' },
   { slowerMs: 300 },
   { aboveNano: 600 },
   { keyId: 'nobody' },
   { keyId: "' or 1=1 --" },
 ]
+
+function meets(filter: RequestFilter, row: RequestLogRow): boolean {
+  const values = rowsForTests([valuesOf(row, clearCodec)])
+  return rowConditionsOf(filter, clearCodec).every(({ on }) => on(values)(0))
+}
 
 /** Opens an empty database, and the store of requests in one. */
 interface Opener {
@@ -122,11 +132,7 @@ describe.each(openers)('%s', (_name, opener) => {
     const store = await opener.store(await opener.database())
     for (let from = 0; from < rows.length; from += 37) await store.insert(rows.slice(from, from + 37))
     for (const filter of filters) {
-      const wanted = rows
-        .filter((row) =>
-          rowConditionsOf(filter, clearCodec).every(({ isMet }) => isMet(valuesOf(row, clearCodec))),
-        )
-        .map(({ id }) => id)
+      const wanted = rows.filter((row) => meets(filter, row)).map(({ id }) => id)
       for (const limit of [1_000, 50, 7]) {
         const found: string[] = []
         let after: string | undefined
@@ -206,8 +212,6 @@ describe.each(openers)('sums (%s)', (_name, opener) => {
     const store = await opener.store(await opener.database())
     for (let from = 0; from < rows.length; from += 37) await store.insert(rows.slice(from, from + 37))
     const period = { since: START, until: START + 3 * DAY_MS }
-    const meets = (filter: RequestFilter, row: RequestLogRow) =>
-      rowConditionsOf(filter, clearCodec).every(({ isMet }) => isMet(valuesOf(row, clearCodec)))
     for (const filter of filters.filter(({ since, until }) => since === undefined && until === undefined)) {
       const summing = new Summing({ ...filter, ...period }, clearCodec)
       const isWhole = await store.scan(period, summing)
@@ -254,7 +258,7 @@ describe.each(openers)('sums (%s)', (_name, opener) => {
   })
 })
 
-test('a file whose pages have no columns, as older gateways wrote them, gets the column and the same sums', async () => {
+test('pages of older gateways, which lack columns, are found and summed as newer ones are', async () => {
   const db = openSqlite(':memory:', { durable: false })
   await db.batch([
     {
@@ -265,14 +269,25 @@ test('a file whose pages have no columns, as older gateways wrote them, gets the
   const store = await openPageFile(db, KEEP_MS)
   for (let from = 0; from < rows.length; from += 37) await store.insert(rows.slice(from, from + 37))
   const period = { since: START, until: START + 3 * DAY_MS }
-  const sums = async () => {
-    const summing = new Summing({ ...period, status: ['failed'] }, clearCodec)
-    return summing.summary(await store.scan(period, summing))
+  const sums = () =>
+    Promise.all(
+      [{ status: ['failed'] }, { text: 'not answer' }].map(async (filter) => {
+        const summing = new Summing({ ...period, ...filter }, clearCodec)
+        return summing.summary(await store.scan(period, summing))
+      }),
+    )
+  const newer = await sums()
+  for (const { requests } of newer) expect(requests).toBeGreaterThan(0)
+  for (const change of [
+    'searched = null where number % 3 = 0',
+    'columns = null, searched = null where number % 2 = 0',
+    // Joined by an older gateway, which knows nothing of them.
+    "searched = 'req_1\n[[],[-1]]\n[[],[-1]]'",
+    "searched = 'damaged'",
+  ]) {
+    await db.batch([{ sql: `update request_pages set ${change}` }])
+    expect({ change, sums: await sums() }).toEqual({ change, sums: newer })
   }
-  const withColumns = await sums()
-  expect(withColumns.requests).toBeGreaterThan(0)
-  await db.batch([{ sql: 'update request_pages set columns = null where number % 2 = 0' }])
-  expect(await sums()).toEqual(withColumns)
   await db.close()
 })
 

@@ -8,9 +8,11 @@ import { openSqlite } from '../../src/db/drivers/sqlite'
 import { clearCodec, createCodec, type RowCodec } from '../../src/db/encryption/codec'
 import { explanationOf, type FailedRow } from '../../src/request-log/explanation'
 import { type RequestFilter, rowConditionsOf } from '../../src/request-log/filter'
+import { rowsForTests } from '../../src/request-log/page-columns'
 import { openPageFile } from '../../src/request-log/page-file'
 import { openRequestLog, type RequestLog } from '../../src/request-log/request-log'
 import { COLUMNS, loggedRequestOf, type RequestLogRow, valuesOf } from '../../src/request-log/row'
+import { Summing } from '../../src/request-log/summary'
 
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
@@ -164,7 +166,7 @@ describe('the request log', () => {
     await requestLog.close()
   })
 
-  test('encrypts the words of an error where a key is set, and has none of them without it', async () => {
+  test('encrypts the words of an error where a key is set, finds them, and has none of them without it', async () => {
     const file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'requests.sqlite')
     const current = new Uint8Array(32).fill(7)
     const codec = createCodec({ current, older: [] }, (count) =>
@@ -174,16 +176,20 @@ describe('the request log', () => {
       const store = await openPageFile(openSqlite(file, { durable: false, ...options }), 30 * DAY_MS)
       if (options.codec) await store.insert([entry('req_1')])
       const row = await store.find('req_1')
+      const period = { since: 0, until: START + DAY_MS }
+      const found = new Summing({ ...period, text: 'NOT "so' }, options.codec ?? clearCodec)
+      const { requests } = found.summary(await store.scan(period, found))
       await store.close()
-      return row?.error_message
+      return { message: row?.error_message, requests }
     }
-    expect(await messageOf({ codec })).toBe('not "so"')
+    expect(await messageOf({ codec })).toEqual({ message: 'not "so"', requests: 1 })
     const db = openSqlite(file, { durable: false })
-    const [page] = await db.query({ sql: 'select rows from request_pages' })
+    const [page] = await db.query({ sql: 'select rows, columns || searched as others from request_pages' })
     await db.close()
     expect(page?.rows).toContain('messages[0].role')
-    expect(page?.rows).not.toContain('so\\"')
-    expect(await messageOf({})).toBeNull()
+    expect(page?.others).toContain('req_1')
+    expect(`${page?.rows}${page?.others}`).not.toContain('so\\"')
+    expect(await messageOf({})).toEqual({ message: null, requests: 0 })
   })
 
   test('reads rows of versions without the reasons of failures as before, and explains none', async () => {
@@ -203,7 +209,7 @@ describe('the request log', () => {
     })
     expect(explanationOf(row as object as FailedRow)).toBeNull()
     const fits = (filter: RequestFilter) =>
-      rowConditionsOf(filter, clearCodec).every(({ isMet }) => isMet(values))
+      rowConditionsOf(filter, clearCodec).every(({ on }) => on(rowsForTests([values]))(0))
     expect(fits({ model: older.model ?? '', status: 'failed' })).toBe(true)
     expect(fits({ failedBy: 'vendor' })).toBe(false)
   })

@@ -1,4 +1,4 @@
-// Audio files of any length in every format that is transcribed: true containers around packets without sound.
+// Audio files of any length in every format that is transcribed: real containers around packets without sound.
 
 import {
   BufferTarget,
@@ -32,7 +32,7 @@ const mono = (codec: string, description?: Uint8Array): AudioDecoderConfig => ({
   numberOfChannels: 1,
   ...(description && { description }),
 })
-/** A frame of 20 ms without a sound in it. */
+/** A frame of 20 ms without sound. */
 const opusPacket = Uint8Array.of(0x08, 0xff, 0xfe)
 const opusHead = Buffer.concat([
   Buffer.from('OpusHead'),
@@ -93,7 +93,7 @@ const recipes: Record<AudioFileFormat, Recipe> = {
 
 export const audioFileFormats = Object.keys(recipes) as AudioFileFormat[]
 
-/** A file that lasts this long, within a packet. `container` in place of the usual one. */
+/** A file of this duration, accurate to a packet. `container` replaces the usual one. */
 export async function audioFile(
   format: AudioFileFormat,
   seconds: number,

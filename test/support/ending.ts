@@ -1,5 +1,5 @@
-// What is to be cleared away when all tests have run. Loaded before the tests (bunfig.toml), because a hook that a
-// shared module registers counts for the test file that happened to load it first, and would run after that file.
+// Cleans up when all tests have run. Loaded before the tests (bunfig.toml), because a hook of a shared module belongs to the test
+// file that happened to load it first, and would run after that file.
 
 import { afterAll, setDefaultTimeout } from 'bun:test'
 
@@ -9,8 +9,8 @@ setDefaultTimeout(180_000)
 const works: (() => unknown)[] = []
 
 /**
- * Runs once, after the last test of the file that asks for it or of the whole run; what came last goes first. Is to be called
- * where there is something to clear away, not once by a module: files that run in one process share their modules.
+ * Runs an action once, after the last test of the calling file or of the whole run, in reverse order. It must be called whenever
+ * there is something to clean up, not once per module: files in one process share their modules.
  */
 export function whenTestsEnd(work: () => unknown): void {
   works.unshift(work)

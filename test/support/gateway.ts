@@ -1,5 +1,5 @@
-// The real gateway on a real port, with the sandbox as its vendors: what the tests talk to.
-// Closing it audits the books, so that every test is a test of the money too.
+// The real gateway on a real port, with the sandbox as its vendors. Closing it audits the books, so that every test also tests the
+// money.
 
 import { expect } from 'bun:test'
 import { type Sandbox, startSandbox } from '../../sandbox'
@@ -30,7 +30,7 @@ import { TABLES } from './databases/postgres'
 
 export interface TestGatewayOptions {
   database?: DatabaseKind
-  /** Serve from the database and folder of another gateway, as a second node or after a restart. */
+  /** Serves from the database and folder of another gateway, as a second node or after a restart. */
   databaseUrl?: string
   dataDir?: string
   /** Dollars on the account of the first key. */
@@ -40,14 +40,14 @@ export interface TestGatewayOptions {
   /** Further parts of the configuration. */
   config?: Partial<Config>
   sandbox?: Sandbox
-  /** `now` stands for all clocks at once. */
+  /** `now` replaces all clocks. */
   outside?: Partial<Outside> & { now?: () => number }
   tokenDelayMs?: number
   /** Reads the configuration for a reload. */
   readConfig?: ReadConfig
-  /** Headers that tell of simulated vendors. */
+  /** Headers that mark simulated vendors. */
   mark?: Readonly<Record<string, string>>
-  /** Fills the gateway with requests of the last days, as that of simulated vendors can. */
+  /** Fills the gateway with requests of the last days, as a gateway with simulated vendors can. */
   makeHistory?: Parameters<typeof startServer>[0]['makeHistory']
 }
 
@@ -73,7 +73,7 @@ export interface TestGateway {
     settings?: Partial<KeySettings>,
   ): Promise<{ secret: string; id: string }>
   balance(account?: string): Promise<Balance>
-  /** All charges, or those of requests that came after the one with this id. */
+  /** All charges, or those of requests after the one with this id. */
   charges(after?: string): Promise<Row[]>
   /** The charge of a request. */
   charge(id: string | null): Promise<Row | undefined>
@@ -83,22 +83,22 @@ export interface TestGateway {
   requestLog(after?: number): Promise<Row[]>
   /** The newest of `requestLog`, without those before it. */
   newestLogged(): Promise<Row | undefined>
-  /** The ends of both as they are now: `charges` and `requestLog` answer what comes after them. */
+  /** The current ends of both: `charges` and `requestLog` then return later rows. */
   newest(): Promise<{ charge: string; logRow: number }>
   audit(): Promise<Audit>
-  /** Stops the server, and fails when the books are wrong. */
+  /** Stops the server, and fails if the books are wrong. */
   close(): Promise<void>
 }
 
 /** Chat models of every kind that tests need, and the spec's embedding models; all with prices that are easy to add up. */
 export const testModels: Record<string, ModelConfig> = {
-  // 1,000 nano-dollars an input token, 100 a cached one, 2,000 an output token.
+  // 1,000 nano-dollars per input token, 100 per cached one, 2,000 per output token.
   'test-chat': chatModel('openai', 'gpt-4.1-mini'),
   'test-reasoning': { ...chatModel('openai', 'gpt-5-mini'), reasoning: true },
-  // Takes any field, as Ollama and vLLM do.
+  // Accepts any field, like Ollama and vLLM.
   'test-local': chatModel('openai', 'local-model'),
   'test-dashscope': chatModel('dashscope', 'qwen-plus'),
-  // With the prices of the simulated vendor as its cost, so that what that names is not a difference.
+  // Has the prices of the simulated vendor as its cost, so that the vendor's reported price is no difference.
   'test-xai': {
     ...chatModel('xai', 'grok-4.3'),
     cost: {
@@ -137,7 +137,7 @@ export const testModels: Record<string, ModelConfig> = {
   },
 }
 
-/** An image model: two cents a picture, a fifth of a cent for each that it is given. */
+/** An image model: two cents per picture, a fifth of a cent per input picture. */
 export const imageModel: ModelConfig = {
   family: 'xai-images',
   upstream: 'xai',
@@ -145,7 +145,7 @@ export const imageModel: ModelConfig = {
   price: { per_image: '0.02', per_input_image: '0.002' },
 }
 
-/** Video models: one cent a second at 720p, two at 1080p, half a cent at 480p. */
+/** Video models: one cent per second at 720p, two at 1080p, half a cent at 480p. */
 export const videoModels: Record<string, ModelConfig> = {
   'vidw2.6-t2v': videoModel('dashscope-video', 'dashscope', 'wan2.6-t2v', {
     durations: { min: 2, max: 15, default: 5 },
@@ -175,7 +175,7 @@ export const videoModels: Record<string, ModelConfig> = {
   }),
 }
 
-/** One of each for all gateways of a process, because the tables of the tokenizer take half a second to load. */
+/** One of each kind for all gateways of a process, because the tables of the tokenizer take half a second to load. */
 const [tokenCounter, audioReader] = [createTokenCounter(), new AudioReader()]
 const sharedWorkers: Pick<MediaWorkers, 'tokenCounter' | 'audioReader'> = {
   tokenCounter: { count: tokenCounter.count, close() {} },
@@ -264,7 +264,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
   return gateway
 }
 
-/** Reads what requests have left behind. */
+/** Reads the records of requests. */
 function readersOf({ db, requestLog }: Server['world']): Readers {
   const readers: Readers = {
     async charges(after = '') {
@@ -282,7 +282,7 @@ function readersOf({ db, requestLog }: Server['world']): Readers {
     async requestLog(after = 0) {
       await requestLog.flush()
       const isAfter = ({ number }: Row) => Number(number) > after
-      // Those after another are a few, and a long log takes long to read for each request of a table.
+      // Rows after another one are few, while reading a whole log for each request of a table would take long.
       for (let limit = after === 0 ? MAX_LOG_ROWS : LOG_ROWS_FIRST; ; limit *= 16) {
         const rows = await requestLog.recent(limit)
         // The newest row need not have the highest number: several nodes may write to one log.
@@ -316,15 +316,15 @@ export function say(content: string): { role: 'user'; content: string }[] {
   return [{ role: 'user', content }]
 }
 
-/** The longest pause between two looks: what looks at a database may open it each time. */
+/** Maximum pause between two checks: a check of a database may open it each time. */
 const MAX_PAUSE_MS = 50
 
-/** Waits until something is so, and looks less often the longer it waits. Throws at the deadline, which only bounds what hangs. */
+/** Waits until a condition holds, and checks less often the longer it waits. Throws at the deadline, which only bounds hangs. */
 export async function waitFor(
   condition: () => boolean | Promise<boolean>,
   timeoutMs = 100_000,
 ): Promise<void> {
-  // Made here, where its stack still names the test that waits.
+  // Created here, where its stack still names the waiting test.
   const late = new Error(`not so within ${timeoutMs / 1_000} s: ${condition}`)
   const begun = performance.now()
   while (!(await condition())) {
@@ -334,10 +334,10 @@ export async function waitFor(
   }
 }
 
-/** How far the clock of a gateway and this process's may be apart. */
+/** Maximum difference between the clock of a gateway and that of this process. */
 const CLOCKS_MS = 1_000
 
-/** Runs what must fall into one minute of the clock, and runs it again where a minute ended meanwhile. */
+/** Runs work within one minute of the clock, and runs it again if a minute ended meanwhile. */
 export async function withinOneMinute(work: () => Promise<void>): Promise<void> {
   const minute = (aheadMs: number) => Math.floor((Date.now() + aheadMs) / 60_000)
   for (;;) {
@@ -352,7 +352,7 @@ export async function withinOneMinute(work: () => Promise<void>): Promise<void> 
 
 /** More rows than any test writes. */
 const MAX_LOG_ROWS = 100_000
-/** Rows that are read first where only those after another are wanted: more than a request of a test leaves. */
+/** Number of rows that are read first if only those after another are needed: more than a request of a test writes. */
 const LOG_ROWS_FIRST = 64
 
 const randomBytes = (count: number) => crypto.getRandomValues(new Uint8Array(count))

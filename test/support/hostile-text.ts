@@ -1,9 +1,9 @@
-// Texts of vendors and callers that try to take a terminal over: they end lines, paint, set titles, and turn the direction of
-// text around.
+// Texts of vendors and callers that try to take over a terminal: they end lines, set colours and titles, and reverse the direction
+// of text.
 
 import type { Random } from './random'
 
-/** Whatever a terminal obeys, except the line feed and the tab. */
+/** All control characters that a terminal obeys, except the line feed and the tab. */
 export const TERMINAL_CONTROL = /(?![\n\t])[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
 
 const PIECES = [

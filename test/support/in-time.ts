@@ -1,7 +1,7 @@
-// Tests of what the gateway gives a certain time for. On a machine that is slower than that they show nothing, and are run
-// again; a failure that came in time is a fault, and is never repeated.
+// Tests of work with a time limit of the gateway. On a machine that is too slow for it they prove nothing, and are run again; a
+// failure within the time is a fault, and is never repeated.
 
-/** How often a test is run in all before it fails for the slowness of the machine. */
+/** Maximum of runs of a test before it fails because the machine is too slow. */
 const MAX_TRIES = 5
 
 /** A part of a test that must not take longer than the gateway allows. */
@@ -10,7 +10,7 @@ export interface Part {
   end(): void
 }
 
-/** Runs a test, and runs it again where it failed and its part took longer than `limitMs`. */
+/** Runs a test, and runs it again if it failed and its part took longer than `limitMs`. */
 export async function inTime(limitMs: number, run: (part: Part) => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries++) {
     let begun: number | undefined

@@ -1,4 +1,4 @@
-// What tests of the tools share: the official client on a gateway, one call with all that it left behind, and raw messages.
+// Shared by tests of the tools: the official client on a gateway, one call with all its records, and raw messages.
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -52,7 +52,7 @@ export async function connect(url: string, secret: string): Promise<Client> {
 
 export interface Called {
   result: CallToolResult
-  /** The first text of the answer, which is JSON always. */
+  /** The first text of the answer, which is always JSON. */
   json: Json
   /** Calls to vendors. */
   calls: number
@@ -61,7 +61,7 @@ export interface Called {
   progress: Progress[]
 }
 
-/** Calls a tool, and collects what there is as soon as it has answered. Nobody else uses the gateway meanwhile. */
+/** Calls a tool, and collects the records as soon as it has answered. Nobody else may use the gateway meanwhile. */
 export async function callTool(
   gateway: TestGateway,
   client: Client,
@@ -118,7 +118,7 @@ export function toolMessage(name: string, args: Record<string, unknown>, meta?: 
 
 export const NEWEST_REVISION = '2026-07-28'
 
-/** A message of the newest revision, in which each says all by itself; or of one after it. */
+/** A message of the newest revision, which is complete by itself, or of a later one. */
 export function newestMessage(method: string, params: object = {}, revision = NEWEST_REVISION): object {
   const of = (name: string) => `io.modelcontextprotocol/${name}`
   const meta = {

@@ -1,9 +1,9 @@
-// Several gateways as nodes of one: they share a database, a vendor and, if wanted, a clock.
+// Several gateways as nodes of one installation: they share a database, a vendor and, optionally, a clock.
 
 import type { DatabaseKind } from './databases/databases'
 import { startTestGateway, type TestGateway, type TestGatewayOptions } from './gateway'
 
-/** On SQLite there is one node, whatever is asked for: two processes never share its file. */
+/** On SQLite there is always one node: two processes never share its file. */
 export async function startNodes(
   database: DatabaseKind,
   count: number,
@@ -57,7 +57,7 @@ export async function flood(
   )
 }
 
-/** How often each status came. */
+/** How often each status occurred. */
 export function statusesOf(answers: readonly { status: number }[]): Record<number, number> {
   const counts: Record<number, number> = {}
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1

@@ -14,7 +14,7 @@ export const REDIRECT = 'https://claude.example/callback'
 interface Place {
   url: string
   secret: string
-  /** The address at which it is known; absent for the one above, which no name server knows. */
+  /** The address at which it is known; by default the one above, which no name server knows. */
   publicUrl?: string
 }
 
@@ -24,7 +24,7 @@ export const fetchBehind =
   (address: string | URL, init: RequestInit = {}): Promise<Response> =>
     fetch(String(address).replace(PUBLIC_URL, url), { ...init, redirect: 'manual' })
 
-/** Keeps what the official client wants kept. */
+/** The storage that the official client needs. */
 export class Program implements OAuthClientProvider {
   saved: OAuthTokens | undefined
   authorizationUrl: URL | undefined
@@ -111,7 +111,7 @@ export async function decide(
   return { status: response.status, body: await response.json() }
 }
 
-/** Allows what an address asks for, as a person does. Answers where the person is led. */
+/** Allows the request in an address, as a person does. Returns the address to which the person is sent. */
 export async function allow(
   gateway: Place,
   authorizationUrl: URL,
@@ -161,7 +161,7 @@ export function authorizeUrl(clientId: string, changes: Record<string, string | 
   return new URL(`${PUBLIC_URL}/oauth/authorize?${new URLSearchParams(set)}`)
 }
 
-/** Registers a program and has it allowed. Answers its id and its code. */
+/** Registers a program and has it allowed. Returns its id and its code. */
 export async function granted(gateway: Place, limit = '1', registration: object = {}) {
   const clientId = (await register(gateway, registration)).body.client_id as string
   const code = (await allow(gateway, authorizeUrl(clientId), { limit })).searchParams.get('code') ?? ''

@@ -1,5 +1,5 @@
-// Random histories of charges with known quantities: chats of every tier and length, pictures, speech, transcription and videos at the
-// prices of plans, some of them late, cut, released or above their hold. A rehearsal is compared with the remembered quantities.
+// Random histories of charges with known quantities: chats of every tier and length, pictures, speech, transcription and videos at
+// the prices of plans, some of them late, cut, released or above their hold. A rehearsal is compared with the stored quantities.
 
 import {
   addCredit,
@@ -24,7 +24,7 @@ import type { Random } from './random'
 export const ACCOUNTS = { ann: null, bob: 'gold', cy: 'silver' } as const
 const upstream = 'vendor'
 
-/** A charge as remembered. */
+/** A charge in memory. */
 export interface PricedCharge {
   id: string
   account: keyof typeof ACCOUNTS

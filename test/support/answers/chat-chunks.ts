@@ -1,5 +1,5 @@
-// The grammar of a stream of a chat completion, strictly read: it begins with a role, calls come one after another, one chunk
-// says why it ends, figures follow only where they were asked for, and it closes. Throws at the first chunk out of place.
+// The grammar of a stream of a chat completion, strictly read: it begins with a role, calls come one after another, one chunk says
+// why it ends, figures follow only if they were requested, and it closes. Throws at the first misplaced chunk.
 
 import type { Json } from '../scenario'
 
@@ -17,7 +17,7 @@ interface ReadCompletion {
 }
 
 const CLOSING = 'data: [DONE]'
-/** A sign of life of the gateway while a vendor says nothing, as on a busy machine. */
+/** A keep-alive of the gateway while a vendor is silent, as on a busy machine. */
 const KEEP_ALIVE = ': keep-alive'
 
 /** The chunks of a stream, and whether it was closed. */
@@ -57,7 +57,7 @@ function readFigures(chunk: Json): Json {
   return chunk.usage
 }
 
-/** Every chunk is of the same completion, has one choice, and says that its figures are still to come. */
+/** Every chunk belongs to the same completion, has one choice, and has no figures yet. */
 function readHead(chunk: Json, first: Json, showsUsage: boolean): void {
   const { id, object, created, model, choices, usage } = chunk
   const head = JSON.stringify({ id, object: 'chat.completion.chunk', created, model })

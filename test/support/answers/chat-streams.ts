@@ -1,4 +1,4 @@
-// Random streams of chat completions in the manners of many servers, with what they say: the other half of the proof that a
+// Random streams of chat completions in the style of many servers, with the words in them: the other half of the proof that a
 // translation neither invents nor loses anything. It must not use the translation's own rules.
 
 import type { Random } from '../random'
@@ -9,7 +9,7 @@ interface GeneratedStream {
   text: string
   thinking: string
   said: string
-  /** Without an id where the server gives none. */
+  /** Without an id if the server gives none. */
   calls: { id: string | undefined; name: string; arguments: string }[]
   stopReason: string
   /** Undefined if the vendor sends no figures. */
@@ -75,7 +75,7 @@ export function chatStream(random: Random): GeneratedStream {
   const manner = random.pick(manners)
   const calls = random.chance(0.6) ? many(random, 4, (index) => call(random, index)) : []
   const callDeltas = deltasOf(random, manner, calls)
-  // A word among the calls, which some models say.
+  // A text between the calls, which some models write.
   if (callDeltas.length > 1 && random.chance(0.3)) {
     said.push(' well,')
     callDeltas.splice(1 + random.below(callDeltas.length - 1), 0, { content: ' well,' })
@@ -120,7 +120,7 @@ function call(random: Random, index: number): GeneratedStream['calls'][number] {
 function deltasOf(random: Random, manner: Manner, calls: GeneratedStream['calls']): Json[] {
   const lists = calls.map((one, index) => callPieces(random, manner, one, index))
   if (manner !== 'mixed') return lists.flat().map((piece) => ({ tool_calls: [piece] }))
-  // Each list keeps its order, and calls begin in theirs.
+  // Each list keeps its order, and calls begin in order.
   const mixed: Json[] = lists.map(([first]) => first)
   const rests = lists.map((list) => list.slice(1)).filter((list) => list.length > 0)
   while (rests.length > 0) {
@@ -129,12 +129,12 @@ function deltasOf(random: Random, manner: Manner, calls: GeneratedStream['calls'
     if (list.length === 0) rests.splice(rests.indexOf(list), 1)
   }
   const deltas: Json[] = []
-  // Several pieces may come in one delta.
+  // Several pieces may arrive in one delta.
   while (mixed.length > 0) deltas.push({ tool_calls: mixed.splice(0, 1 + random.below(3)) })
   return deltas
 }
 
-/** The pieces of one call, as a server of this manner sends them. */
+/** The pieces of one call, in the style of this server. */
 function callPieces(
   random: Random,
   manner: Manner,
@@ -192,7 +192,7 @@ function figures(random: Random) {
   return {
     input: 1 + random.below(500),
     cached: random.below(300),
-    // Chunks with figures of their own say 1: those of a stream never go down.
+    // Chunks with separate figures have 1: figures of a stream never decrease.
     output: 1 + thinking + random.below(200),
     thinking,
   }

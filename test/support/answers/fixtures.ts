@@ -1,5 +1,5 @@
-// What vendors answered, as their documentation shows it: test/fixtures/<family>/<case>.json.
-// It must never be made by the code that it tests.
+// Answers of vendors according to their documentation: test/fixtures/<family>/<case>.json. They must never be made by the code that
+// they test.
 
 import { resolve } from 'node:path'
 import { Glob } from 'bun'
@@ -17,18 +17,18 @@ export interface Fixture {
   /** The vendor's reply, or the events of its stream. */
   reply?: Json
   events?: Json[]
-  /** The bytes of a sound as base64, where the answer is neither. */
+  /** The bytes of a sound as base64, if the answer is neither. */
   sound?: string
-  /** Where the reply is the id of a task: what the vendor says of the task when it has ended. */
+  /** For a reply with the id of a task: the vendor's report of the ended task. */
   poll?: Json
-  /** The vendor's answer to the call for the result, where that is another than the one for the state. */
+  /** The vendor's answer to the call for the result, if that differs from the call for the state. */
   result?: Json
-  /** For a family that translates: what the vendor is sent without its model, and what the caller gets. */
+  /** For a family that translates: the request to the vendor without its model, and the caller's answer. */
   sent?: Json
   answer?: Json
   /** Quantities that are charged; absent if only an estimate is possible. */
   usage?: Quantities
-  /** Where these figures are from: the vendor, unless they can only be counted here. */
+  /** The source of these figures: the vendor, unless they can only be counted here. */
   source?: 'counted'
 }
 

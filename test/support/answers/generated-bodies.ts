@@ -1,29 +1,29 @@
-// Random request bodies of every family, with what a vendor could count in them at most: the other half of the proof
-// that a hold covers the price. It must not use the families' own rules.
+// Random request bodies of every family, with the maximum that a vendor could count in them: the other half of the proof that a
+// hold covers the price. It must not use the families' own rules.
 
 import type { Random } from '../random'
 
-/** How many tokens a text has. */
+/** The number of tokens of a text. */
 export type Count = (text: string) => number
 
 interface GeneratedBody {
   body: Record<string, unknown>
-  /** Tokens of input, with what vendors add around each message. */
+  /** Tokens of input, including those that vendors add around each message. */
   inputTokens(count: Count): number
   /** The most tokens of output that the body allows. */
   outputTokens: number
-  /** The most pictures that the body allows; absent: none. */
+  /** The most pictures that the body allows; absent if there are none. */
   images?: number
-  /** The characters that are paid for; absent: none. */
+  /** The characters that are paid for; absent if there are none. */
   characters?: number
-  /** The seconds of video that are paid for, or the most where the vendor chooses; absent: none. */
+  /** The seconds of video that are paid for, or the maximum if the vendor chooses; absent if there are none. */
   seconds?: number
-  /** Tokens of the pictures that are sent, and the most of those that are made; absent: none. */
+  /** Tokens of the pictures that are sent, and the most of those that are made; absent if there are none. */
   inputImageTokens?: number
   outputImageTokens?: number
-  /** Tokens of the video that is made; absent: none. */
+  /** Tokens of the video that is made; absent if there are none. */
   outputVideoTokens?: number
-  /** For a model with prices of tokens, where one without is priced by something else. */
+  /** For a model priced by tokens, if others are priced by something else. */
   byToken?: true
 }
 
@@ -160,7 +160,7 @@ function speechBody(random: Random, model: string): GeneratedBody {
   return { body, inputTokens: () => 0, outputTokens: 0, characters: Array.from(input).length }
 }
 
-/** Characters as a vendor counts them that bills up to two for each outside of ASCII. */
+/** Characters as counted by a vendor that bills up to two for each one outside of ASCII. */
 function twiceWide(generated: GeneratedBody): GeneratedBody {
   const characters = Array.from(String(generated.body.input))
   const wide = characters.filter((character) => (character.codePointAt(0) ?? 0) > 127)
@@ -271,7 +271,7 @@ function completionBody(random: Random, model: string): GeneratedBody {
   }
 }
 
-/** Vendors of responses take no lower limit. */
+/** Vendors of responses accept no lower limit. */
 function atLeast16({ body, ...rest }: GeneratedBody): GeneratedBody {
   const field = 'max_completion_tokens' in body ? 'max_completion_tokens' : 'max_tokens'
   const { n = 1 } = body as { n?: number }
@@ -327,7 +327,7 @@ function responsesBody(random: Random, model: string): GeneratedBody {
 
 /** Tokens that the vendor adds for tools, by its documentation. */
 const TOKENS_BEFORE_TOOLS = 530
-/** Where each candidate is a call of its own, each reads the input. */
+/** If each candidate is a separate call, each reads the input. */
 function eachByItself(generated: GeneratedBody): GeneratedBody {
   const { n = 1 } = generated.body as { n?: number }
   return { ...generated, inputTokens: (count) => n * generated.inputTokens(count) }
@@ -465,7 +465,7 @@ function multimodalImage(random: Random, model: string): GeneratedBody {
   return { body, inputTokens: () => 0, outputTokens: 0, images: 1 }
 }
 
-/** References and results are fifteen together at most. */
+/** There are at most fifteen references and results together. */
 function imageSeries(random: Random, model: string): GeneratedBody {
   const references = random.below(15)
   const isSeries = random.chance(0.7)
@@ -545,7 +545,7 @@ function interaction(random: Random, model: string): GeneratedBody {
   }
 }
 
-/** Tokens of a picture by its size and quality, of the model that takes more of them: documented, or seen in replies. */
+/** Tokens of a picture by its size and quality, of the model that uses more: documented, or observed in replies. */
 const imageTokens: Record<string, Record<string, number>> = {
   '1024x1024': { low: 272, medium: 1_756, high: 7_024 },
   '1024x1536': { low: 408, medium: 1_584, high: 6_240 },
@@ -564,7 +564,7 @@ function gptImage(random: Random, model: string): GeneratedBody {
   const quality = random.pick([undefined, 'auto', 'low', 'medium', 'high'])
   const partial_images = random.chance(0.3) ? random.below(4) : undefined
   const meant = quality === undefined || quality === 'auto' ? 'high' : quality
-  // Where the model chooses, it may choose any of the first three.
+  // If the model chooses, it may choose any of the first three.
   const sizes = size === undefined || size === 'auto' ? Object.keys(imageTokens).slice(0, 3) : [size]
   const each = Math.max(...sizes.map((name) => imageTokens[name]?.[meant] ?? 0))
   const body: Record<string, unknown> = { model, prompt }
@@ -607,7 +607,7 @@ function withUploads(random: Random, generated: GeneratedBody): GeneratedBody {
   }
 }
 
-/** Tokens of a picture of each size, of the model that takes more of them: from the vendor's table. */
+/** Tokens of a picture of each size, of the model that uses more: from the vendor's table. */
 const sizedTokens: Record<string, number> = { '1024x1024': 1_290, '2048x2048': 1_680, '5504x3072': 2_520 }
 
 function pictureOfTokens(random: Random, model: string): GeneratedBody {

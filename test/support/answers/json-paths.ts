@@ -1,8 +1,9 @@
-// Values inside JSON by their paths, `data/0/index`: what a change of shape has lost, and copies with one value changed.
+// Values inside JSON by their paths, `data/0/index`: finds values that a conversion has lost, and makes copies with one value
+// changed.
 
 import type { Json } from '../scenario'
 
-/** Every value that holds no others, by its path. */
+/** Every value that contains no others, by its path. */
 export function leavesOf(value: Json, path = ''): [path: string, leaf: unknown][] {
   if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return [[path, value]]
   return Object.entries(value).flatMap(([key, inner]) =>
@@ -19,7 +20,7 @@ export function branchesOf(value: Json, path = ''): string[] {
   })
 }
 
-/** Paths of values in `before` that `after` does not have at the same place. */
+/** Paths of values in `before` that `after` lacks at the same place. */
 export function lostPaths(before: Json, after: Json): string[] {
   const kept = new Map(leavesOf(after))
   return leavesOf(before).flatMap(([path, leaf]) =>
@@ -27,7 +28,7 @@ export function lostPaths(before: Json, after: Json): string[] {
   )
 }
 
-/** A copy with another value at the path; undefined takes it away. */
+/** A copy with another value at the path; undefined removes it. */
 export function withValue(value: Json, path: string, other: unknown): Json {
   const copy = structuredClone(value)
   const keys = path.split('/')
@@ -39,7 +40,7 @@ export function withValue(value: Json, path: string, other: unknown): Json {
   return copy
 }
 
-/** A copy in which every object has one more member, which nobody knows. */
+/** A copy in which every object has one more, unknown member. */
 export function withUnknown(value: Json): Json {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(withUnknown)

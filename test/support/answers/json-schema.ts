@@ -1,9 +1,9 @@
-// Whether a value fits a JSON Schema of an OpenAPI document, for as much of JSON Schema as our document uses.
-// A keyword that is not known here is an error: nothing may pass because it was not looked at.
+// Checks a value against a JSON Schema of an OpenAPI document, for the part of JSON Schema that our document uses. An unknown
+// keyword is an error: no value may pass unchecked.
 
 type Schema = Record<string, unknown>
 
-/** Says nothing about what fits. */
+/** Keywords that do not restrict values. */
 const SILENT = new Set([
   'description',
   'examples',
@@ -121,7 +121,7 @@ const checks: Record<string, (question: Question) => string[]> = {
   maxItems: bound(items, atMost),
 }
 
-/** The schema behind a reference inside the document. */
+/** The schema that a reference inside the document names. */
 export function lookUp(document: object, reference: string): Schema {
   const found = reference
     .slice(2)

@@ -5,7 +5,7 @@ import type { FamilyRow } from './family-rows'
 const tokens = { per_1m_input_tokens: '1', per_1m_cached_input_tokens: '0.1', per_1m_output_tokens: '3' }
 const imageTokens = { ...tokens, per_1m_input_image_tokens: '2', per_1m_output_image_tokens: '30' }
 const sizes = { '256x256': '0.016', '512x512': '0.018', '1024x1024': '0.02' }
-/** Whole files and their names arrive; a form has no other nulls than none at all. */
+/** Whole files and their names arrive; a form has no nulls. */
 const gptRefused: FamilyRow['refused'] = [
   ['prompt', undefined],
   ['prompt', ''],
@@ -20,7 +20,7 @@ const gptRefused: FamilyRow['refused'] = [
   ['partial_images', 4],
 ]
 
-/** Models whose vendor has another form: every field is sent in that one, and the answer is a list of pictures. */
+/** Models whose vendor has another form: every field is sent in that form, and the answer is a list of pictures. */
 const inOpenaiForm = {
   translated: ['**'],
   answered: ['**'],
@@ -105,7 +105,7 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
     },
     // A size becomes a ratio and a resolution; the quality is this model's only one; references get their type.
     translated: ['size', 'quality'],
-    // The answer is the list that SDKs read, without what was held back.
+    // The answer is the list that SDKs read, without withheld pictures.
     answered: ['data/1/**', 'data/2/**', 'usage/**'],
     refused: [
       ['prompt', undefined],
@@ -227,7 +227,7 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
       durations: { min: 2, max: 15, default: 5, vendorMayChoose: true },
       price: { per_second: { '720p': '0.1', '1080p': '0.15' } },
     },
-    // For billing and for us.
+    // Members for billing and for the gateway.
     translated: ['duration', 'resolution', 'aspect_ratio', 'wait'],
     refused: [
       ['input', undefined],
@@ -251,7 +251,7 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
       price: { per_second: { '480p': '0.05', '720p': '0.07' } },
     },
     translated: ['wait'],
-    // Its status in the words of the gateway.
+    // Its status has the words of the gateway.
     answered: ['status', 'usage/cost_in_usd_ticks'],
     refused: [
       ['prompt', 7],
@@ -275,7 +275,7 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
       },
     },
     translated: ['wait'],
-    // Its id, state and time are those of the gateway, and what it cost is the operator's.
+    // Its id, state and time are those of the gateway, and its cost is only for the operator.
     answered: ['id', 'status', 'cost/**'],
     refused: [
       ['promptText', 7],
@@ -324,7 +324,7 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
       price: { per_video: { '768p 6s': '0.28', '768p 10s': '0.56', '1080p 6s': '0.49' } },
     },
     translated: ['wait'],
-    // The answer to the call for its file, of which the address stays.
+    // The answer to the call for its file, whose address stays.
     answered: ['base_resp/**', 'file/**'],
     refused: [
       ['prompt', 7],
@@ -350,7 +350,7 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
       },
     },
     translated: ['wait'],
-    // Its id, state and times are those of the gateway, and of its steps the video is shown.
+    // Its id, state and times are those of the gateway, and only the video of its steps is shown.
     answered: ['id', 'object', 'status', 'created', 'updated', 'steps/**', 'x_unknown/**'],
     refused: [
       ['input', undefined],

@@ -1,5 +1,5 @@
-// The grammar of a stream of messages, strictly read: a message begins, its blocks follow one another without a gap or an
-// overlap, it says why it ends, and it ends. Throws at the first event that is out of place.
+// The grammar of a stream of messages, strictly read: a message begins, its blocks follow one another without a gap or an overlap,
+// it states why it ends, and it ends. Throws at the first misplaced event.
 
 import type { Json } from '../scenario'
 
@@ -10,7 +10,7 @@ export interface ReadMessage {
   stopReason: string
   stopSequence: string | null
   usage: Json
-  /** An error in the place of the end. */
+  /** An error instead of the end. */
   error?: Json
 }
 
@@ -72,7 +72,7 @@ const pieces: Record<string, [delta: string, member: string]> = {
   tool_use: ['input_json_delta', 'partial_json'],
 }
 
-/** One block, to its stop. The arguments of a tool stay the text that they came as. A signature ends its thinking. */
+/** One block, up to its stop. The arguments of a tool stay text. A signature ends its thinking. */
 function readBlock({ index, content_block: block }: Json, events: Json[]): Json {
   const [delta, member] = pieces[block.type] ?? []
   if (delta === undefined || member === undefined) throw new Error(`a block of type ${block.type}`)

@@ -1,5 +1,5 @@
-// Random streams of messages in the manners of many servers, with what they say: the other half of the proof that a
-// translation neither invents nor loses anything. It must not use the translation's own rules.
+// Random streams of messages in the style of many servers, with the words in them: the other half of the proof that a translation
+// neither invents nor loses anything. It must not use the translation's own rules.
 
 import type { Random } from '../random'
 import type { Json } from '../scenario'
@@ -29,7 +29,7 @@ const words = [
   ' ',
 ]
 
-/** Why a message ends, and the word of a chat completion for it; undefined if its calls decide. */
+/** Why a message ends, and the corresponding word of a chat completion; undefined if its calls decide. */
 const endings: readonly [reason: string | null, finish?: string][] = [
   ['end_turn'],
   ['stop_sequence'],
@@ -112,7 +112,7 @@ function cut(random: Random, text: string): string[] {
   return pieces
 }
 
-/** Blocks that a chat completion has no place for. */
+/** Blocks that a chat completion cannot express. */
 function otherBlock(random: Random): Block {
   return random.pick([
     { start: { type: 'redacted_thinking', data: 'c2VjcmV0' }, deltas: [] },
@@ -125,7 +125,7 @@ function otherBlock(random: Random): Block {
   ])
 }
 
-/** The start has the input, true or not yet; what a later event names is what counts. */
+/** The start has the input, which may not be final; the figure of a later event counts. */
 function startOf(random: Random, usage: GeneratedMessage['usage']): Json[] {
   const figures = {
     input_tokens: usage.input,
@@ -153,7 +153,7 @@ function endOf(random: Random, reason: string | null, usage: GeneratedMessage['u
   return random.chance(0.2) ? [early, last] : [last]
 }
 
-/** As text: with or without names, with pings, and in the spelling of this server. */
+/** The events as text: with or without names, with pings, and in the style of this server. */
 function textOf(random: Random, events: Json[]): string {
   const lineEnd = random.pick(['\n', '\r\n'])
   const named = random.chance(0.8)

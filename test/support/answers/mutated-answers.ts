@@ -1,5 +1,5 @@
 // Answers of vendors with faults in their JSON: members that are null, missing, of another kind or from elsewhere, lists with
-// holes, and values that nest deep. A seed repeats them. It must not know which parts of an answer anybody reads.
+// holes, and values that nest deep. A seed repeats them. It must not know which parts of an answer are read.
 
 import type { Random } from '../random'
 import type { Json } from '../scenario'
@@ -21,7 +21,7 @@ const VALUES: readonly ((random: Random) => unknown)[] = [
   () => 'x',
   () => '\ud800',
   () => 'x\0',
-  // Longer than a database can index, however well it packs.
+  // Too long for an index of a database, even compressed.
   (random) => Array.from({ length: 1_000 }, () => random.below(2 ** 31).toString(36)).join(''),
   () => true,
   () => false,
@@ -42,10 +42,10 @@ const MUTATIONS: readonly Mutation[] = [
     const paths = branchesOf(value)
     return paths.length === 0 ? value : changed(value, random, () => at(value, random.pick(paths)))
   },
-  // A list with one more.
+  // A list with one more item.
   (value, random) =>
     changed(value, random, (old) =>
-      // A list of JSON has no place for undefined.
+      // A JSON list cannot contain undefined.
       Array.isArray(old) ? [random.pick(VALUES)(random) ?? null, ...old] : [old, null],
     ),
   // A list twice, or in another order.
@@ -62,7 +62,7 @@ export function mutatedAnswer(value: Json, random: Random): Json {
   return mutated
 }
 
-/** A copy with another value at a random path; now and then at the path of the whole. */
+/** A copy with another value at a random path; sometimes at the root. */
 function changed(value: Json, random: Random, other: (old: Json) => unknown): Json {
   const paths = branchesOf(value)
   if (paths.length === 0 || random.chance(0.02)) return other(value) ?? null

@@ -1,5 +1,5 @@
-// The translations to responses by themselves: a vendor's stream through the meter that all streams take, and a whole reply,
-// with a request and a model that a test decides.
+// The translations to responses in isolation: a vendor's stream through the meter of all streams, and a whole reply, with a request
+// and a model of the test.
 
 import { type PriceConfig, priceListOf } from '../../../src/config/models/prices'
 import type {
@@ -21,7 +21,7 @@ import { createTranslatingMeter } from '../../../src/request/stream/translation'
 import { metered } from '../relaying'
 import type { Json } from '../scenario'
 
-/** Seals by a mark in front, so that a test reads what was sealed. */
+/** Seals by a prefix, so that a test can read the sealed text. */
 export const openSeals: AnswerContext = {
   id: `resp_${'a1'.repeat(16)}`,
   isKept: true,
@@ -42,7 +42,7 @@ const bridges = {
 
 export type Bridge = keyof typeof bridges
 
-/** A model behind a bridge, as far as a translation looks at it. */
+/** A model behind a bridge, with the members that a translation reads. */
 export function bridgedModel(
   name: Bridge,
   upstreamModel: string = name,
@@ -62,7 +62,7 @@ export function bridgedModel(
   } as Model
 }
 
-/** The body of the request that a vendor is sent. */
+/** The body of the request to a vendor. */
 export function requestOf(parsed: ParsedRequest<ResponsesBody>, model: Model): Json {
   const call = madeOf(model).call(parsed, model)
   const body = 'path' in call ? call.body : undefined
@@ -91,7 +91,7 @@ function madeOf({ family }: Model): MadeFamily {
   return family
 }
 
-/** A vendor's stream as it goes to the caller, when it comes in pieces that end at these places. */
+/** A vendor's stream as the caller gets it, if it arrives in pieces that end at these places. */
 export function responseStream(
   model: Model,
   request: ParsedRequest<ResponsesBody>,

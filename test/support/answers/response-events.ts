@@ -1,5 +1,5 @@
-// The grammar of a streamed response, strictly read: it is created, its items are added, filled and done in parts, one event
-// says how it ended, and it closes. Throws at the first event that is out of place.
+// The grammar of a streamed response, strictly read: it is created, its items are added, filled and done in parts, one event states
+// how it ended, and it closes. Throws at the first misplaced event.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../scenario'
@@ -8,7 +8,7 @@ export interface ReadResponse {
   events: Json[]
   /** The response of the last event. */
   response: Json
-  /** Items as they were done, by their place; undefined for those that a failure has left open. */
+  /** Finished items, by their index; undefined for those that a failure has left open. */
   items: Json[]
   /** Text of the deltas of each item, in the order of the items. */
   deltas: string[]
@@ -53,7 +53,7 @@ export function responseEventsOf(stream: string): Json[] {
   })
 }
 
-/** The response that the events make. Items of the types in `withoutStatus` have none. */
+/** The response that the events make. Items of the types in `withoutStatus` have no status. */
 export function readResponse(stream: string, withoutStatus = WITHOUT_STATUS): ReadResponse {
   const events = responseEventsOf(stream)
   const rest = events.filter(({ type }) => type !== 'keepalive')
@@ -88,7 +88,7 @@ function readEnd(last: Json, error: Json, created: Json, { open, items }: State)
     'usage',
     'service_tier',
   ]
-  // Why it ended is said at its end only.
+  // The reason of the end is stated only at the end.
   const fixed = ({ gateway: _, ...object }: Json) => ({
     ...object,
     ...Object.fromEntries(changing.map((name) => [name, 0])),
@@ -104,7 +104,7 @@ function readEnd(last: Json, error: Json, created: Json, { open, items }: State)
     return
   }
   for (const [place, { item }] of open) {
-    // Clients run such a call when it is done.
+    // Clients run such a call once it is done.
     const isCut = status === 'incomplete' && ['custom_tool_call', 'apply_patch_call'].includes(item.type)
     expect(isCut && output[place]?.status !== 'completed', 'an item is open at the end')
     items[place] = output[place]
@@ -120,7 +120,7 @@ function readEnd(last: Json, error: Json, created: Json, { open, items }: State)
 }
 
 const TEXTS = new Set(['message', 'reasoning'])
-/** Items whose place alone tells that they are whole. */
+/** Items that only their position shows to be complete. */
 const WITHOUT_STATUS: ReadonlySet<string> = new Set(['compaction'])
 const zeros: Record<string, Json> = {
   message: { role: 'assistant', content: [] },

@@ -1,9 +1,9 @@
-// What the official client makes of the events of a response, by its own code.
+// The response that the official client makes from events, with its own code.
 
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import type { Json } from '../scenario'
 
-/** The response that the client has at the end. Rejects where it takes an event for wrong. */
+/** The client's final response. Rejects if the client rejects an event. */
 export async function accumulatedResponse(events: readonly Json[]): Promise<Json> {
   const lines = events.map((event) => `${JSON.stringify(event)}\n`).join('')
   const stream = new Response(lines).body

@@ -1,5 +1,5 @@
-// Requests for responses as clients of the API send them, in the middle of a tool loop: what each says beyond the rest is
-// in it. `sealed` is what a gateway gave the client as the encrypted content of reasoning.
+// Requests for responses as clients of the API send them, in the middle of a tool loop, with the peculiarities of each client.
+// `sealed` is the encrypted content of reasoning that the client got from a gateway.
 
 import type { Json } from '../scenario'
 
@@ -15,7 +15,7 @@ const message = (role: string, text: string, type = 'input_text') => ({
   content: [{ type, text }],
 })
 
-/** A coding command line with a model whose name it does not know. */
+/** A coding command line with a model of an unknown name. */
 export const codex = (sealed: string): Json => ({
   model: 'm',
   instructions: 'You are a coding agent.',
@@ -76,7 +76,7 @@ export const codex = (sealed: string): Json => ({
   client_metadata: { 'x-codex-installation-id': 'a' },
 })
 
-/** A coding command line with a model of the newest names: its tools are in the input, and one takes raw text. */
+/** A coding command line with one of the newest models: its tools are in the input, and one accepts raw text. */
 export const newestCodex = (sealed: string): Json => ({
   model: 'm',
   input: [
@@ -128,7 +128,7 @@ export const newestCodex = (sealed: string): Json => ({
   include: ['reasoning.encrypted_content'],
 })
 
-/** A toolkit that names earlier items: the gateway has put these in their places. */
+/** A toolkit that names earlier items: the gateway has inserted these. */
 export const aiSdk = (sealed: string): Json => ({
   model: 'm',
   input: [
@@ -164,7 +164,7 @@ export const aiSdk = (sealed: string): Json => ({
   reasoning: { effort: 'low', summary: 'auto' },
 })
 
-/** Agents: strict tools, null for what is not set, and an assistant without ids. */
+/** Agents: strict tools, null for unset values, and an assistant without ids. */
 export const agents = (): Json => ({
   model: 'm',
   instructions: 'Be brief.',
@@ -190,7 +190,7 @@ export const agents = (): Json => ({
   parallel_tool_calls: false,
 })
 
-/** A chain of calls whose tools have neither true nor false for strictness. */
+/** A chain of calls whose tools do not set `strict`. */
 export const langchain = (): Json => ({
   model: 'm',
   input: [

@@ -82,7 +82,7 @@ const onBoth: Samples = {
     type: 'configuration_update',
     text: { format: { type: 'json_object' } },
   }),
-  // What is kept and what is sealed comes from an answer: it has tests of its own.
+  // Stored and sealed items come from answers, which have their own tests.
   'input[] item_reference': undefined,
   'input[] compaction_trigger': items({ type: 'compaction_trigger' }),
   'input[] reasoning': undefined,
@@ -177,7 +177,7 @@ const onBoth: Samples = {
   'input[].output[].file_id': items(call, output([{ type: 'input_image', file_id: 'file_1' }])),
 }
 
-/** A model of OpenAI's own, to which more is sent. */
+/** A model of OpenAI itself, which gets more fields. */
 const own = { model: 'test-reasoning' }
 
 export const responsesOnChatSamples: Samples = {
@@ -212,7 +212,7 @@ const thinking = { model: 'test-converse-thinker' }
 
 export const responsesOnConverseSamples: Samples = {
   ...responsesOnMessagesSamples,
-  // The path alone says it.
+  // The path alone determines the value.
   stream: undefined,
   'input[].content[] input_image': part(inlined),
   'input[].content[].detail': part({ ...inlined, detail: 'low' }),

@@ -1,5 +1,5 @@
-// A second bookkeeper: the rules of the ledger in plain memory, one account after another, to predict what the real
-// one must answer. It must stay too simple to be wrong, and must use no code of the ledger.
+// A second bookkeeper: the rules of the ledger in plain memory, one account after another, to predict the answers of the real one.
+// It must stay too simple to be wrong, and must use no code of the ledger.
 
 import type { Key } from '../../../src/accounts/keys'
 import type { Charge } from '../../../src/billing/ledger/ledger'
@@ -17,7 +17,7 @@ export interface Sheet {
 interface Bookkeeper {
   sheet(account: string): Sheet
   hold(charge: Charge, key: Key): { held: true } | { refusedBy: string }
-  /** Answers the charge as it is then. */
+  /** Returns the charge in its new state. */
   extend(
     charge: Charge,
     key: Key,
@@ -30,7 +30,7 @@ interface Bookkeeper {
     tokens: number,
   ): { paidNano: number; shortfallNano: number } | undefined
   release(charge: Charge): boolean
-  /** Answers how many charges had expired. */
+  /** Returns how many charges had expired. */
   expire(now: number): number
   credit(account: string, amount: number): void
   adjust(account: string, amount: number): boolean
@@ -68,7 +68,7 @@ export function createBookkeeper(): Bookkeeper {
   const count = (charge: Charge, requests: number, tokens: number, committed: number) =>
     addToCounters({ budgets, windows }, charge, { requests, tokens, committed })
 
-  /** Takes a charge off the list of open ones. False when it is not there, or holds something else by now. */
+  /** Removes a charge from the list of open ones. False if it is missing, or holds another amount by now. */
   function finish(charge: Charge): boolean {
     const { open, finished } = sheet(charge.account)
     if (open.get(charge.id)?.heldNano !== charge.heldNano) return false
@@ -160,7 +160,7 @@ function overBudget(
   return isOver(`${spender.id} ${spender.period}`, mostOfSpender) ? 'spender budget' : undefined
 }
 
-/** Whether the spender of a key has had all its requests of a minute. */
+/** Whether the spender of a key has used all its requests of a minute. */
 function overRate(windows: Bookkeeper['windows'], charge: Charge, { spender }: Key): string | undefined {
   if (!spender) return undefined
   const used = windows.get(minuteOf(spender.id, charge))?.requests ?? 0

@@ -1,6 +1,5 @@
-// Random operations on the ledger next to the second bookkeeper, who has to agree with every answer and every figure.
-// Accounts are worked on side by side, each in its own order, so that many transactions run at once and every answer
-// can still be predicted.
+// Random operations on the ledger next to the second bookkeeper, which must agree with every answer and every figure. Accounts are
+// used in parallel, each in its own order, so that many transactions run at once and every answer can still be predicted.
 
 import type { Key } from '../../../src/accounts/keys'
 import {
@@ -29,17 +28,17 @@ interface Step {
 }
 
 interface LedgerFuzz {
-  /** Some operations on every account, then the expiry of what is due. Answers how many operations that were. */
+  /** Runs some operations on every account, then releases expired holds. Returns the number of operations. */
   wave(): Promise<number>
-  /** Throws when a figure in the database is not the bookkeeper's, or the audit finds a fault. */
+  /** Throws if a figure in the database differs from the bookkeeper's, or the audit finds a fault. */
   compare(): Promise<void>
-  /** How often each operation came to each kind of answer. */
+  /** How often each operation had each kind of answer. */
   seen: Map<string, number>
 }
 
 const ACCOUNTS = 64
 const STEPS_PER_ACCOUNT = 16
-/** Small amounts meet each other and the bounds; large ones meet the sums. */
+/** Small amounts test collisions and bounds; large ones test the sums. */
 const AMOUNTS = [1, 2, 999, 1_000, 50_000, 1_000_000, 40_000_000_000]
 const PAUSES_MS = [0, 0, 1, 20, 400, 400, 5_000, 61_000, 3_600_000]
 const LIFETIMES_MS = [1_000, 600_000, 7_200_000, 86_400_000, 86_400_000, 86_400_000]
@@ -114,7 +113,7 @@ export async function createLedgerFuzz(db: Db, random: Random): Promise<LedgerFu
     const again = dice < 60 && finished.length > 0
     if (!again && open.size === 0) return holdStep(key)
     const known = random.pick(again ? finished : [...open.values()])
-    // Who does not know of an extension changes nothing.
+    // A caller that does not know of an extension changes nothing.
     const charge = random.chance(0.05) ? { ...known, heldNano: known.heldNano + 1 } : known
     if (random.chance(0.3)) return extendStep(key, charge)
     return random.chance(0.65) ? settleStep(charge) : releaseStep(charge)
@@ -145,7 +144,7 @@ export async function createLedgerFuzz(db: Db, random: Random): Promise<LedgerFu
   }
 }
 
-/** A code that is redeemed three times at once: one of them is credited. */
+/** Redeems a code three times at once: one attempt is credited. */
 function redeemThrice(
   db: Db,
   random: Random,
@@ -176,7 +175,7 @@ async function performStep({ what, expected, run }: Step, seen: Map<string, numb
   )
 }
 
-/** A quarter of the keys have limits, low enough to be met. */
+/** A quarter of the keys have limits that are low enough to be reached. */
 function keyOf(index: number): Key {
   const limited = index % 4 === 0
   const budgeted = limited && index % 3 > 0

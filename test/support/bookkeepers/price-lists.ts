@@ -1,10 +1,10 @@
-// Random price lists as people write them, and what quantities cost by one: counted from its text in fractions of bigints,
-// by other rules than the program's own.
+// Random price lists as people write them, and the cost of quantities: computed from the text in fractions of bigints, by other
+// rules than the program's own.
 
 import type { Amounts, PriceConfig } from '../../../src/config/models/prices'
 import type { Random } from '../random'
 
-/** Keys of a list, with what each is for, and whose price it takes where it is not there. */
+/** Keys of a list, with the unit of each, and the key whose price applies if it is missing. */
 const rows: Record<string, { key: string; per: bigint; instead?: string; input?: true; flat?: true }> = {
   request: { key: 'per_request', per: 1n, flat: true },
   input_token: { key: 'per_1m_input_tokens', per: 1_000_000n, input: true },
@@ -45,7 +45,7 @@ const rows: Record<string, { key: string; per: bigint; instead?: string; input?:
   search_source: { key: 'per_1k_search_sources', per: 1_000n, flat: true },
 }
 
-/** Thresholds within reach of requests that a test can send quickly. */
+/** Thresholds that requests of a fast test can reach. */
 const LENGTHS = ['above_100', 'above_700', 'above_1k', 'above_2k']
 
 export function randomPrice(random: Random): PriceConfig {

@@ -1,5 +1,5 @@
-// A second bookkeeper for tasks: their rules in plain memory, one account after another, to predict what the real ones
-// must answer. It must stay too simple to be wrong, and must use no code of the gateway but its types.
+// A second bookkeeper for tasks: their rules in plain memory, one account after another, to predict the answers of the real ones.
+// It must stay too simple to be wrong, and must use no code of the gateway except types.
 
 import type { NewTask } from '../../../src/tasks/rows'
 import { SECOND_NANO } from '../databases/task-rows'
@@ -41,7 +41,7 @@ export class TaskBookkeeper {
   readonly sheets = new Map<string, TaskSheet>()
   private readonly balance: number
 
-  /** `balance` is what each account begins with. */
+  /** `balance` is the initial balance of each account. */
   constructor(balance: number) {
     this.balance = balance
   }
@@ -67,7 +67,7 @@ export class TaskBookkeeper {
     return line?.state === 'submitted' ? line : undefined
   }
 
-  /** The open line, if whoever looked before still owns its lease. */
+  /** The open line, if its earlier reader still owns the lease. */
   private owned(seen: Line): Line | undefined {
     const line = this.open(seen)
     return line?.fence === seen.fence ? line : undefined
@@ -82,7 +82,7 @@ export class TaskBookkeeper {
     return true
   }
 
-  /** Answers what is paid of the price: no more than is available. */
+  /** Returns the paid part of the price: no more than is available. */
   private end(line: Line, state: 'succeeded' | 'failed', code: string | null, price: number): number {
     const book = this.sheet(line.task.account)
     book.held -= line.heldNano
@@ -100,7 +100,7 @@ export class TaskBookkeeper {
     return line !== undefined
   }
 
-  /** The line of a task that failed, was not stopped, and that its vendor can be asked about. */
+  /** The line of a task that failed, was not stopped, and can be polled at its vendor. */
   private mendable({ task }: Line): Line | undefined {
     const line = this.sheet(task.account).lines.get(task.id)
     const mends = line?.state === 'failed' && line.code !== 'canceled' && line.upstreamId !== null
@@ -118,7 +118,7 @@ export class TaskBookkeeper {
     return { held: true }
   }
 
-  /** False: it was sent before, or is gone. */
+  /** False if it was sent before, or is gone. */
   markSent(id: string, account: string): boolean {
     const line = this.sheet(account).lines.get(id)
     if (line?.state !== 'submitted' || line.sent) return false
@@ -196,7 +196,7 @@ export class TaskBookkeeper {
     return { paidNano, shortfallNano: seconds * SECOND_NANO - paidNano }
   }
 
-  /** Makes it due again, if it still stands as it was seen. */
+  /** Makes it due again, if it has not changed since it was read. */
   askAgain(seen: Line): boolean {
     const line = this.mendable(seen)
     if (!line || seen.state !== 'failed' || line.fence !== seen.fence) return false

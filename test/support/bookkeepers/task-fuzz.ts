@@ -1,6 +1,6 @@
-// Random changes of tasks next to the second bookkeeper, who has to agree with every answer and every row. Repeats, late
-// owners and things in a wrong order are as likely as the right way. Accounts are worked on side by side, each in its own
-// order, so that many transactions run at once and every answer can still be predicted.
+// Random changes of tasks next to the second bookkeeper, which must agree with every answer and every row. Repeats, late owners and
+// wrong orders are as likely as the correct order. Accounts are used in parallel, each in its own order, so that many transactions
+// run at once and every answer can still be predicted.
 
 import { hold, release, releaseExpired } from '../../../src/billing/ledger/ledger'
 import { audit } from '../../../src/billing/proofs/audit'
@@ -25,7 +25,7 @@ const ACCOUNTS = 24
 const STEPS_PER_ACCOUNT = 16
 const LEASE_MS = 45_000
 const PAUSES_MS = [0, 1, 900, 900, 20_000, LEASE_MS]
-/** Enough for some tasks at a time, and soon for none, until some fail. */
+/** Enough for some concurrent tasks, and soon for none, until some fail. */
 const BALANCE_NANO = 120 * SECOND_NANO
 const MAX_SECONDS = 10
 const HOOK = 'http://192.0.2.1/ended'
@@ -37,13 +37,13 @@ const SUCCEEDED: Success = {
 }
 
 export class TaskFuzz {
-  /** How often each operation came to each kind of answer. */
+  /** How often each operation had each kind of answer. */
   readonly seen = new Map<string, number>()
   private readonly db: Db
   private readonly random: Random
   private readonly books = new TaskBookkeeper(BALANCE_NANO)
   private readonly accounts = Array.from({ length: ACCOUNTS }, (_, index) => `account-${index}`)
-  /** All that was ever read of tasks: it may be acted on at any later time. */
+  /** All states of tasks that were ever read: a change may be based on any of them later. */
   private readonly glimpses = new Map<string, Line[]>(this.accounts.map((account) => [account, []]))
   private now = START
   private ids = 0
@@ -64,7 +64,7 @@ export class TaskFuzz {
     return fuzz
   }
 
-  /** No two are the same, so that it is known which task is the longest due. */
+  /** All are different, so that it is known which task has been due longest. */
   private moment(laterMs: number): number {
     return this.now + laterMs * 100_000 + (++this.ticks % 100_000)
   }
@@ -121,7 +121,7 @@ export class TaskFuzz {
       return { what: 'send', expected, run }
     }
     if (dice < 75) {
-      // A tenth of the vendor's ids were given before.
+      // A tenth of the vendor's ids were used before.
       const taken = [...this.books.sheet(task.account).taken]
       const upstreamId =
         taken.length > 0 && this.random.chance(0.1) ? this.random.pick(taken) : `ds-${++this.ids}`
@@ -180,7 +180,7 @@ export class TaskFuzz {
     return { what: 'fail', expected, run: () => endTask(this.db, taskOf(line), ending, options) }
   }
 
-  /** Somebody learns of a success after its task may have failed, or an operator asks. */
+  /** A success is noticed after its task may have failed, or an operator reopens the task. */
   private mendStep(account: string, glimpse: Line): Step {
     const failed = [...this.books.sheet(account).lines.values()].filter(({ state }) => state === 'failed')
     const line = failed.length > 0 && this.random.chance(0.8) ? { ...this.random.pick(failed) } : glimpse
@@ -213,7 +213,7 @@ export class TaskFuzz {
     const dice = this.random.below(100)
     if (known.length === 0 || dice < 14) return this.insertStep(account)
     if (dice < 32) return this.claimStep(account)
-    // Mostly what was seen lately; sometimes what was seen long ago.
+    // Mostly a recent state; sometimes an old one.
     const line = this.random.chance(0.8) ? this.random.pick(known.slice(-12)) : this.random.pick(known)
     if (dice < 38) return this.mendStep(account, line)
     return this.random.chance(line.upstreamId === null ? 0.85 : 0.1)
@@ -231,7 +231,7 @@ export class TaskFuzz {
     )
   }
 
-  /** Some operations on every account. Answers how many that were. */
+  /** Runs some operations on every account. Returns their number. */
   async wave(): Promise<number> {
     const chains = this.accounts.map((account) =>
       Array.from({ length: STEPS_PER_ACCOUNT }, () => this.nextStep(account)),
@@ -242,7 +242,7 @@ export class TaskFuzz {
       }),
     )
     this.now += this.random.pick(PAUSES_MS)
-    // Whatever the clock says, the holds of tasks are not the sweep's.
+    // The sweep never releases holds of tasks, whatever the clock says.
     await this.perform({
       what: 'expire',
       expected: 0,
@@ -251,7 +251,7 @@ export class TaskFuzz {
     return chains.flat().length
   }
 
-  /** Throws when a figure in the database is not the bookkeeper's, or the audit finds a fault. */
+  /** Throws if a figure in the database differs from the bookkeeper's, or the audit finds a fault. */
   async compare(): Promise<void> {
     for (const [account, sheet] of this.books.sheets) {
       const rows = await this.db.query({
@@ -277,7 +277,7 @@ export class TaskFuzz {
         reported: new Set(sheet.reported).size,
       })
     }
-    // As at the start: what is asked again here is not ended at its deadline.
+    // As at the start: a reopened task is not ended at its deadline.
     const { problems } = await audit(this.db, START)
     if (problems.length > 0) throw new Error(`the audit found: ${problems.join('; ')}`)
   }
@@ -290,7 +290,7 @@ function kindOf(answer: unknown): string | undefined {
   return answer.shortfallNano === 0 ? 'paid' : 'short'
 }
 
-/** Arguments for the functions under test from somebody who read the task at that time. */
+/** Arguments for the functions under test, as of the time when the task was read. */
 function taskOf(line: Line): Task {
   const { task, code, ...rest } = line
   return {

@@ -1,5 +1,5 @@
-// The answers that families are compared by: recorded ones, samples, samples with one event lost, doubled, moved, changed or
-// added at every place, and generated ones. It must never know what a family makes of them.
+// The answers for comparing families: recorded ones, samples, samples with one event lost, repeated, moved, changed or added at
+// every place, and generated ones. It must never use the families' results.
 
 import { fixtures } from '../answers/fixtures'
 import { branchesOf, withValue } from '../answers/json-paths'
@@ -20,7 +20,7 @@ const samples: Record<VendorProtocol, AnswerSamples> = {
 
 const ODD = [undefined, null, 7, -1, '', 'x', true, [], [null], {}, { type: 'x' }]
 
-/** Every so many of the changed answers is made. */
+/** One in this many of the changed answers is made. */
 export function streamCases(
   protocol: VendorProtocol,
   { seed, step, generated }: { seed: number; step: number; generated: number },
@@ -48,7 +48,7 @@ export function streamCases(
   ]
 }
 
-/** The stream with each of its events lost, doubled, moved behind the next, or changed, and with others in front of it. */
+/** The stream with each of its events lost, repeated, moved after the next, or changed, and with others before it. */
 function changedStreams(
   { label, events }: StreamSample,
   anywhere: readonly Json[],

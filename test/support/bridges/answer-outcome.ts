@@ -1,5 +1,5 @@
-// Everything that a family makes of a vendor's answer, as one value: its readings, the reply, and the events of a stream
-// that ends, is cut or fails at a place. Streams are driven as the request line drives them.
+// The whole result of a family for a vendor's answer, as one value: its readings, the reply, and the events of a stream that ends,
+// is cut or fails at a place. Streams are driven as the request line drives them.
 
 import type { MadeFamily, Model, ParsedRequest, Quantities, Translator } from '../../../src/contract/family'
 import { hasFailed, type Reading } from '../../../src/contract/reading'
@@ -34,7 +34,7 @@ export function replyOutcome(model: Model, parsed: ParsedRequest, replies: reado
   }
 }
 
-/** How a stream goes: to its end, or until a place where the gateway cuts it or it breaks. */
+/** The course of a stream: to its end, or to a place where the gateway cuts it or it breaks. */
 export interface StreamCourse {
   /** Number of events before the end that the gateway makes; absent: all. */
   until?: number
@@ -67,7 +67,7 @@ export function streamOutcome(
     const reading: Reading = contract.read(event)
     readings.push(reading)
     const figures = figuresIn(reading)
-    // Some vendors tell of the input first, and of the output at the end.
+    // Some vendors report the input first, and the output at the end.
     if (figures) reported = { ...reported, ...figures }
     if (sentError) continue
     sentError = reading.end === 'failed-disguised'
@@ -124,7 +124,7 @@ function framesOf(text: string): Json[] {
   })
 }
 
-/** The words in a caller's events of any dialect, by their kinds. */
+/** The words in a caller's events of any dialect, by kind. */
 export function wordsReadIn(events: readonly Json[]): AnswerWords {
   const seen: AnswerWords = { thinking: '', said: '', calls: [] }
   const byPlace = new Map<string, AnswerWords['calls'][number]>()
@@ -135,7 +135,7 @@ export function wordsReadIn(events: readonly Json[]): AnswerWords {
   }
   const goOn = (place: string, text: string) => {
     const call = byPlace.get(place)
-    // Whoever begins with a piece gets the words wrong.
+    // A reader that begins with a piece gets wrong words.
     if (call) call.arguments += text
     else addCall(place, '', text)
   }

@@ -1,11 +1,11 @@
-// The parts that samples of vendors' answers are written with, for all protocols.
+// Building blocks for samples of vendors' answers, for all protocols.
 
 import type { Random } from '../random'
 import type { Json } from '../scenario'
 
 export type VendorProtocol = 'chat' | 'messages' | 'responses' | 'converse'
 
-/** The words of a vendor's answer in the order of their kinds: what a translation must neither invent nor lose. */
+/** The words of a vendor's answer, ordered by kind, which a translation must neither invent nor lose. */
 export interface AnswerWords {
   thinking: string
   said: string
@@ -14,7 +14,7 @@ export interface AnswerWords {
 
 export interface StreamSample {
   label: string
-  /** The data of each event: JSON, or a text that is none. */
+  /** The data of each event: JSON, or other text. */
   events: readonly Json[]
   /** Absent if the stream is too odd to be measured. */
   reported?: AnswerWords
@@ -27,12 +27,12 @@ export interface AnswerSamples {
   streams: readonly StreamSample[]
   /** The data that closes each recorded stream. */
   closing: readonly Json[]
-  /** Events of kinds that may come anywhere: unknown ones and errors. */
+  /** Events of kinds that may occur anywhere: unknown ones and errors. */
   anywhere: readonly Json[]
   generated(random: Random): StreamSample
 }
 
-/** A text in pieces that never cut a letter. */
+/** A text in pieces that never split a letter. */
 export function cut(random: Random, text: string): string[] {
   const letters = Array.from(text)
   const pieces: string[] = []

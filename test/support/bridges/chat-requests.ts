@@ -1,5 +1,5 @@
-// Requests of chat completions as data: each field with the values that decide something, every kind of part, call and
-// result, and conversations in any order. They must never be chosen by what a model or a translation accepts.
+// Requests of chat completions as data: each field with the values that make a difference, every kind of part, call and result, and
+// conversations in any order. They must never be chosen by the rules of a model or a translation.
 
 import type { Random } from '../random'
 import type { Json } from '../scenario'
@@ -15,7 +15,7 @@ const grammar = {
   },
 }
 const tools = [tool, custom, grammar, { type: 'function', function: { name: 'bare' } }]
-/** Those that every protocol has a form for. */
+/** Parts that every protocol can express. */
 const functions = [tool, { type: 'function', function: { name: 'bare' } }]
 const long = { type: 'ephemeral', ttl: '1h' }
 const turn = (...messages: Json[]): Json => ({ messages })
@@ -278,7 +278,7 @@ function assistant(random: Random): Json {
   }
 }
 
-/** Calls and their results: in order, or some late, doubled, or missing. */
+/** Calls and their results: in order, or some late, repeated, or missing. */
 function called(random: Random, isOrderly: boolean, place: number): Json[] {
   const made = many(random, 3, (index) => {
     const id = isOrderly ? `call_${place}_${index}` : `call_${random.below(4)}`

@@ -16,7 +16,7 @@ const START = { messageStart: { role: 'assistant' } }
 const ended = (stopReason: Json): Json => ({ messageStop: { stopReason } })
 const FIGURES = { metadata: { usage, metrics: { latencyMs: 600 } } }
 
-/** A block: how it starts, if that is said, and its pieces. */
+/** A block: its start, if the vendor sends one, and its pieces. */
 interface Block {
   start?: Json
   pieces: readonly Json[]
@@ -146,7 +146,7 @@ export const converseAnswers: AnswerSamples = {
     const blocks = random.chance(0.05) ? [] : many(random, 6, (place) => block(random, place, reported))
     const reason = random.pick(reasons)
     const events = eventsOf(blocks, [ended(reason), FIGURES])
-    // A refusal may be told in words of the gateway's own.
+    // A refusal may be reported in the gateway's own words.
     return { label: 'generated', events, ...(reason !== 'content_filtered' && { reported }) }
   },
 }

@@ -11,7 +11,7 @@ export function valuesAt(value: Json, [step, ...rest]: readonly string[]): Json[
   return valuesAt(value[step], rest)
 }
 
-/** Whether a value changes nothing, though its field is refused. */
+/** Whether a value changes nothing, although its field is refused. */
 export function isPlain(value: Json, { plain }: Pick<FieldRule, 'plain'>): boolean {
   if (plain instanceof RegExp) return typeof value === 'string' && plain.test(value)
   return plain?.includes(typeof value === 'object' ? JSON.stringify(value) : value) === true

@@ -206,7 +206,7 @@ export const messagesAnswers: AnswerSamples = {
   generated(random: Random): StreamSample {
     const { text: stream, thinking: thought, said, calls, finish } = messageStream(random)
     const reported = { thinking: thought, said, calls }
-    // A refusal may be told in words of the gateway's own.
+    // A refusal may be reported in the gateway's own words.
     return { label: 'generated', events: dataOf(stream), ...(finish !== 'content_filter' && { reported }) }
   },
 }

@@ -1,6 +1,5 @@
-// Requests of messages as data: each field with the values that decide something, every kind of block, call and result,
-// thinking that was sealed or signed, and conversations in any order. They must never be chosen by what a model or a
-// translation accepts.
+// Requests of messages as data: each field with the values that make a difference, every kind of block, call and result, thinking
+// that was sealed or signed, and conversations in any order. They must never be chosen by the rules of a model or a translation.
 
 import type { Random } from '../random'
 import type { Json } from '../scenario'
@@ -352,7 +351,7 @@ function said(random: Random): Json[] {
   ]
 }
 
-/** Uses of tools and their results: in order, or some late, doubled, or missing. */
+/** Uses of tools and their results: in order, or some late, repeated, or missing. */
 function called(random: Random, isOrderly: boolean, place: number): Json[] {
   const made = many(random, 3, (index) => {
     const id = isOrderly ? `toolu_${place}_${index}` : random.pick(['call_1', 'toolu_1', 'toolu_2'])

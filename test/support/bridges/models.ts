@@ -1,5 +1,5 @@
-// The models that translations are compared with: those of vendors whose rules differ, by the family that serves them in a
-// dialect. They must never say what a model accepts: the table of known models does.
+// The models that translations are compared with: those of vendors whose rules differ, by the family that serves them in a dialect.
+// They must never state the rules of a model: the table of known models does.
 
 import { outside } from '../../../src/app/world'
 import { buildCatalogue } from '../../../src/catalogue/models'
@@ -17,7 +17,7 @@ const cached: Price = {
 }
 const tiers: Price = { ...price, service_tiers: { flex: '0.5', priority: '2' } }
 const withSound: Price = { ...cached, per_1m_input_audio_tokens: '6' }
-/** A model that says what it reads, and how much. */
+/** A model that states its kinds of input and its limits. */
 const limits = { contextTokens: 200_000, maxOutputTokens: 64_000, inputModalities: ['image' as const] }
 
 const upstreams: Record<string, string> = {
@@ -37,7 +37,7 @@ const upstreams: Record<string, string> = {
   own: 'openai',
   'own-messages': 'anthropic',
 }
-/** Upstreams of one customer alone, which may read what lies on its own machine. */
+/** Upstreams of a single customer, which may read files on their own machine. */
 const ofOne = { sharedAccount: false, allowPrivateAddresses: true }
 
 type Row = readonly [upstream: string, upstreamModel: string, more?: Partial<ModelConfig>]

@@ -1,5 +1,5 @@
-// The requests that families are compared by: recorded ones, those of the tests of vendors, samples, samples with one value
-// changed at every place, and random mixtures. A seed repeats them. It must never know what a family makes of them.
+// The requests for comparing families: recorded ones, those of the tests of vendors, samples, samples with one value changed at
+// every place, and random mixtures. A seed repeats them. It must never use the families' results.
 
 import { requestsOf } from '../../vendors/requests'
 import { fixtures } from '../answers/fixtures'
@@ -15,7 +15,7 @@ export interface RequestCase {
   label: string
   /** The body without its model. It contains marks of sealed reasoning. */
   body: Json
-  /** Absent: it is tried with every model; else with one of them. */
+  /** Absent: it is tried with every model; otherwise with one of them. */
   isOfOneModel?: true
 }
 
@@ -47,7 +47,7 @@ const ODD = [
   [{ type: 'function', name: 'f' }],
 ]
 
-/** How many cases are made by chance: mixtures, and every so many of the changed samples; 0: none of these. */
+/** The number of random cases: mixtures, and one in this many of the changed samples; 0: none of these. */
 export interface Chance {
   seed: number
   mixtures: number
@@ -75,7 +75,7 @@ export function requestCases(dialect: CallerDialect, { seed, mixtures, step }: C
   ]
 }
 
-/** Copies with another value at each place: one odd value a place, which the seed and the place decide. */
+/** Copies with another value at each place: one odd value per place, chosen by the seed and the place. */
 function changedCases(cases: readonly RequestCase[], seed: number, step: number): RequestCase[] {
   const random = createRandom(seed)
   let count = 0

@@ -1,4 +1,4 @@
-// What a family makes of a request. It runs the check of the request line itself.
+// The result of a family for a request. It runs the check of the request line itself.
 
 import type { Key } from '../../../src/accounts/keys'
 import type { AnswerContext, Model, ParsedRequest } from '../../../src/contract/family'
@@ -10,7 +10,7 @@ import { openContext } from './sealed'
 
 const AT = 1_770_000_000_000
 
-/** The request as a model's family checks it. Throws what the caller would get. */
+/** The request as a model's family checks it. Throws the caller's error. */
 export function checked(model: Model, text: string): ParsedRequest {
   const body = JSON.parse(text) as Record<string, unknown>
   const given = { body, byteLength: Buffer.byteLength(text), source: undefined, fingerprint: text }
@@ -20,7 +20,7 @@ export function checked(model: Model, text: string): ParsedRequest {
   return checkRequest({ ...read, candidates: [model], ...(answer && { answer }) }, { headers: {} }, AT).parsed
 }
 
-/** The context of the answer: of operations that keep answers, and of families that seal reasoning. */
+/** The context of the answer, for operations that store answers and for families that seal reasoning. */
 function contextFor({ family }: Model): AnswerContext | undefined {
   return family.operation === 'responses' || family.seals ? openContext : undefined
 }

@@ -1,4 +1,4 @@
-// The parts that samples of requests are written with, for all dialects.
+// Building blocks for samples of requests, for all dialects.
 
 import type { Random } from '../random'
 import type { Json } from '../scenario'
@@ -9,7 +9,7 @@ export type CallerDialect = 'chat' | 'messages' | 'responses'
 export interface RequestSamples {
   /** The members that every request needs. */
   base: Json
-  /** Members that take the place of those of the base, each tried by itself and mixed with others. */
+  /** Members that replace those of the base, each tried alone and mixed with others. */
   fields: readonly Json[]
   /** The turns of a conversation, in any order. */
   conversation(random: Random): Json

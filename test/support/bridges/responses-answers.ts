@@ -27,7 +27,7 @@ const ended = (output: readonly Json[], more: Json = {}): Json => {
 }
 const cutAt = (reason: string): Json => ({ status: 'incomplete', incomplete_details: { reason } })
 
-/** An item as it is done, and the pieces of it: the type of each, and its text. */
+/** A finished item and its pieces: the type and the text of each. */
 interface Item {
   item: Json
   pieces: readonly (readonly [type: string, text: Json, more?: Json])[]
@@ -179,7 +179,7 @@ const scripts: Readonly<Record<string, readonly [items: readonly Item[], end?: J
   ],
 }
 
-/** The events of an item in its place. */
+/** The events of an item at its index. */
 function itemEvents({ item, pieces }: Item, output_index: number): Json[] {
   const at = { item_id: item.id, output_index }
   return [
@@ -283,7 +283,7 @@ function item(random: Random, place: number, reported: AnswerWords): Item {
   return random.chance(0.2) ? silent(made) : made
 }
 
-/** The events of all items: each keeps its order, and items begin in theirs; those of calls may come mixed. */
+/** The events of all items: each keeps its order, and items begin in order; events of calls may be mixed. */
 function mixed(random: Random, items: readonly Item[], end: Json): Json[] {
   const done = ended(
     items.map(({ item }) => item),

@@ -1,6 +1,6 @@
-// Requests of responses as data, beyond those of the tables of fields and of known clients: each field with the values that
-// decide something, tools and choices of all kinds, reasoning that was sealed, and items in any order. They must never be
-// chosen by what a model or a translation accepts.
+// Requests of responses as data, beyond those of the tables of fields and of known clients: each field with the values that make a
+// difference, tools and choices of all kinds, reasoning that was sealed, and items in any order. They must never be chosen by the
+// rules of a model or a translation.
 
 import { agents, aiSdk, codex, langchain, newestCodex } from '../answers/response-requests'
 import {
@@ -100,7 +100,7 @@ const outputOf = ({ type, call_id }: Json): Json => ({
 })
 
 const listed = [responsesOnChatSamples, responsesOnMessagesSamples, responsesOnConverseSamples]
-/** Their models are of the tests that ask a gateway. */
+/** Their models belong to the tests that use a gateway. */
 const ofTables = listed.flatMap((samples) =>
   Object.values(samples).flatMap((sample) => {
     if (!sample) return []
@@ -323,7 +323,7 @@ function thought(random: Random, place: number): Json {
   return { type: 'reasoning', id: `rs_${place}`, summary, encrypted_content: sealed }
 }
 
-/** Calls and their outputs: in order, or some late, doubled, or missing. */
+/** Calls and their outputs: in order, or some late, repeated, or missing. */
 function called(random: Random, isOrderly: boolean, place: number): Json[] {
   const made = many(random, 3, (index) => ({
     ...random.pick(isOrderly ? calls.filter((each) => each.call_id === 'call_1') : calls),
@@ -338,7 +338,7 @@ function called(random: Random, isOrderly: boolean, place: number): Json[] {
     : [...made, ...outputs]
 }
 
-/** Leaves out outputs before their calls. */
+/** Omits outputs before their calls. */
 function isAnswered(): (item: Json) => boolean {
   const ids = new Set<unknown>()
   return ({ type, call_id }) => {

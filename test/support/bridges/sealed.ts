@@ -1,11 +1,11 @@
-// Sealed reasoning of every kind, as marks in a request that each model gets in its own seal, and the answer's context that
-// seals and opens in the open.
+// Sealed reasoning of every kind, as marks in a request that are replaced by each model's own seal, and a context that seals
+// without encryption.
 
 import type { AnswerContext, Model, ParsedRequest } from '../../../src/contract/family'
 import { sealReasoning } from '../../../src/families/sealed-reasoning'
 import { SEALED_PREFIX } from '../../../src/lib/sealing'
 
-/** Seals by the prefix of sealed texts alone, so that what was sealed can be read in a difference. */
+/** Seals only by the prefix of sealed texts, so that the content is readable in a difference. */
 export const openContext: AnswerContext = {
   id: `resp_${'a1'.repeat(16)}`,
   isKept: true,
@@ -44,7 +44,7 @@ const reasonings = {
   },
 } as const satisfies Record<string, Parameters<typeof sealReasoning>[2]>
 
-/** Each kind by the model itself and by another one, one that is not a reasoning, and one of another account. */
+/** Each kind by the model itself and by another one, a text that is not reasoning, and one of another account. */
 export const sealedKinds: readonly string[] = [
   ...Object.keys(reasonings),
   ...Object.keys(reasonings).map((kind) => `${kind} of another`),
@@ -56,7 +56,7 @@ export function sealedMark(kind: string): string {
   return `$sealed ${kind}`
 }
 
-/** A request as text, with the seals of a model in the place of the marks. */
+/** A request as text, with a model's seals instead of the marks. */
 export function withSeals(text: string, model: Model): string {
   return text.replaceAll(/"\$sealed ([\w -]+)"/g, (_, kind: string) => JSON.stringify(sealedBy(kind, model)))
 }

@@ -1,5 +1,5 @@
-// Tests that need a browser. Where none starts they are skipped, under names that say so and why, and nothing is prepared for
-// them: a machine without one must never look as if its pages had been tried.
+// Tests that need a browser. If none starts they are skipped, with names that state the reason, and nothing is prepared for them: a
+// machine without a browser must never look as if the pages had been tested.
 
 import * as bun from 'bun:test'
 import { browserFault } from './browser'

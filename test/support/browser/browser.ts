@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { type Browser, chromium as launcher } from 'playwright-core'
 
 /**
- * Unpacks the browser of the package into the folder for temporary files, where it is not there yet, and answers its path.
- * Two processes that do so at the same time would disturb each other.
+ * Unpacks the browser of the package into the folder for temporary files, unless it exists there, and returns its path. Two
+ * processes must not do so at the same time.
  */
 export async function unpackBrowser(): Promise<string> {
-  // Has the package unpack the libraries of its own, which a bare system lacks.
+  // Makes the package unpack its own libraries, which a bare system lacks.
   process.env.AWS_LAMBDA_JS_RUNTIME ??= 'nodejs22.x'
   const { default: chromium } = await import('@sparticuz/chromium')
   const path = await chromium.executablePath()
@@ -19,8 +19,8 @@ export async function unpackBrowser(): Promise<string> {
 }
 
 /**
- * Has the browser find the fonts of the package, whose own settings look for them in folders with fixed names. A browser
- * that finds none ends at the first sign that its fonts lack.
+ * Lets the browser find the fonts of the package, whose own settings search folders with fixed names. A browser without fonts ends
+ * at the first character that it cannot draw.
  */
 function nameFonts(folder: string): void {
   const settings = `<?xml version="1.0"?>
@@ -29,23 +29,23 @@ function nameFonts(folder: string): void {
 `
   const file = join(folder, 'fonts.conf')
   if (readFileSync(file, 'utf8') === settings) return
-  // In one step: other processes read it.
+  // Written in one step, because other processes read it.
   writeFileSync(`${file}.${process.pid}`, settings)
   renameSync(`${file}.${process.pid}`, file)
 }
 
-/** A browser that was started to see whether one starts, for the first who wants one. */
+/** A browser that was started as a trial, for the first test that needs one. */
 let started: Browser | undefined
 
-/** How long a page may take for each step of a test: a bound for what hangs, not a measure of speed. */
+/** Time limit of a page for each step of a test: it only bounds hangs and measures no speed. */
 const STEP_MS = 100_000
 
-/** Starts a headless Chromium. Elsewhere than on Linux it is the Chrome that is installed. */
+/** Starts a headless Chromium; outside Linux, the installed Chrome. */
 export async function openBrowser(): Promise<Browser> {
   const browser = started ?? (await launch())
   started = undefined
   const newContext = browser.newContext.bind(browser)
-  // Pages that are opened without a context get one from here, too.
+  // Pages that are opened without a context also get one from here.
   browser.newContext = async (options) => {
     const context = await newContext(options)
     context.setDefaultTimeout(STEP_MS)
@@ -54,7 +54,7 @@ export async function openBrowser(): Promise<Browser> {
   return browser
 }
 
-/** Why no browser starts on this machine; undefined if one does. Whoever runs all tests finds it out once for all. */
+/** Why no browser starts on this machine; undefined if one starts. The run of all tests checks this once. */
 export async function browserFault(): Promise<string | undefined> {
   const known = process.env.TEST_BROWSER_FAULT
   if (known !== undefined) return known === '' ? undefined : known
@@ -63,13 +63,13 @@ export async function browserFault(): Promise<string | undefined> {
     return undefined
   } catch (error) {
     const lines = String(error).trim().split('\n')
-    // Behind the first line stands what the browser itself has written.
+    // The browser's own output follows the first line.
     const reason = lines.find((line) => /shared librar|exist|No such file/.test(line)) ?? lines[0]
     return reason?.replace(/^Error: (\S+: )?/, '').trim()
   }
 }
 
-/** Unpacks the browser for all, which two processes cannot do at once, and finds out why it does not start, if so. */
+/** Unpacks the browser for all tests, which two processes cannot do at once, and finds out why it does not start, if so. */
 export async function prepareBrowser(): Promise<string | undefined> {
   const fault = await browserFault()
   await started?.close()
@@ -80,8 +80,8 @@ export async function prepareBrowser(): Promise<string | undefined> {
 async function launch(): Promise<Browser> {
   const { TEST_BROWSER: own } = process.env
   if (own === undefined && process.platform !== 'linux') return launcher.launch({ channel: 'chrome' })
-  // Not the package's own arguments: they switch off what keeps pages of different origins apart. Pages of tests live for
-  // seconds: fewer processes and threads, and no code that is optimized for longer, take a fifth less processor time.
+  // Replaces the package's own arguments, which disable the isolation of origins. Pages of tests live for seconds: fewer processes
+  // and threads, and no optimizing compilation, take a fifth less processor time.
   return launcher.launch({
     executablePath: own ?? (await unpackBrowser()),
     args: [

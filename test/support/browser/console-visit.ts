@@ -1,5 +1,5 @@
-// A visit to the console in a real browser: signed in by the form as a person would, with all that must not happen noted:
-// errors of the page, requests to elsewhere, and faults that axe finds.
+// A visit to the console in a real browser: it signs in by the form like a person, and records everything that must not happen:
+// errors of the page, requests to other hosts, and faults that axe finds.
 
 import { expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -11,35 +11,35 @@ import type { TestGateway } from '../gateway'
 
 export interface Visit {
   page: Page
-  /** Errors of the page, and addresses that are not the gateway's. */
+  /** Errors of the page, and requested addresses outside the gateway. */
   faults: string[]
-  /** Opens a page of the console by what is behind the `#`, also from an unsaved secret, and waits until all of it is there. */
+  /** Opens a page of the console by the text after the `#`, even from an unsaved secret, and waits until it is complete. */
   open(address: string): Promise<void>
   /** Waits until nothing is loading or being sent. */
   settled(): Promise<void>
   /** Faults that axe finds, one sentence each. */
   axe(): Promise<string[]>
   /**
-   * Widths between 400 and 2560 pixels at which what is shown scrolls sideways: the page, or on a usual screen a table. A visit
-   * on a smaller screen tries its own width only.
+   * Widths between 400 and 2560 pixels at which the page scrolls sideways, or a table on a usual screen. A visit on a smaller
+   * screen tries only its own width.
    */
   tooWide(): Promise<number[]>
 }
 
-/** Headers by which a request from a loopback address is one of another machine, or of a page of another site. */
+/** Headers that mark a request from a loopback address as that of another machine, or of a page of another site. */
 export const OF_OTHERS: readonly Record<string, string>[] = [
   { 'x-forwarded-for': '203.0.113.7' },
   { 'cf-connecting-ip': '203.0.113.7' },
   { via: '1.0 proxy' },
-  // A proxy that speaks HTTP/1.0 and says nothing else.
+  // A proxy that speaks HTTP/1.0 and sends no other header.
   { connection: 'close' },
   { host: 'evil.example.com' },
 ]
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
 /**
- * Waits in the page until nothing loads or is being sent, and its tables and texts are in place. What was opened is put in place
- * with the next frame, and asks from there on.
+ * Waits in the page until nothing loads or is being sent, and its tables and texts are in place. Opened parts appear with the next
+ * frame, and send their requests from then on.
  */
 const SETTLED = `new Promise((done, fail) => {
   const late = setTimeout(() => fail(new Error('the page still loads')), 100_000)
@@ -64,12 +64,12 @@ const GO = `(hash) => new Promise((done) => {
 
 /** A usual screen, in pixels: on a smaller one a table may scroll by itself. */
 const SCREEN = 1280
-/** Widths of telephones, tablets and screens, and both sides of where the styles change, in pixels. */
+/** Widths of telephones, tablets and screens, and both sides of each breakpoint, in pixels. */
 const WIDTHS = [400, 480, 600, 759, 760, 761, 900, 1024, 1280, 1440, 1920, 2560]
 const BEYOND = `new Promise((done) => requestAnimationFrame(() => setTimeout(done))).then(() => Math.max(...[document.documentElement, ...(innerWidth < ${SCREEN} ? [] : document.querySelectorAll('.table-frame'))]
   .map((each) => each.scrollWidth - each.clientWidth)))`
 
-/** The role of a visitor, the journey, and statuses of answers that it asks for. */
+/** The role of a visitor, the journey, and the error statuses that it causes. */
 export type Journey = [role: Role, journey: (visit: Visit) => Promise<void>, refused?: readonly number[]]
 
 interface Looks {
@@ -78,7 +78,7 @@ interface Looks {
   role?: Role
   /** Signs in with this token or key. Default: that of a new admin. */
   token?: string
-  /** Where the gateway is reached, without a slash at the end. */
+  /** The URL of the gateway, without a slash at the end. */
   url?: string
   /** The time zone of the browser. */
   zone?: string
@@ -88,7 +88,7 @@ interface Looks {
   locale?: string
 }
 
-/** Makes an admin and answers the token. */
+/** Creates an admin and returns the token. */
 export async function makeAdminToken(
   { server }: TestGateway,
   role: Role,
@@ -100,7 +100,7 @@ export async function makeAdminToken(
   return token
 }
 
-/** Asks the admin API, as a program next to the console. */
+/** Calls the admin API, as a program next to the console. */
 export function askAs({ url }: TestGateway, token: string) {
   return (method: string, path: string, body?: object): Promise<Response> =>
     fetch(`${url}/admin/v1${path}`, {
@@ -110,7 +110,7 @@ export function askAs({ url }: TestGateway, token: string) {
     })
 }
 
-/** Counts the clicks of a job. */
+/** Counts the clicks of a task. */
 export function counted(page: Page) {
   let clicks = 0
   return {
@@ -123,8 +123,8 @@ export function counted(page: Page) {
 }
 
 /**
- * A journey through the console by a new admin, and no fault of the page in it. `refused` are statuses of answers that it asks
- * for: the browser tells each as an error.
+ * A journey through the console by a new admin, in which the page must have no fault. `refused` are the error statuses that it
+ * causes: the browser reports each as an error.
  */
 export async function journeyAs(
   [browser, gateway]: readonly [Browser, TestGateway],
@@ -189,7 +189,7 @@ export async function visitConsole(
   page.on('request', (request) => {
     if (!request.url().startsWith(`${url}/`)) faults.push(request.url())
   })
-  // Not by a function of playwright that waits: it would evaluate a text, which the policy of the page forbids.
+  // Does not use playwright's waiting functions: they evaluate a text, which the policy of the page forbids.
   const settled = async () => {
     await page.evaluate(SETTLED).catch((error) => faults.push(String(error)))
   }

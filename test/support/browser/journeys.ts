@@ -1,5 +1,5 @@
-// What people do in the console, as data: a job, who has it, and each step from the page that a sign-in opens. A walk follows one in a
-// browser and counts the clicks of the mouse: a choice of a list is two of them, and what is typed is none.
+// Tasks of people in the console, as data: the task, the role, and each step from the page that a sign-in opens. A walk performs
+// one in a browser and counts the mouse clicks: choosing from a list takes two, typing takes none.
 
 import type { Locator, Page } from 'playwright-core'
 
@@ -8,13 +8,13 @@ type Role = 'button' | 'link' | 'checkbox'
 /** A step. `within` is a part of the page, as CSS; absent: all of it. */
 export type Step =
   | { click: Role; name: string | RegExp; within?: string }
-  /** Clicks what is found by CSS, where it has no name of its own. */
+  /** Clicks an element that is found by CSS, if it has no name. */
   | { clickAt: string }
   | { fill: string; with: string; within?: string }
   | { choose: string; option: string; within?: string }
   | { press: string }
   | { type: string }
-  /** Is there at last. */
+  /** Must be visible at the end. */
   | { see: string | RegExp; within?: string }
 
 export interface Job {
@@ -22,10 +22,10 @@ export interface Job {
   steps: readonly Step[]
 }
 
-/** Most clicks of a job. */
+/** Maximum of clicks per task. */
 export const MAX_CLICKS = 4
 
-/** Walks a job, and returns its clicks. */
+/** Performs a task, and returns its clicks. */
 export async function walk(page: Page, { steps }: Job, settled: () => Promise<void>): Promise<number> {
   let clicks = 0
   for (const step of steps) {

@@ -13,7 +13,7 @@ import { whenTestsEnd } from '../ending'
 import { type PostgresServer, startPostgres, TABLES, TEMPLATE } from './postgres'
 
 export type DatabaseKind = Db['kind']
-/** Databases for tests of both kinds; the quick tests leave out the one that must be started. */
+/** Databases of both kinds for tests; the quick tests omit the one that must be started. */
 export const databaseKinds: readonly DatabaseKind[] = process.env.TEST_QUICK
   ? ['sqlite']
   : ['sqlite', 'postgres']
@@ -28,19 +28,19 @@ export function temporaryFolder(): string {
 }
 
 /**
- * The URL of a new PostgreSQL database, empty unless another is to be copied, on the server of the whole run or on one that starts with the first of
- * them. Statements have a minute there, unless their limit of time is what is tested.
+ * The URL of a new PostgreSQL database, empty unless another is copied, on the server of the whole run or on one that starts with
+ * the first database. Statements have a limit of a minute there, unless their time limit is tested.
  */
 export async function postgresUrl({ template = TEMPLATE } = {}): Promise<string> {
   administration ??= openAdministration()
   const { url, session } = await administration
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
-  // Without a write-ahead log of its own, which takes longer than the copy.
+  // Without writing the copy to the write-ahead log, which takes longer than the copy.
   await session.unsafe(`create database ${name} template ${template} strategy file_copy`)
   return new URL(name, url).href
 }
 
-/** One session for the databases of a file: to open it takes a quarter of the time of a copy. */
+/** One session for the databases of a test file: opening it takes a quarter of the time of a copy. */
 async function openAdministration(): Promise<{ url: string; session: SQL }> {
   const url = process.env.TEST_POSTGRES_URL ?? (await startOwnServer()).url
   const session = new SQL(url, { max: 1 })
@@ -57,7 +57,7 @@ async function startOwnServer(): Promise<PostgresServer> {
   return server
 }
 
-/** Where a new, empty database is: the path of a SQLite file, or the address of a PostgreSQL database with few connections. */
+/** The place of a new, empty database: the path of a SQLite file, or the address of a PostgreSQL database with few connections. */
 export async function databaseAddress(kind: DatabaseKind): Promise<string> {
   return kind === 'sqlite'
     ? join(temporaryFolder(), 'gateway.sqlite')
@@ -65,12 +65,12 @@ export async function databaseAddress(kind: DatabaseKind): Promise<string> {
 }
 
 /**
- * An address of PostgreSQL for a test that needs some connections at once, not all: a pool makes all of them with its first
- * statement, and each takes ten milliseconds of a processor.
+ * An address of PostgreSQL with a few connections: a pool opens all of its connections with its first statement, and each takes ten
+ * milliseconds of processor time.
  */
 export function withFewConnections(url: string): string {
   if (url.includes('connection_limit=')) return url
-  // An address may name several servers, which no URL does.
+  // An address may name several servers, unlike a URL.
   return `${url}${url.includes('?') ? '&' : '?'}connection_limit=4`
 }
 
@@ -91,7 +91,9 @@ export async function openTestDatabase(kind: DatabaseKind): Promise<Db> {
 
 let tables: Promise<Uint8Array> | undefined
 
-/** Puts a SQLite database with the gateway's tables where none is: to make them takes thirty milliseconds each time. */
+/**
+ * Puts a copy of a SQLite database with the gateway's tables at a path: creating the tables takes thirty milliseconds each time.
+ */
 export async function copyTables(path: string): Promise<void> {
   tables ??= makeTables()
   writeFileSync(path, await tables, { mode: 0o600, flag: 'wx' })

@@ -1,5 +1,5 @@
-// A database as the last build before 1.0 has left it, recorded from that build: a sandbox that was killed while a stream ran.
-// The SQLite file is its own; on PostgreSQL the statements that the build ran are run again, and the rows copied.
+// A database of the last build before 1.0, recorded from that build: a sandbox that was killed during a stream. The SQLite file is
+// the original; on PostgreSQL the statements of the build are run again, and the rows copied.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// What tests of encryption share: keys, everything that a gateway stores as text, and all bytes of its database, in which
-// none of that may be found.
+// Shared by tests of encryption: keys, every text that a gateway stores, and all bytes of its database, which must not contain
+// these texts.
 
 import { expect } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -45,14 +45,14 @@ export function encryptedOptions(secrets: Secrets | undefined): TestGatewayOptio
 
 /** Contents that a gateway has stored, and whether they can still be read. */
 interface Stored {
-  /** Texts that a copy of the database must not give away. */
+  /** Texts that a copy of the database must not reveal. */
   texts: string[]
   taskId: string
   /** Fails unless the gateway answers and signs as before. */
   check(gateway: TestGateway): Promise<void>
 }
 
-/** Leaves a text in every encoded column, by the ordinary ways. `mark` is in all of those that a caller writes. */
+/** Stores a text in every encoded column, by ordinary requests. Texts of callers contain `mark`. */
 export async function storeTexts(gateway: TestGateway, mark: string): Promise<Stored> {
   using site = openSite()
   const { db, now } = gateway.server.world
@@ -118,7 +118,7 @@ async function makeConversation(gateway: TestGateway, mark: string): Promise<str
   return ((await made.json()) as { id: string }).id
 }
 
-/** A response that is kept, as it is read when it has ended. */
+/** A kept response, as read after its end. */
 async function keepResponse(gateway: TestGateway, body: object): Promise<{ id: string; text: string }> {
   const made = await gateway.post('/v1/responses', { model: 'test-responses', ...body })
   expect(made.status).toBe(200)
@@ -160,7 +160,7 @@ async function rowsOf(db: Db): Promise<string> {
     .join('\n')
 }
 
-/** Those of the texts that are in the bytes. */
+/** The texts that occur in the bytes. */
 export function foundIn(bytes: Buffer, texts: readonly string[]): string[] {
   return texts.filter((text) => bytes.includes(text))
 }
@@ -180,28 +180,28 @@ function openJob(db: Db): { job: Reencryption; log: ReencryptionLog } {
   return { job: new Reencryption({ ...parts, log: (event, fields) => log.push({ event, fields }) }), log }
 }
 
-/** The beats of one node, as many as another must have been silent for. */
+/** The beats of one node, as many as another must have been silent. */
 export async function reencrypt(db: Db, beats = 7): Promise<ReencryptionLog> {
   const { job, log } = openJob(db)
   for (let beat = 0; beat < beats; beat++) await job.beat()
   return log
 }
 
-/** The beats of nodes in turn. Answers the log of each. */
+/** Runs the beats of nodes in turn. Returns the log of each. */
 export async function reencryptInTurn(...dbs: Db[]): Promise<ReencryptionLog[]> {
   const jobs = dbs.map(openJob)
   for (let beat = 0; beat < 14; beat++) for (const { job } of jobs) await job.beat()
   return jobs.map(({ log }) => log)
 }
 
-/** The start of the only node. */
+/** Runs the start of the only node. */
 export async function reencryptAlone(db: Db): Promise<ReencryptionLog> {
   const { job, log } = openJob(db)
   await job.runAlone()
   return log
 }
 
-/** The keys that the encoded texts of a database are under, and of how many there are. */
+/** The keys of the encoded texts of a database, with the number of texts. */
 export async function keysOfTexts(db: Db): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const { table, columns } of encodedTables) {

@@ -1,4 +1,4 @@
-// Charges and keys for tests of the ledger, filled in where a test does not care.
+// Charges and keys for tests of the ledger, with defaults for values that do not matter.
 
 import { expect } from 'bun:test'
 import { type Key, unlimited } from '../../../src/accounts/keys'
@@ -90,7 +90,7 @@ export function makeSpender(fields: Partial<Spender> = {}): Spender {
   }
 }
 
-/** The fields of a charge that say which of its key's limits it counts in. */
+/** The fields of a charge that determine the limits of its key that it counts toward. */
 export function countersOf(key: Key, tokens: number, now: number) {
   return {
     budgetPeriod: budgetPeriodOf(key, now),
@@ -101,7 +101,7 @@ export function countersOf(key: Key, tokens: number, now: number) {
   }
 }
 
-/** The entries of a ledger as its pages have them, newest first. */
+/** The entries of all pages of a ledger, newest first. */
 export async function ledgerFromItsEnd(
   db: Db,
   account: string,

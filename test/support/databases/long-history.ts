@@ -1,5 +1,5 @@
-// A random history over months, kept twice: by the ledger in a database, and in plain memory next to the second bookkeeper, who
-// never closes anything. What reports, ledgers and balances say is compared with the memory.
+// A random history over months, stored twice: by the ledger in a database, and in plain memory next to the second bookkeeper, which
+// never closes a month. Reports, ledgers and balances are compared with the memory.
 
 import { expect } from 'bun:test'
 import { ledgerOf } from '../../../src/billing/ledger/account-ledger'
@@ -17,7 +17,7 @@ import { ledgerFromItsEnd, makeCharge, makeKey, makeSettlement } from './ledger-
 /** The first month of all histories. */
 const FIRST_MONTH = Date.UTC(2025, 0)
 
-/** An ended charge as memory knows it. */
+/** An ended charge in memory. */
 interface RememberedCharge {
   id: string
   account: string
@@ -38,7 +38,7 @@ export const ACCOUNTS = ['alice', 'bob', 'zoë, "ltd"']
 
 export class LongHistory {
   readonly charges = new Map<string, RememberedCharge>()
-  /** Charges by the month that they were closed with. */
+  /** Charges by the month with which they were closed. */
   readonly closedWith = new Map<string, string>()
   private readonly transfers: { id: string; account: string; at: number; amount: number }[] = []
   private readonly books = createBookkeeper()
@@ -129,13 +129,13 @@ export class LongHistory {
     this.charges.set(charge.id, { ...common, state: 'settled', usageSource, usage, ...amounts })
   }
 
-  /** Notes what has been closed since the last time. */
+  /** Records the months that were closed since the last time. */
   async noteClosed(): Promise<void> {
     const known = new Set(this.closedWith.values())
     const open = new Set((await this.db.query({ sql: 'select id from charges' })).map(({ id }) => id))
     const gone = [...this.charges.values()].filter(({ id }) => !open.has(id) && !this.closedWith.has(id))
     let fresh = (await closingsOf(this.db)).filter(({ month }) => !known.has(month))
-    // In the order of their positions, which is that of memory.
+    // Ordered by position, as in memory.
     for (const { id } of gone) {
       const [closing] = fresh
       if (!closing) throw new Error(`charge ${id} is gone, and no closing has it`)
@@ -146,7 +146,7 @@ export class LongHistory {
     expect(fresh).toEqual([])
   }
 
-  /** Throws where the database says something else than memory. */
+  /** Throws if the database differs from the memory. */
   async compare(): Promise<void> {
     for (const [name, { balance, held }] of this.books.accounts) {
       const [row] = await this.db.query({
@@ -200,7 +200,7 @@ export class LongHistory {
         model,
         operation,
         key: keyId,
-        // Nobody of this history is one.
+        // No account of this history has a spender.
         spender: '(none)',
         day: at - (at % DAY_MS),
         hour: at - (at % HOUR_MS),
@@ -246,7 +246,7 @@ export class LongHistory {
     expect(await ledgerFromItsEnd(this.db, account, period, limit)).toEqual(entries.toReversed())
   }
 
-  /** The movements of an account with its closed charges as one a month. */
+  /** The movements of an account, with its closed charges as one movement per month. */
   private async movements(account: string): Promise<{ id: string; at: number; amount: number }[]> {
     const found = this.transfers.filter((transfer) => transfer.account === account)
     const charges = [...this.charges.values()].filter(

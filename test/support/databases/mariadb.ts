@@ -1,6 +1,6 @@
-// A real MariaDB server for tests of what moves in from MySQL: the one that is installed here, or else that of Debian's packages,
-// unpacked next to the tests and never installed. Its data ends with the tests. TEST_MYSQL_URL names another server in its place,
-// such as a MySQL 8, of a user that may make databases.
+// A real MariaDB server for tests of imports from MySQL: the installed one, or that of Debian's packages, unpacked next to the
+// tests and never installed. Its data is deleted after the tests. TEST_MYSQL_URL names another server instead, such as a MySQL 8,
+// with a user that may create databases.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { waitFor } from '../gateway'
 import { freePort } from '../processes/free-port'
 import { temporaryFolder } from './databases'
 
-/** The folder that has `bin`, `sbin` and `share` of the server, and where its libraries are if they are not the system's. */
+/** The folder with `bin`, `sbin` and `share` of the server, and that of its libraries if they are not the system's. */
 interface Programs {
   folder: string
   libraries: string
@@ -20,21 +20,21 @@ interface Programs {
 const PACKAGES = ['mariadb-server-core', 'mariadb-client']
 /** Where the packages were unpacked, for later runs. */
 const UNPACKED = join(tmpdir(), `gateway-${PACKAGES.join('-')}`)
-/** Loses what it has promised when it is killed, and takes a fraction of the time. */
+/** The server loses committed data when it is killed, and takes a fraction of the time. */
 const NOT_DURABLE = ['--innodb-flush-log-at-trx-commit=0', '--innodb-log-file-size=8M', '--skip-log-bin']
 const TLS = join(import.meta.dir, '../../fixtures/tls')
 
 let found: Promise<Programs | null> | undefined
 let server: Promise<string> | undefined
 
-/** Whether there is a server on this machine, or its packages could be had. */
+/** Whether this machine has a server, or its packages can be downloaded. */
 export async function hasMariadb(): Promise<boolean> {
   if (process.env.TEST_MYSQL_URL !== undefined) return true
   found ??= findPrograms()
   return (await found) !== null
 }
 
-/** Writes a database into a file, by the dump program of the server. */
+/** Writes a database into a file, with the dump program of the server. */
 export async function dumpMysql(
   address: string,
   file: string,
@@ -68,7 +68,7 @@ async function findPrograms(): Promise<Programs | null> {
   return { folder: join(UNPACKED, 'usr'), libraries }
 }
 
-/** Downloads the packages with those that they need and that are not installed. Answers whether that worked. */
+/** Downloads the packages with their missing dependencies. Returns whether that worked. */
 async function unpack(): Promise<boolean> {
   if (!Bun.which('apt-get') || !Bun.which('dpkg-deb')) return false
   const folder = temporaryFolder()
@@ -81,14 +81,14 @@ async function unpack(): Promise<boolean> {
       .quiet()
       .nothrow()
   if ((await download([])).exitCode !== 0) {
-    // The lists of packages of this machine are not there, or old.
+    // The package lists of this machine are missing or old.
     const fresh = ['-o', `Dir::State::lists=${lists}`]
     if ((await $`apt-get ${own} ${fresh} -qq update`.quiet().nothrow()).exitCode !== 0) return false
     if ((await download(fresh)).exitCode !== 0) return false
   }
   for (const name of readdirSync(archives as string).filter((each) => each.endsWith('.deb')))
     await $`dpkg-deb -x ${join(archives as string, name)} ${root}`.quiet()
-  // In one step, as another run may do the same.
+  // Done in one step, because another run may do the same.
   try {
     renameSync(root as string, UNPACKED)
   } catch {
@@ -149,7 +149,7 @@ async function startServer(): Promise<string> {
   return url
 }
 
-/** The statements that make the server's own tables; their files have other names in other versions. */
+/** The statements that create the server's own tables; their files have different names in each version. */
 function systemTables(folder: string): string {
   const share = ['mariadb', 'mysql']
     .map((name) => join(folder, 'share', name))

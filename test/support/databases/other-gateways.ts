@@ -1,5 +1,5 @@
-// Databases of other gateways as their published schemas make them: One API and New API by their GORM models, on each database
-// that they run on, LiteLLM by its schema.prisma. Only the columns that are used, with people and money that are easy to check.
+// Databases of other gateways according to their published schemas: One API and New API by their GORM models, on each database that
+// they support, LiteLLM by its schema.prisma. They have only the used columns, and people and money that are easy to check.
 
 import { Database } from 'bun:sqlite'
 import { SQL } from 'bun'
@@ -25,7 +25,7 @@ export const theirSecrets = {
 }
 const bare = (secret: string) => secret.slice('sk-'.length)
 
-/** The largest integer of these databases, which operators write for never. */
+/** The largest integer of these databases, which operators use for never. */
 const MAX_INTEGER = 9_223_372_036_854_775_807n
 
 /** The types of columns that are not texts, as GORM makes them. */
@@ -57,7 +57,7 @@ const DIALECTS = {
   },
 } as const
 
-/** A database with these tables. Answers its file or its address. */
+/** Creates a database with these tables. Returns its file or its address. */
 async function makeDatabase(kind: TheirDatabase, tables: Rows): Promise<string> {
   const place = await emptyDatabase(kind)
   const dialect = DIALECTS[kind]
@@ -106,7 +106,7 @@ export async function runAll(place: string, statements: readonly string[]): Prom
   for (const statement of statements) await database.unsafe(statement)
 }
 
-/** A channel of OpenAI's API with its address, and one that nobody here knows. */
+/** A channel of OpenAI's API with its address, and one of an unknown type. */
 function channels(baseUrl: string, isNew: boolean) {
   const channel = (id: number, row: Record<string, Value>) => ({
     id,
@@ -132,7 +132,7 @@ function channels(baseUrl: string, isNew: boolean) {
   return [
     channel(1, {
       name: 'Main OpenAI',
-      // As New API keeps a channel of several keys, of which it switched one off.
+      // A channel of New API with several keys, one of which it switched off.
       ...(isNew
         ? {
             key: 'sk-vendor-1\nsk-vendor-off\nsk-vendor-2',
@@ -149,7 +149,7 @@ function channels(baseUrl: string, isNew: boolean) {
     channel(3, { name: 'last', models: 'gpt-4.1-mini,never-priced,half-priced,below-nothing', priority: 1 }),
     channel(4, { name: 'asleep', models: 'gpt-4.1-mini', status: 2 }),
     channel(5, { name: 'draws', type: isNew ? 2 : 18, models: 'mj_imagine' }),
-    // What only the vip's group has: a model, a channel of a model that others have too, and other channels for one.
+    // The channels that only the vip group has: a model, a channel of a model that others have too, and other channels for one.
     channel(6, { name: 'best', models: 'vip-only,gpt-4.1-mini,apart', group: 'vip' }),
     channel(7, { name: 'cheap', models: 'apart', group: 'default' }),
     channel(8, { name: 'home', type: isNew ? 4 : 30, models: 'llama-at-home', group: 'default' }),

@@ -1,5 +1,5 @@
-// A real PostgreSQL server that the tests bring themselves. The whole run shares one; a file that is run by itself starts
-// its own. Its data ends with the tests: nothing in it is synced to a disk, but where a test kills it.
+// A real PostgreSQL server that the tests start themselves. The whole run shares one; a file that is run by itself starts its own.
+// Its data is deleted after the tests: nothing is synced to a disk, except if a test kills the server.
 
 import { appendFileSync, chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ export interface PostgresServer {
   url: string
   /** Ends it. The data of a durable one stays, for another start. */
   stop(): Promise<void>
-  /** Starts one again that was stopped, where it was. */
+  /** Starts a stopped server again, at the same place. */
   start(): Promise<void>
   /** Ends all of its processes at once, as if its machine had lost its power. */
   kill(): Promise<void>
@@ -23,16 +23,16 @@ export interface PostgresServer {
 }
 
 export interface PostgresReplica extends Pick<PostgresServer, 'url' | 'stop' | 'start'> {
-  /** Makes a server of its own of it, which takes changes. */
+  /** Promotes it to a primary, which accepts changes. */
   promote(): Promise<void>
 }
 
-/** The database that others are copies of: their sessions have more time than the gateway gives a statement. */
+/** The database from which others are copied: their sessions have a longer time limit than the gateway's statements. */
 export const TEMPLATE = 'with_time'
-/** A copy of it that has the gateway's tables: to copy them takes a tenth of the time that it takes to make them. */
+/** A copy with the gateway's tables: copying them takes a tenth of the time of creating them. */
 export const TABLES = 'with_tables'
 
-/** A busy machine can make five seconds of a statement that takes milliseconds. */
+/** On a busy machine, a statement of milliseconds can take five seconds. */
 const MORE_TIME = `
   create function give_time() returns event_trigger language plpgsql as $$
   begin
@@ -42,7 +42,7 @@ const MORE_TIME = `
   end $$;
   create event trigger give_time on login execute function give_time()`
 
-/** Loses what it has promised when it is killed, and takes a fraction of the time. */
+/** The server loses committed data when it is killed, and takes a fraction of the time. */
 const NOT_DURABLE = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
 
 /** Keeps its data in a subfolder of the folder. */
@@ -57,7 +57,7 @@ export async function startPostgres(folder: string, { durable = false } = {}): P
   await runAt(urlOf('postgres'), `create database ${TABLES} template ${TEMPLATE}`)
   const tables = openPostgres(urlOf(TABLES))
   await migrate(tables)
-  // Nobody may be connected to a database that is copied.
+  // No session may be connected to a database that is copied.
   await tables.close()
   return {
     url: urlOf('postgres'),
@@ -66,7 +66,7 @@ export async function startPostgres(folder: string, { durable = false } = {}): P
     async kill() {
       const [pid] = readFileSync(join(folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n')
       process.kill(Number(pid), 'SIGQUIT')
-      // It has begun to end, and this only waits for it.
+      // The server is already stopping; this only waits for it.
       await server.stop()
     },
     replicate: async (copy) => {
@@ -83,7 +83,7 @@ async function runAt(url: string, statements: string): Promise<void> {
   await session.unsafe(statements)
 }
 
-/** Starts a copy of the files of a server that was stopped, which follows it from there on. */
+/** Starts a copy of the files of a stopped server, which follows that server from then on. */
 async function startReplica(folder: string, primaryPort: number): Promise<PostgresReplica> {
   const data = join(folder, 'postgres')
   const from = `host=127.0.0.1 port=${primaryPort} user=postgres password=secret`
@@ -98,7 +98,7 @@ async function startReplica(folder: string, primaryPort: number): Promise<Postgr
   const start = async () => {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     isReady = resolve
-    // Resolves only for a server that takes changes.
+    // Resolves only for a server that accepts changes.
     server.start().catch(() => reject(new Error('the replica ended')))
     await promise
   }
@@ -112,7 +112,7 @@ function serverIn(
   port: number,
   { durable, onLog = () => {} }: { durable: boolean; onLog?: (line: string) => void },
 ): EmbeddedPostgres {
-  // As root the server runs as another user, who must be able to reach its folder.
+  // If this process is root, the server runs as another user, who must be able to reach its folder.
   chmodSync(folder, statSync(folder).mode | 0o055)
   return new EmbeddedPostgres({
     databaseDir: join(folder, 'postgres'),
@@ -122,13 +122,13 @@ function serverIn(
     persistent: durable,
     // The server refuses to run as root; in containers tests usually do.
     createPostgresUser: process.getuid?.() === 0,
-    // To check a password takes a third of the time of a connection.
+    // Checking a password takes a third of the time of connecting.
     initdbFlags: ['--no-sync', '--auth=trust'],
     postgresFlags: [
       'max_connections=500',
-      // Its rounds through hundreds of small databases take longer than the tests of them.
+      // Autovacuum through hundreds of small databases would take longer than the tests.
       'autovacuum=off',
-      // What runs at each login is in it.
+      // It contains the statements that run at each login.
       'shared_preload_libraries=plpgsql',
       ...(durable ? [] : NOT_DURABLE),
     ].flatMap((setting) => ['-c', setting]),

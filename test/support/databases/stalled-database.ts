@@ -1,17 +1,17 @@
-// Stops a process that serves from a SQLite file in the middle of one change: before that change a trigger counts for
-// ever. So a test can kill the process between two steps without a hook in the program.
+// Stops a process that serves from a SQLite file in the middle of one change: a trigger before that change loops endlessly. A test
+// can thus kill the process between two steps without a hook in the program.
 
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 
 const CHECK_MS = 5
-/** Looks in a row that find the file locked: no commit takes so long. */
+/** Number of consecutive checks that find the file locked: no commit takes that long. */
 const BUSY_CHECKS = 20
 
 export interface Stall {
   /** True when the process is inside the change. */
   isReached(): Promise<boolean>
-  /** Once the process is dead. */
+  /** Called once the process is dead. */
   remove(): void
 }
 
@@ -53,7 +53,7 @@ export function stallAt(dataDir: string, change: string): Stall {
   }
 }
 
-/** Keeps a SQLite file locked, so that no other process can write to it, until it is let go. */
+/** Keeps a SQLite file locked, so that no other process can write to it, until it is released. */
 export function lockDatabase(dataDir: string): { letGo(): void } {
   const database = new Database(join(dataDir, 'gateway.sqlite'))
   database.run('pragma busy_timeout = 5000')

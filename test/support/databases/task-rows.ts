@@ -1,4 +1,4 @@
-// Tasks as rows, without a request before them: filled in where a test does not care, and brought as far as it wants.
+// Tasks as rows, without a previous request: with defaults for values that do not matter, and in the stage that a test needs.
 
 import { addCredit, hold } from '../../../src/billing/ledger/ledger'
 import type { Db } from '../../../src/db/db'
@@ -55,7 +55,7 @@ export async function fund(db: Db, account: string, amountNano: number, now: num
   await addCredit(db, { id: `credit-${account}`, account, amountNano, now, note: null })
 }
 
-/** A task with its hold, of which nothing has been sent yet. */
+/** A task with its hold, before anything was sent. */
 export async function holdTask(db: Db, fields: Parameters<typeof makeTask>[0]): Promise<NewTask> {
   const task = makeTask(fields)
   const result = await hold(db, chargeOf(task), [], [insertTask(task)])
@@ -63,14 +63,14 @@ export async function holdTask(db: Db, fields: Parameters<typeof makeTask>[0]): 
   return task
 }
 
-/** A task whose submit has gone out and not been answered. */
+/** A task whose submission was sent and not answered. */
 export async function sendTask(db: Db, fields: Parameters<typeof makeTask>[0]): Promise<NewTask> {
   const task = await holdTask(db, fields)
   await markSent(db, task.id, task.createdAt)
   return task
 }
 
-/** A task that the vendor works on and that is due at once. */
+/** A task that the vendor is working on and that is due at once. */
 export async function followTask(db: Db, fields: Parameters<typeof makeTask>[0]): Promise<NewTask> {
   const task = await sendTask(db, fields)
   const accepted = await acceptTask(db, task.id, `ds-${task.id}`, task.createdAt)

@@ -1,5 +1,5 @@
-// Reads answers of a vendor through a meeting of a dialect and a protocol, and says what is wrong with what the caller gets: words that are
-// lost, invented or changed, figures, the grammar, and how a stream ends that is cut or fails.
+// Reads answers of a vendor through a pair of a dialect and a protocol, and reports faults in the caller's answer: lost, invented
+// or changed words, figures, the grammar, and the end of a stream that is cut or fails.
 
 import type { Model } from '../../../src/contract/family'
 import { fixtures } from '../answers/fixtures'
@@ -42,7 +42,7 @@ export function streamsOf(protocol: string, seed: number, count: number): Stream
   return [...known, ...random]
 }
 
-/** Streams of a protocol with an event lost, doubled, moved, changed or added: one of many places. */
+/** Streams of a protocol with one event lost, repeated, moved, changed or added, at one of many places. */
 export const oddStreamsOf = (protocol: string, seed: number): StreamSample[] =>
   protocol === 'gemini'
     ? [...oddGeminiStreams]
@@ -57,7 +57,7 @@ export function repliesOf(protocol: string): { label: string; reply: Json }[] {
   )
 }
 
-/** Faults of a stream that comes whole, of one that is cut, and of one that fails at a random place. */
+/** Faults of a complete stream, of a cut one, and of one that fails at a random place. */
 export function streamFaults(meeting: Meeting, model: Model, stream: StreamSample, random: Random): string[] {
   const { dialect, protocol } = meeting
   const parsed = requestOf(meeting, model, true)
@@ -90,7 +90,7 @@ export function streamFaults(meeting: Meeting, model: Model, stream: StreamSampl
   ].map((fault) => `${meeting.name}, ${model.id}, ${stream.label}: ${fault}`)
 }
 
-/** Faults against the grammar where a vendor's stream is odd and its words cannot be known. A failure may come anywhere. */
+/** Faults of the grammar, for an odd vendor stream whose words cannot be known. A failure may occur anywhere. */
 export function oddStreamFaults(meeting: Meeting, model: Model, { label, events }: StreamSample): string[] {
   const outcome = streamOutcome(model, requestOf(meeting, model, true), [events], { ending: 'finish' })
   if (outcome.readings.some(({ end = '' }: Json) => end?.endsWith('failed') || end?.startsWith('failed')))
@@ -100,7 +100,7 @@ export function oddStreamFaults(meeting: Meeting, model: Model, { label, events 
   )
 }
 
-/** Faults of a whole answer, which must say the same as the stream. */
+/** Faults of a whole answer, which must have the same words as the stream. */
 function wholeFaults(
   meeting: Meeting,
   model: Model,
@@ -129,7 +129,7 @@ export function replyFaults(
   return wholeFaults(meeting, model, reply).map((fault) => `${meeting.name}, ${model.id}, ${label}: ${fault}`)
 }
 
-/** The reply that says what a stream says. Chat vendors send calls in many manners, which only the sample itself knows to be read. */
+/** The reply with the words of a stream. Chat vendors send calls in many styles, which only the sample itself can read. */
 function wholeReply(protocol: string, { events, reported }: StreamSample): Json {
   const reply = vendorOf(protocol).wholeOf(events)
   if (protocol !== 'chat' || !reported) return reply
@@ -177,7 +177,7 @@ function isReportedBy(runs: readonly Run[], { thinking, said, calls }: AnswerWor
   return Bun.deepEquals(byKind(parsedCalls(runs)), byKind(parsedCalls(known)))
 }
 
-/** Words of a kind together: what is thought, what is said, and the calls in their order. */
+/** Words grouped by kind: thoughts, texts, and calls in order. */
 function byKind(runs: readonly Run[]): Json {
   const textOf = (kind: Run['kind']) => runs.flatMap((run) => (run.kind === kind ? [run.text] : [])).join('')
   return {
@@ -187,21 +187,21 @@ function byKind(runs: readonly Run[]): Json {
   }
 }
 
-/** Whether no call is cut off: a whole answer has inputs that are parsed. */
+/** Whether no call is cut off: a whole answer has parsed inputs. */
 const isWhole = (runs: readonly Run[]): boolean =>
   parsedCalls(runs).every(({ kind, text }) => kind !== 'call' || !text.startsWith('{"_raw"'))
 
-/** The words in the order that both sides of a meeting can tell of. */
+/** The words in the order that both sides of a pair can express. */
 function comparable({ dialect, protocol }: Meeting, runs: readonly Run[]): Json {
   const calls = parsedCalls(runs)
   const hasOrder = dialect !== 'chat' && protocol !== 'chat'
   return hasOrder ? calls : byKind(calls)
 }
 
-/** Whether words are the beginning of others, by their kinds: later items may wait for one that never ends. */
+/** Whether words are the beginning of others, by kind: later items may wait for one that never ends. */
 function isBeginning(reported: readonly Run[], sent: readonly Run[]): boolean {
   const [some, all] = [byKind(reported), byKind(sent)]
-  // A gap between two thoughts may be cut off in its middle.
+  // A gap between two thoughts may be cut in the middle.
   const [thought, thinking] = [some, all].map((each) => each.thinking.replaceAll('\n', ''))
   if (!thinking.startsWith(thought) || !all.said.startsWith(some.said)) return false
   return some.calls.every(({ name, text }: Run, place: number) => {
@@ -224,6 +224,6 @@ function differing(what: string, reported: Json, sent: Json): string[] {
     : [`${what}: ${JSON.stringify(reported)} instead of ${JSON.stringify(sent)}`]
 }
 
-/** Where the vendor tells no figures, there are none to compare. */
+/** Without figures of the vendor there are none to compare. */
 const differingTokens = (reported: Json, sent: readonly (number | undefined)[]): string[] =>
   sent.some((count) => !Number.isSafeInteger(count)) ? [] : differing('tokens', reported, sent)

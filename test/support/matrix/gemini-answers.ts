@@ -1,4 +1,4 @@
-// Random answers of vendors of generateContent, as events, and what they say.
+// Random answers of vendors of generateContent, as events, with the words in them.
 
 import { type AnswerWords, cut, type StreamSample } from '../bridges/answer-samples'
 import { words } from '../bridges/request-samples'

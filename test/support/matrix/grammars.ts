@@ -1,5 +1,5 @@
-// The grammar of each dialect's streams, as its clients parse them: in which order events come, and how they end. It must never use what
-// writes them.
+// The grammar of each dialect's streams, as its clients parse them: the order of events, and their end. It must never use the code
+// that writes them.
 
 import { readResponse } from '../answers/response-events'
 import type { Json } from '../scenario'

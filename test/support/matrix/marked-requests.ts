@@ -1,20 +1,20 @@
-// Requests in which every thing that is said is marked, so that it can be found in the vendor's request: each once, and nothing next to
-// them. Marks take the place of texts, of the content of files, and of the inputs of calls. It must never know a protocol.
+// Requests in which all content is marked, so that it can be found in the vendor's request: each mark once, and nothing else. Marks
+// replace texts, the content of files, and the inputs of calls. It must never know a protocol.
 
 import type { Json } from '../scenario'
 
 export interface Marked {
   body: Json
-  /** Marks of what must be sent. */
+  /** Marks of content that must be sent. */
   sent: readonly string[]
-  /** Marks of what may be left out, as the tables say: thinking, and descriptions of tools that are not sent. */
+  /** Marks of content that may be omitted according to the tables: thinking, and descriptions of tools that are not sent. */
   optional: readonly string[]
 }
 
-/** Members that hold a text, whoever says it. */
+/** Members that contain a text of any side. */
 const TEXTS = new Set(['text', 'content', 'instructions', 'system', 'output', 'refusal', 'input'])
 const THINKING = new Set(['thinking', 'reasoning_content', 'summary'])
-/** Members without anything that is said. */
+/** Members without content. */
 const OTHERS = new Set([
   ...[
     'metadata',
@@ -96,7 +96,7 @@ class Marking {
 
   private mark(isOptional: boolean): string {
     const list = isOptional ? this.optional : this.sent
-    // Of a length that base64 has no fillers for, and with an end that no other mark begins with.
+    // Its length needs no padding in base64, and no other mark begins with its end.
     const mark = `mark${String(this.sent.length + this.optional.length).padStart(4, '0')}q`
     list.push(mark)
     return mark
@@ -108,7 +108,7 @@ export function countOf(mark: string, request: string): number {
   return request.split(mark).length - 1 + (request.split(btoa(mark)).length - 1)
 }
 
-/** Lines of the vendor's request that neither a mark nor the caller says. */
+/** Lines of the vendor's request that come neither from a mark nor from the caller. */
 export function wordsBeside(request: Json, body: Json): string[] {
   const own = stringsIn(body)
   const lines = saidIn(request).flatMap((text) => text.replaceAll(/mark\d{4}q/g, '').split('\n'))
@@ -124,7 +124,7 @@ function saidIn(value: Json, member = ''): string[] {
 
 const SAID = new Set(['text', 'content', 'instructions', 'system', 'output', 'refusal', 'arguments', 'query'])
 
-/** Whether a line is the caller's own, or JSON of nothing but such. */
+/** Whether a line is the caller's own, or JSON that contains only such lines. */
 function isOf(line: string, own: readonly string[]): boolean {
   if (own.some((text) => text.includes(line))) return true
   const [json] = /[{[].*[\]}]$/.exec(line) ?? []
@@ -139,7 +139,7 @@ function isJsonOf(json: string, own: readonly string[]): boolean {
   }
 }
 
-/** All strings, those within JSON texts too. */
+/** All strings, including those within JSON texts. */
 function stringsIn(value: Json): string[] {
   if (typeof value === 'string') {
     return /^[{[]/.test(value) ? [value, ...stringsIn(parsedOr(value))] : [value]

@@ -1,4 +1,4 @@
-// The matrix: every dialect of callers with every protocol of vendors that is not its own, and the requests that answers are read for.
+// The matrix: every dialect of callers with every foreign protocol of vendors, and the requests whose answers are read.
 
 import type { MadeFamily, Model, ParsedRequest } from '../../../src/contract/family'
 import { bridge, type ConversationDialect, type Protocol } from '../../../src/families/conversation/bridge'
@@ -91,7 +91,7 @@ const requests: Readonly<Record<DialectName, (model: string) => Json>> = {
   }),
 }
 
-/** A request that the model of a meeting accepts. Throws if it does not. */
+/** A request that the model of a pair accepts. Throws if it does not. */
 export function requestOf({ dialect }: Meeting, model: Model, isStream: boolean): ParsedRequest {
   const body = requests[dialect](model.id)
   return checked(

@@ -1,5 +1,5 @@
-// Requests of callers through a meeting of a dialect and a protocol, and what is wrong with what the vendor is sent: a refusal without a
-// place, things of the caller that are lost or sent twice, and words that nobody said.
+// Requests of callers through a pair of a dialect and a protocol, and the faults of the vendor's request: a refusal without a
+// place, content of the caller that is lost or sent twice, and invented words.
 
 import type { Model } from '../../../src/contract/family'
 import { GatewayError } from '../../../src/lib/errors'
@@ -46,36 +46,36 @@ export function requestFaults(
 /** Lines of the gateway's own next to those of the caller. */
 const OWN_WORDS = new RegExp(
   `^(?:${[
-    // Who is speaking, and instructions among what is said.
+    // Names of speakers, and instructions within the conversation.
     '\\w+:',
     '(?:</?system>)+',
-    // Wishes for which a protocol has no field.
+    // Settings for which a protocol has no field.
     'Answer with one JSON object and nothing else\\.',
     'Keep the answer short\\.',
     'Answer at length, with all details\\.',
-    // Results that failed, and those with files, which stand elsewhere.
+    // Failed results, and results with files, which are sent elsewhere.
     'Error:(?: \\(Shown in the next message\\.\\))?',
     '\\(Shown in the next message\\.\\)',
     'Files in the result of \\S*:',
-    // Calls and results where no tools are sent, and tools that are not.
+    // Calls and results in a request without tools, and tools that are not sent.
     'Call \\S+ of \\S+:(?: \\{\\})?',
     'Result of call \\S*?(?:, which failed)?:',
     'Tools that can be called now: .*',
-    // A patch that was applied, and the order to sum up.
+    // A patch that was applied, and the request for a summary.
     'Done\\.',
     'Write a summary of the conversation above .*',
   ].join('|')})$`,
 )
 
-/** Fields that show elsewhere than in a request: the gateway serves them itself, or writes answers by them. */
+/** Fields whose effect is outside the request: the gateway serves them itself, or uses them for the answer. */
 const ELSEWHERE = /^(?:model|stream_options|previous_response_id|conversation|background)$|\.type$/
-/** Rows that say less than the truth, by the beginning of a meeting's name. */
+/** Incomplete rows, by the beginning of a pair's name. */
 const UNTRUE: Readonly<Record<string, RegExp>> = {
   // Its schemas may have optional members, which other vendors refuse: they are sent as loose ones.
   'tools[].strict': /^messages-on-(?:chat|responses)$/,
 }
 
-/** The rows of a meeting's table that its requests do not hold to, by the samples that have the field. */
+/** The rows of a pair's table that its requests violate, by the samples with the field. */
 export function tableFaults({ name, family, models }: Meeting, cases: readonly RequestCase[]): string[] {
   const outcomes = new Map<string, Json>()
   const outcomeOf = (body: Json, model: Model): Json => {
@@ -110,7 +110,7 @@ export function tableFaults({ name, family, models }: Meeting, cases: readonly R
       refused: () =>
         having.slice(0, 8).every(({ body }, place) => {
           const model = models[place % models.length] as Model
-          // Some models ignore what others do not take.
+          // Some models ignore fields that others refuse.
           const isIgnored = family.ignoredFor?.(model.traits).includes(field)
           return isIgnored || outcomeOf(body, model).refused
         }),

@@ -1,15 +1,15 @@
-// Answers of vendors by their protocols: the whole answer that says what the events of a stream say, and the words in it. It must never
-// use what reads them in the gateway.
+// Answers of vendors by their protocols: the whole answer with the words of a stream's events, and these words. It must never use
+// the gateway's readers.
 
 import type { Json } from '../scenario'
 import { listOf, type Run, Words, wordsOfResponseReply } from './words'
 
 /** A vendor's protocol, as its answers are read here. */
 interface VendorAnswers {
-  /** The reply that says at once what the events say. */
+  /** The whole reply with the words of the events. */
   wholeOf(events: readonly Json[]): Json
   wordsOf(reply: Json): Run[]
-  /** Tokens of the input and the output that it tells of. */
+  /** Tokens of the input and the output that it reports. */
   tokensOf(reply: Json): [input: number, output: number]
 }
 
@@ -154,7 +154,7 @@ function messageOf(events: readonly Json[]): Json {
   return { ...reply, content: content.filter((block) => block !== undefined) }
 }
 
-/** Figures of both: some vendors tell of the input at the beginning alone, and of none of it at the end. */
+/** Figures of both events: some vendors report the input only at the beginning, and not at the end. */
 function largest(usage: Json = {}, later: Json = {}): Json {
   const names = new Set([...Object.keys(usage), ...Object.keys(later)])
   return Object.fromEntries(

@@ -1,5 +1,5 @@
-// The words of an answer, whoever sends them: what was thought and said, and the calls of tools, in their order. What a vendor sends and
-// what a caller reads must be the same words. It must never use what translates them.
+// The words of an answer, from any sender: thoughts, texts and calls of tools, in order. A vendor's words and the caller's must be
+// the same. It must never use the translations.
 
 import type { Json } from '../scenario'
 
@@ -30,7 +30,7 @@ export class Words {
     this.open.set(place, run)
   }
 
-  /** A piece of the arguments of a call that has begun; one that has not shows as a call without a name. */
+  /** A piece of the arguments of a call; if the call has not begun, it appears as a call without a name. */
   piece(place: unknown, text: unknown): void {
     const run = this.open.get(place)
     if (run) run.text += textOr(text)
@@ -46,7 +46,7 @@ export class Words {
   }
 }
 
-/** Runs with the inputs of calls as grammars have them that parse them: spaces do not count, and no object is `_raw`. */
+/** Runs with the inputs of calls as parsed by grammars: spaces do not count, and an invalid object is `_raw`. */
 export const parsedCalls = (runs: readonly Run[]): Run[] =>
   runs.map((run) => (run.kind === 'call' ? { ...run, text: JSON.stringify(parsedInput(run.text)) } : run))
 

@@ -13,17 +13,20 @@ export const isWholeRun = process.env.TEST_WHOLE !== undefined
 /** Whether this run is the quick one, which tries a smaller sample. */
 export const isQuickRun = process.env.TEST_QUICK !== undefined
 
-/** How many of so many random cases this run tries: all in a whole run, else a fifth, or a twentieth. The seed says which. */
+/**
+ * How many of the given number of random cases this run tries: all in a whole run, otherwise a fifth, or a twentieth. The seed says
+ * which.
+ */
 export function casesOf(count: number): number {
   return isWholeRun ? count : Math.ceil(count / (isQuickRun ? 20 : 5))
 }
 
-/** The seed of this run: an environment variable's, to repeat a failure, or a new one. */
+/** The seed of this run: that of an environment variable, to repeat a failure, or a new one. */
 export function seedOf(variable: string): number {
   return Number(process.env[variable] ?? crypto.getRandomValues(new Uint32Array(1))[0])
 }
 
-/** The step through all mixtures of lists: every fifth in a whole run, else fewer. The seed says where it begins. */
+/** The step through all mixtures of lists: every fifth in a whole run, otherwise fewer. The seed says where it begins. */
 export const MIXTURE_STEP = isWholeRun ? 5 : isQuickRun ? 160 : 40
 
 /** All orders in which lists can be mixed when each keeps its own. */

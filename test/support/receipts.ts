@@ -1,4 +1,4 @@
-// Reads receipts as docs/receipts.md describes them, with WebCrypto and nothing of the program: a second opinion.
+// Reads receipts as docs/receipts.md describes them, with WebCrypto and without the program's code, as an independent check.
 
 import { createHash } from 'node:crypto'
 import type { Json } from './scenario'
@@ -34,7 +34,7 @@ export async function openSigned(
   return { payload, json: JSON.parse(payload), kid }
 }
 
-/** The receipt that a stream of events has at its end; undefined if it has none. */
+/** The receipt at the end of a stream of events; undefined for a stream without one. */
 export function receiptInStream(text: string): string | undefined {
   const member = /"gateway":\{[^{}]*"receipt":"([\w.-]+)"[^{}]*\}/.exec(text)?.[1]
   const comment = /^: x-gateway-receipt: ([\w.-]+)$/m.exec(text)?.[1]

@@ -1,4 +1,4 @@
-// Rehearses all charges of a test's gateway at the prices that were charged, as an operator would: nothing may differ, whatever the
+// Rehearses all charges of a test's gateway at their original prices, as an operator would: nothing may differ, whatever the
 // requests were. Tests with many kinds of requests end with it.
 
 import { expect } from 'bun:test'
@@ -7,13 +7,13 @@ import { RehearsedPrices } from '../../src/billing/rehearsal/rehearsed-prices'
 import { recordedQuantities } from '../../src/request-log/recorded-quantities'
 import type { TestGateway } from './gateway'
 
-/** Charges that were priced again, of all that were settled. */
+/** The settled charges that were priced again. */
 export interface RehearsedCount {
   priced: number
   settled: number
 }
 
-/** Fails if anything differs. `withoutLog` is a gateway whose request log is gone. */
+/** Fails if anything differs. `withoutLog` is a gateway whose request log was deleted. */
 export async function expectSamePrices(
   { server: { world } }: TestGateway,
   { withoutLog = false }: { withoutLog?: boolean } = {},

@@ -1,5 +1,5 @@
-// relayEvents with the vendor, the caller and the clock in the test's hand.
-// It is the real relay and the real family; only what is outside of both is made here.
+// relayEvents with a vendor, a caller and a clock that the test controls. The relay and the family are the real ones; only their
+// surroundings are made here.
 
 import { outside } from '../../src/app/world'
 import type { Outcome } from '../../src/billing/ledger/metering'
@@ -19,9 +19,9 @@ import { bodyOf } from './stream-body'
 interface HandClock {
   ticker: Ticker
   now: () => number
-  /** Lets everything settle, then time pass at once, and then one beat. */
+  /** Lets everything settle, moves the clock at once, and then gives one beat. */
   pass(milliseconds: number): Promise<void>
-  /** How many are waiting for a beat. */
+  /** The number of callers waiting for a beat. */
   watchers(): number
 }
 
@@ -57,10 +57,10 @@ export function modelForRelay(id = 'test-chat', upstream: Partial<UpstreamConfig
   return catalogue.models.get(id)?.[0] as Model
 }
 
-/** A vendor's body that gives one piece a pull, and notes what is done to it. */
+/** A vendor's body that gives one piece a pull, and records every operation on it. */
 export interface Source {
   body: ReadableStream<Uint8Array>
-  /** Pieces that were taken. */
+  /** The number of pieces read. */
   taken(): number
   cancelled(): boolean
 }
@@ -87,7 +87,7 @@ export function sourceOf(pieces: readonly Uint8Array[], end: 'close' | 'break' =
   return { body, taken: () => taken, cancelled: () => cancelled }
 }
 
-/** The part of a stream's reader that a caller needs; the types of Bun and of node differ in the rest. */
+/** The part of a stream's reader that a caller needs; the types of Bun and Node.js differ in the rest. */
 export interface Reader {
   read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>
   cancel(): Promise<void>
@@ -95,14 +95,14 @@ export interface Reader {
 
 interface Relaying {
   reader: Reader
-  /** Arguments of `finish`, which is called once at most. */
+  /** Arguments of `finish`, which is called at most once. */
   outcomes: Outcome[]
   /** How often the call to the vendor was stopped. */
   aborts(): number
   captured(): string
 }
 
-/** The event by which the relays of these tests say why they ended early. */
+/** The event with which the relays of these tests report why they ended early. */
 export function earlyEnd(endedBy: EndedBy): string {
   return `data: {"error":{"code":"ended_by_${endedBy}"}}\n\n`
 }
@@ -144,7 +144,7 @@ export function startRelaying(
   return { reader: output.getReader(), outcomes, aborts: () => aborts, captured: () => captured }
 }
 
-/** Everything that a caller gets who reads to the end. */
+/** Everything that a caller gets when reading to the end. */
 export async function readAll(reader: Reader): Promise<Buffer> {
   const pieces: Uint8Array[] = []
   for (;;) {
@@ -154,7 +154,7 @@ export async function readAll(reader: Reader): Promise<Buffer> {
   }
 }
 
-/** The stream of a caller for a vendor's bytes in pieces that end at these places, paid as the vendor reports. */
+/** A caller's stream for a vendor's bytes in pieces that end at these offsets, paid as the vendor reports. */
 export function metered(meter: StreamMeter, bytes: Buffer, cuts: readonly number[] = []): string {
   const places = [0, ...[...cuts].sort((a, b) => a - b), bytes.length]
   const pieces = places.slice(1).map((end, index) => meter.push(bytes.subarray(places[index], end)).bytes)

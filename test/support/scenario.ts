@@ -1,5 +1,5 @@
-// Requests as table rows: what is sent, what the caller must see, and what it may have cost.
-// Every row counts its side effects (calls to vendors, charges, log rows): a right status alone proves little.
+// Requests as table rows: the request, the expected answer, and the permitted cost. Every row counts its side effects (calls to
+// vendors, charges, log rows): a correct status alone proves little.
 
 import { expect } from 'bun:test'
 import type { SandboxCall } from '../../sandbox'
@@ -18,21 +18,21 @@ export interface Scenario {
   /** Default: the gateway's first key; null sends none. */
   key?: string | null
   headers?: Record<string, string>
-  /** Text, bytes and streams go as they are, everything else as JSON. A function is called when the row is played. */
+  /** Text, bytes and streams are sent unchanged, everything else as JSON. A function is called when the row is played. */
   body?: unknown
   status: number
   /** Members of the `error` object. */
   error?: { code?: string; type?: string; param?: string | null }
-  /** Pieces of text that must be in the answer's body, and that must not be. */
+  /** Pieces of text that must, and must not, be in the answer's body. */
   words?: string[]
   absent?: string[]
-  /** Headers of the answer; null: not there. */
+  /** Headers of the answer; null: must be absent. */
   answers?: Record<string, string | RegExp | null>
-  /** Side effects; by default the request never gets past its check: no call, no charge, one row in the log. */
+  /** Side effects; by default the request fails its check: no call, no charge, one row in the log. */
   vendorCalls?: number
   charges?: number
   logRows?: number
-  /** The error that the vendor itself reports in a stream, by its code in the request log. */
+  /** The error that the vendor itself reports in a stream, as its code in the request log. */
   reported?: string
 }
 
@@ -46,13 +46,15 @@ export interface Played {
   logRows: Row[]
 }
 
-/** Plays one row against a gateway that nobody else uses meanwhile, and checks all that the row says. Tasks of earlier
- * requests may go on, and even begin: calls about them are not counted. */
+/**
+ * Plays one row against a gateway that nobody else uses meanwhile, and checks everything in the row. Tasks of earlier requests may
+ * continue, and even begin: calls about them are not counted.
+ */
 export async function play(gateway: TestGateway, scenario: Scenario): Promise<Played> {
   const { vendorCalls = 0, charges = 0, logRows = 1 } = scenario
   const played = await request(gateway, scenario)
   const { response, text, json } = played
-  // With the body next to it a wrong status explains itself.
+  // The body explains a wrong status.
   const body = text.slice(0, 600)
   expect({ status: response.status, body }).toEqual({ status: scenario.status, body })
   if (scenario.error) expect(json?.error).toMatchObject(scenario.error)
@@ -63,7 +65,7 @@ export async function play(gateway: TestGateway, scenario: Scenario): Promise<Pl
     if (value instanceof RegExp) expect(header ?? '').toMatch(value)
     else expect(header).toBe(value)
   }
-  // Every answer can be found again in the log and the request log.
+  // Every answer can be found in the log and the request log.
   const requestId = response.headers.get('x-request-id')
   expect(requestId).toMatch(/^req_[0-9a-f]{32}$/)
   if (json?.error) expect(requestIdOf(json)).toBe(requestId)
@@ -74,7 +76,7 @@ export async function play(gateway: TestGateway, scenario: Scenario): Promise<Pl
   }).toEqual({ vendorCalls, charges, logRows })
   for (const row of played.logRows) {
     const { id, status, error_code, ended_by: endedBy } = row
-    // A stream that breaks off has had its status before.
+    // A stream that breaks off has already sent its status.
     const cut = scenario.reported ?? (response.ok && endedBy === 'upstream' ? 'upstream_cut' : null)
     expect({ id, status, error_code }).toEqual({
       id: requestId,
@@ -85,7 +87,7 @@ export async function play(gateway: TestGateway, scenario: Scenario): Promise<Pl
   return played
 }
 
-/** Sends the row's request and collects what it left behind. */
+/** Sends the row's request and collects its effects. */
 async function request(gateway: TestGateway, scenario: Scenario): Promise<Played> {
   const { method = 'POST', path = '/v1/chat/completions', key = gateway.secret } = scenario
   const before = await stateOf(gateway)
@@ -103,7 +105,7 @@ async function request(gateway: TestGateway, scenario: Scenario): Promise<Played
   const text = await response.text()
   const charges = await gateway.charges(before.charge)
   const own = new Set(charges.map(({ id }) => id))
-  // Known only now where a vendor has answered since.
+  // Known only now if a vendor has answered since.
   const others = (await followedTasks(gateway)).filter(({ charge }) => !own.has(charge))
   const ids = [...before.tasks, ...others].map(({ id }) => id as string)
   return {
@@ -118,13 +120,13 @@ async function request(gateway: TestGateway, scenario: Scenario): Promise<Played
   }
 }
 
-/** Tasks by the vendors' ids, which are in the path of each call about them. */
+/** Tasks by the vendors' ids, which appear in the path of each call about them. */
 function followedTasks({ server }: TestGateway): Promise<Row[]> {
   const sql = 'select upstream_id as id, charge from tasks where upstream_id is not null'
   return server.world.db.query({ sql })
 }
 
-/** State before a request: the number of calls, the newest charge and row of the log, and the tasks. */
+/** The state before a request: the number of calls, the newest charge and row of the log, and the tasks. */
 async function stateOf(gateway: TestGateway) {
   const tasks = await followedTasks(gateway)
   return { calls: gateway.sandbox.calls.length, tasks, ...(await gateway.newest()) }
@@ -144,13 +146,13 @@ function parsed(text: string): Json {
   }
 }
 
-/** The id in an error: the form of messages has it next to the error, and Google's among the details. */
+/** The id in an error: the messages dialect has it next to the error, and Google's has it in the details. */
 function requestIdOf({ type, error, request_id: id }: Json): unknown {
   if (type === 'error') return id
   return error.details?.[0].metadata?.requestId ?? error.request_id
 }
 
-/** Whether an error has no place for the code: that of messages has none, and Google's has the status there. */
+/** Whether an error of this dialect cannot carry the code: messages has no such field, and Google's has the status there. */
 function hasNoCode(json: Json): boolean {
   return json?.type === 'error' || typeof json?.error?.code === 'number'
 }

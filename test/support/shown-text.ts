@@ -1,5 +1,5 @@
-// Finds words that a page of the console would show and that are not in its texts, so that no other language has them, and numbers
-// and times that are written in one language only. Pure: sources in, one sentence for each fault out.
+// Finds words that a page of the console would show although they are missing in its texts, so that no other language has them, and
+// numbers and times written in one language only. Pure: takes sources, returns one sentence for each fault.
 
 import type { SourceFile } from './source-rules'
 
@@ -11,12 +11,12 @@ const elements = new Bun.Transpiler({
 /** Properties of elements whose values are shown or read aloud. */
 const SHOWN =
   /^ *"?(?:children|title|aria-label|aria-valuetext|placeholder|alt|label|hint|empty|action|closing)"?: (.*)$/
-/** A text that is the whole of a value, or one that a condition chooses. */
+/** A text that is a whole value, or one that a condition chooses. */
 const TEXT = /(?:^|[?:|&] )"((?:[^"\\]|\\.)*)"(?! in )|^`([^`]*)`/g
-/** Names of formats and zones, which are the same in each language. */
+/** Names of formats and time zones, which are the same in each language. */
 const NAMES = /\b(CSV|JSON|UTC)\b/g
 
-/** The words that the elements of a page have themselves. */
+/** The words in the elements of a page themselves. */
 function ownWords(text: string): string[] {
   const found: string[] = []
   /** The indent of the children that are listed line by line; undefined outside of them. */

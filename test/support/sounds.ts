@@ -1,4 +1,4 @@
-// What a listener finds in a sound: length, form and pitch. The MP3 decoder is not of the library that encodes.
+// What a listener finds in a sound: length, format and pitch. The MP3 decoder is not part of the library that encodes.
 
 import { MPEGDecoder } from 'mpg123-decoder'
 
@@ -18,7 +18,7 @@ interface SoundFile extends Sound {
 const HEADER_BYTES = 44
 const FULL_SCALE = 32_768
 
-/** Reads a WAV file of the plainest form, and only that. */
+/** Reads only WAV files of the plainest form. */
 export function readWav(bytes: Uint8Array): SoundFile {
   const file = Buffer.from(bytes)
   const words = [
@@ -47,7 +47,7 @@ export async function readMp3(bytes: Uint8Array): Promise<Sound> {
   try {
     const { sampleRate, channelData, errors } = decoder.decode(bytes)
     if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join())
-    // The decoder makes two channels of one.
+    // The decoder turns one channel into two.
     return { sampleRate, channels: channelData.length, samples: channelData[0] ?? new Float32Array() }
   } finally {
     decoder.free()
@@ -57,7 +57,7 @@ export async function readMp3(bytes: Uint8Array): Promise<Sound> {
 /** The pitch of a tone, from where it first to where it last rises through zero. */
 export function pitchOf({ samples, sampleRate }: Sound): number {
   const rises: number[] = []
-  // Before and behind the tone an encoder leaves a murmur.
+  // An encoder leaves faint noise before and after the tone.
   const [start, end] = [Math.floor(samples.length * 0.35), Math.floor(samples.length * 0.75)]
   for (let at = start; at < end; at++) {
     if ((samples[at - 1] as number) < 0 && (samples[at] as number) >= 0) rises.push(at)

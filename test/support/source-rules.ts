@@ -1,5 +1,5 @@
-// The rules of the source tree as pure functions of file names and texts: who may import whom, what may be said where,
-// how long things may be. Each answers the faults that it finds, one sentence each.
+// The rules of the source tree as pure functions of file names and texts: who may import whom, which words may appear where, how
+// long things may be. Each returns the faults that it finds, one sentence each.
 
 export interface SourceFile {
   /** Below the project's folder, with slashes. */
@@ -8,8 +8,8 @@ export interface SourceFile {
 }
 
 /**
- * The folders of the program, lowest first: a file imports from its own folder and from those that stand before it, types
- * included. What it wants of one that stands higher is handed to it, as an interface that it declares itself.
+ * The folders of the program, lowest first: a file imports, types included, only from its own folder and from lower ones. Whatever
+ * it needs from a higher folder is passed to it, as an interface that it declares itself.
  */
 const levels: readonly (readonly string[])[] = [
   ['src/lib', 'src/db'],
@@ -30,12 +30,12 @@ const levels: readonly (readonly string[])[] = [
   ['src/request'],
   ['src/mcp', 'src/http', 'src/http/routes'],
   ['src/admin'],
-  // The page in the browser: of the gateway it knows the forms of answers, as types, and how money is written.
+  // The page in the browser: of the gateway it knows only the forms of answers, as types, and how money is written.
   ['src/console'],
   ['src/console-server'],
   ['src/listen'],
   ['src/app'],
-  // Outside of the gateway: simulated vendors, the catalogue as it is delivered, and the command line over all.
+  // Outside of the gateway: simulated vendors, the delivered catalogue, and the command line above all.
   ['sandbox', 'gateway.config.ts'],
   ['cli'],
 ]
@@ -67,7 +67,7 @@ const narrower: Record<string, readonly string[]> = {
   'gateway.config.ts': ['src/config'],
 }
 
-/** Folders whose index lists all of a kind. What is listed stands alone: nothing but the index imports it. */
+/** Folders whose index lists all files of a kind. Only the index imports the listed files. */
 const LISTS = /^src\/(families|upstreams\/kinds)\/index\.ts$/
 
 /** Packages that only some files may know. */
@@ -90,10 +90,10 @@ const packageOwners: Record<string, RegExp> = {
   mediabunny: /^src\/media\/audio-worker\.ts$/,
   '@modelcontextprotocol/sdk': /^src\/mcp\/revision-2025\.ts$/,
   '@modelcontextprotocol/server': /^src\/mcp\/(server|revision-2026)\.ts$/,
-  // The lock on a data directory is a database, and commands tell its errors from faults of their own.
+  // The lock on a data directory is a database, and commands distinguish its errors from their own.
   'bun:sqlite': /^(src\/db\/(drivers\/sqlite(-file)?|file-lock)\.ts$|cli\/)/,
   'bun:ffi': /^cli\//,
-  // A schema becomes code when it is first used: a start must not wait for those of everything.
+  // A schema becomes code when it is first used: a start must not wait for all of them.
   '@sinclair/typebox/compiler': /^src\/lib\/validate\.ts$/,
   'openid-client': /^(src\/sign-in\/issuer|cli\/lib\/device-login)\.ts$/,
   jose: /^(src\/sign-in\/|sandbox\/identity-provider\.ts$)/,
@@ -144,7 +144,7 @@ function mayImport(from: string, to: string | undefined): boolean {
   return narrower[from]?.includes(to) ?? folders.indexOf(to) < folders.indexOf(from)
 }
 
-/** Every circle of imports that the program would meet when it starts. */
+/** Every import cycle that the program would meet when it starts. */
 export function cycleFaults(files: readonly SourceFile[]): string[] {
   const known = new Set(files.map(({ path }) => path))
   const targets = new Map(files.map((file) => [file.path, targetsOf(file, known)]))
@@ -164,9 +164,9 @@ export function cycleFaults(files: readonly SourceFile[]): string[] {
 }
 
 interface Wording {
-  /** Files that it holds for. */
+  /** Files to which it applies. */
   files: RegExp
-  /** Code, without its types and comments, must not match. */
+  /** Code without types and comments must not match. */
   never: RegExp
   why: string
 }
@@ -207,10 +207,10 @@ export function wordingFaults(files: readonly SourceFile[]): string[] {
   return faults
 }
 
-/** Names of vendors and of their models after which no file is called. */
+/** Names of vendors and of their models that are not part of a file name. */
 const BRANDS = ['qwen', 'grok', 'claude', 'byteplus', 'seedream']
 
-/** The vendors: the files that a list of kinds or families names, `openai` and `gemini`, and the brands. */
+/** The vendors: the file names in the lists of kinds and families, `openai` and `gemini`, and the brands. */
 function vendorsOf(files: readonly SourceFile[]): RegExp {
   const known = new Set(files.map(({ path }) => path))
   const listed = files.filter(({ path }) => LISTS.test(path)).flatMap((list) => targetsOf(list, known))
@@ -228,7 +228,10 @@ function vendorsOf(files: readonly SourceFile[]): RegExp {
 const VENDOR_FILES =
   /^src\/(families\/|upstreams\/kinds\/|api-document\/(clients|configuration|models|samples)\.ts$)/
 
-/** Vendors are named in families, upstreams, sandbox and samples only. Two of them have given their names to what others speak too. */
+/**
+ * Vendors are named only in families, upstreams, sandbox and samples. Two of them have given their names to protocols that others
+ * use too.
+ */
 export function vendorFaults(files: readonly SourceFile[]): string[] {
   const vendors = vendorsOf(files)
   const faults: string[] = []
@@ -238,9 +241,9 @@ export function vendorFaults(files: readonly SourceFile[]): string[] {
       const rest = line
         // The form of an error body, and the protocol that many vendors share, may be asked for by name ...
         .replaceAll(/\b(dialect|protocol) [!=]== "(openai|gemini)"/g, '')
-        // ... and handed on, but nothing else may be told apart by a vendor's name.
+        // ... and passed on, but nothing else may be distinguished by a vendor's name.
         .replaceAll(/(?<!(?:[!=]==?|case) )"(openai|gemini)"/g, '')
-        // Headers by which clients of messages say what they know, whoever serves them.
+        // Headers in which clients of messages say which features they know, whoever serves them.
         .replaceAll(/"anthropic-(version|beta)"/g, '')
         // The header by which a client names its session, whoever serves it.
         .replaceAll(/"x-claude-code-session-id"/g, '')
@@ -256,10 +259,10 @@ export function vendorFaults(files: readonly SourceFile[]): string[] {
 const VAGUE_NAME = /(^|[-./])(utils?|helpers?|common|misc|managers?|services?)([-./]|$)/
 const UNFINISHED = /\b(TODO|FIXME|XXX|HACK)\b/
 
-/** Bun waits for such a promise inside of one event, and may not go on with anything else meanwhile. */
+/** Bun waits for such a promise inside one event, and may not continue with anything else meanwhile. */
 const WAITED_FOR_BY_BUN = /\.(rejects|resolves)\./
 
-/** Every file says first what it is for, is named after something, and is finished. Tests wait for promises by themselves. */
+/** Every file begins with its purpose, has a telling name, and is finished. Tests wait for promises by themselves. */
 export function fileFaults(files: readonly SourceFile[]): string[] {
   return files.flatMap(({ path, text }) => [
     ...(/^(#!.*\n)?\/\/ ?\S/.test(text)
@@ -317,8 +320,8 @@ export function proseFaults(files: readonly SourceFile[]): string[] {
 }
 
 /**
- * Names that two files of the gateway export, which a reader could take for one another. The sandbox is not part
- * of it: each simulated vendor has its own words. The console is a program of its own, in the browser.
+ * Names that two files of the gateway export, which a reader could confuse. The sandbox is exempt: each simulated vendor has its
+ * own words. The console is a separate program, in the browser.
  */
 export function doubledNames(files: readonly SourceFile[]): string[] {
   const declared = /^export (?:async )?(?:function\*?|const|let|class|interface|type) (\w+)/gm
@@ -337,7 +340,7 @@ export function doubledNames(files: readonly SourceFile[]): string[] {
   return faults
 }
 
-/** Folders that have more files than that directly inside of them. */
+/** Folders with more files than that directly inside them. */
 export function fullFolders(files: readonly SourceFile[], most: number): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { path } of files) {
@@ -355,7 +358,7 @@ export function longFiles(files: readonly SourceFile[], most: number): Map<strin
   )
 }
 
-/** Functions with a name that have more lines than that, those of the functions inside of them included. */
+/** Named functions with more lines than that, including those of the functions inside them. */
 export function longFunctions(files: readonly SourceFile[], most: number): Map<string, number> {
   return new Map(
     files.flatMap(({ path, text }) =>
@@ -391,7 +394,7 @@ function functionsOf(text: string): FunctionSize[] {
   })
 }
 
-/** The last line of the block whose head begins on this line; the line itself when it has none. */
+/** The last line of the block whose head begins on this line; the line itself when there is no block. */
 function endOfBlock(lines: readonly string[], start: number, indent: string): number {
   for (let index = start; index < lines.length; index++) {
     const line = lines[index] ?? ''
@@ -433,7 +436,7 @@ function targetsOf(file: SourceFile, known: ReadonlySet<string>): string[] {
   return importsOf(file, known).flatMap(({ target }) => target ?? [])
 }
 
-/** Also what is imported for its types only. Relies on the formatter: an import begins its line and has single quotes. */
+/** Includes imports of types only. Relies on the formatter: an import begins its line and has single quotes. */
 function targetsWithTypesOf({ path, text }: SourceFile, known: ReadonlySet<string>): string[] {
   const imports = text.matchAll(/^(?:import|export) [^']*?from '(\.[^']*)'|\bimport\('(\.[^']*)'\)/gm)
   return [...imports].flatMap(([, listed, inside]) => targetOf(path, listed ?? inside ?? '', known) ?? [])

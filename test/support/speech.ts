@@ -1,5 +1,5 @@
-// What tests of speech share: models at prices that are easy to add up, one request with all that it left behind, and
-// a vendor that sends sound in whatever way a test wants.
+// Helpers for tests of speech: models at prices that are easy to add up, one request with all its effects, and a vendor that sends
+// sound in whatever way a test wants.
 
 import type { SandboxCall } from '../../sandbox'
 import { samplesPerSecond, type Tone, toneBytes } from '../../sandbox/sounds'
@@ -10,7 +10,7 @@ import { type TestGateway, waitFor } from './gateway'
 import type { Json } from './scenario'
 import { eventStream, type OddVendor, startVendor } from './vendors/vendor'
 
-/** Nano-dollars a character. */
+/** Nano-dollars per character. */
 export const CHARACTER = 1_000
 
 export const speechModels: Record<string, ModelConfig> = {
@@ -25,7 +25,7 @@ function speechModel(upstream: string, upstreamModel: string): ModelConfig {
 
 export interface Spoken {
   response: Response
-  /** All that came, also of an answer that broke off. */
+  /** All received bytes, also of an answer that broke off. */
   bytes: Buffer
   /** The answer did not end as it should. */
   isBroken: boolean
@@ -36,7 +36,7 @@ export interface Spoken {
   logRows: Row[]
 }
 
-/** Speaks, and collects what there is the moment that the last byte has come. Nobody else uses the gateway meanwhile. */
+/** Requests speech, and collects the effects at the moment when the last byte has come. Nobody else uses the gateway meanwhile. */
 export async function speak(
   gateway: TestGateway,
   body: Record<string, unknown>,
@@ -81,7 +81,7 @@ export async function endOf(
   return { charge, entry: await find() }
 }
 
-/** The tone of the odd vendor, which is also that of its files. */
+/** The tone of the odd vendor, also in its files. */
 export const tone: Tone = { hertz: 500, samples: 2 * samplesPerSecond }
 export const toneSamples = Buffer.from(toneBytes(tone, 0, tone.samples))
 
@@ -90,7 +90,7 @@ export interface OddSpeech {
   upstream: UpstreamConfig
   /** Requests for files, each with its headers. */
   files: Request[]
-  /** Answers calls from now on, and what it says for each file: by default none is there. */
+  /** Answers calls from now on, and requests for each file: by default no file exists. */
   answer(call: () => Response, file?: (request: Request) => Response): void
 }
 
@@ -123,7 +123,7 @@ export function piece(bytes: Uint8Array, finishReason = 'null'): string {
   return event({ output: { finish_reason: finishReason, audio }, request_id: 'r' })
 }
 
-/** The last event: without sound, with the address of all of it. */
+/** The last event: without sound, with the address of the whole sound. */
 export function last(url = ''): string {
   return event({
     output: { finish_reason: 'stop', audio: { data: '', url } },
@@ -141,7 +141,7 @@ export function whole(audio: { data?: string; url?: string }, more: object = {})
   return Response.json({ code: '', output: { finish_reason: 'stop', audio }, ...more })
 }
 
-/** A stream that the test holds in its hand. */
+/** A stream that the test controls. */
 export function heldEvents() {
   const encoder = new TextEncoder()
   let output: ReadableStreamDefaultController<Uint8Array>

@@ -1,11 +1,11 @@
-// A stream of the web as the body of an answer.
+// A web stream as the body of an answer.
 
 import { ConnectionBroken } from '../../src/http-client/connection'
 import { type Flow, HttpBody } from '../../src/http-client/response'
 
 const NO_END = 'the answer does not say where it ends'
 
-/** A stream as a body, read while not paused. A body without a stated end is never whole. */
+/** A stream as a body, read while not paused. A body without a stated end is never complete. */
 export function bodyOf(stream: ReadableStream<Uint8Array> | null, isFramed = true): HttpBody {
   const reader = stream?.getReader()
   let isPaused = true

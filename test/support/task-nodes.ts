@@ -1,5 +1,5 @@
-// Nodes that do nothing but follow tasks, on a clock that stands still until a test moves it. Nothing happens by itself:
-// a node whose poller is not called any more is a node that died.
+// Nodes that only follow tasks, on a clock that moves only when a test moves it. Nothing happens by itself: a node whose poller is
+// no longer called is a dead node.
 
 import { type Sandbox, startSandbox } from '../../sandbox'
 import { openWorld, outside, type World } from '../../src/app/world'
@@ -20,14 +20,14 @@ interface TaskNode {
 export interface TaskNodes {
   nodes: [TaskNode, ...TaskNode[]]
   clock: { now: number }
-  /** The fields of an event, as often as it is in the logs of all nodes. */
+  /** The fields of each occurrence of an event in the logs of all nodes. */
   find(event: string): TaskNode['log'][number]['fields'][]
   count(event: string): number
   /** At the end of `await using`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** As long as a node has a task for itself (src/tasks/poller.ts). */
+/** The time for which a node has a task to itself (src/tasks/poller.ts). */
 export const LEASE_MS = 45_000
 export const START = Date.UTC(2026, 2, 10, 12)
 const BALANCE_NANO = 100_000_000_000
@@ -86,8 +86,8 @@ export async function startTaskNodes(
 }
 
 /**
- * Polls the one task that is due as often as wanted, each poll by the next node and after the lease of the one before.
- * All wait for their answer until the returned function is called.
+ * Polls the one due task this number of times, each poll by the next node and after the lease of the previous one. All wait for
+ * their answer until the returned function is called.
  */
 export async function pollHeldBack(
   { nodes, clock }: TaskNodes,

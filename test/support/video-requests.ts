@@ -1,5 +1,5 @@
-// Requests for videos in the form of each family, as the spec and the vendors' documentation write them, with what they
-// cost at the prices of the catalogue, and a clock that a test moves.
+// Requests for videos in the form of each family, as the spec and the vendors' documentation write them, with their costs at the
+// prices of the catalogue, and a clock that a test moves.
 
 import { BEAT_MS, REST_MS } from '../../src/app/scheduler'
 import { outside } from '../../src/app/world'
@@ -7,7 +7,7 @@ import { withWholeUsage } from '../../src/billing/reports/usage-form'
 import type { TestGateway } from './gateway'
 import type { Json } from './scenario'
 
-/** Model, body without the model, and the dollars that are held. */
+/** The model, the body without the model, and the held dollars. */
 type VideoRequest = readonly [model: string, body: Record<string, Json>, usd: string]
 
 const IMAGE = 'https://example.com/first.png'
@@ -28,7 +28,7 @@ function resolved(input: object, more: object = {}) {
 const prompt = 'A quiet harbour at dawn'
 const still = { prompt, img_url: IMAGE }
 
-/** One for each model of the catalogue at least. */
+/** At least one for each model of the catalogue. */
 export const videoRequests: readonly VideoRequest[] = [
   ['vidw2.5-t2v-preview', { ...sized({ prompt }, { size: '832*480' }), resolution: '480p' }, '0.25'],
   ['vidw2.5-i2v-preview', { ...resolved(still, { resolution: '480P' }), resolution: '480p' }, '0.25'],
@@ -48,7 +48,7 @@ export const videoRequests: readonly VideoRequest[] = [
     resolved({ media: [frame, { type: 'driving_audio', url: 'https://example.com/a.mp3' }] }),
     '0.5',
   ],
-  // At most five seconds of the reference are billed, as those that are made of it.
+  // At most five seconds of the reference are billed, like the seconds generated from it.
   ['vidw2.7-r2v', resolved({ prompt, media: [reference, { ...reference, type: 'reference_video' }] }), '1'],
   ['wan3.0-video', { ...resolved({ prompt }, { duration: 30 }), duration: 30 }, '3'],
   ['wan3.0-video', { ...resolved({ prompt }, { duration: -1 }), duration: -1 }, '3'],
@@ -122,7 +122,7 @@ export const videoRequests: readonly VideoRequest[] = [
   ['minimax-h3-max', { prompt, duration: 6 }, '0.48'],
   ['runway-gen4.5', { promptText: prompt }, '0.6'],
   ['runway-gen4.5', { promptText: prompt, promptImage: IMAGE, duration: 10, ratio: '960:960' }, '1.2'],
-  // As long as its video, of which thirty seconds are taken.
+  // As long as its video, of which at most thirty seconds are used.
   ['runway-aleph2', { promptText: prompt, videoUri: VIDEO, keyframes: [{ uri: IMAGE, seconds: 1 }] }, '8.4'],
   ['seedance-2.5', { promptText: prompt, ratio: '864:496', duration: 4 }, '0.8'],
   ['seedance-2.5', { promptText: prompt, duration: 'auto', ratio: '1080:1920' }, '20.4'],
@@ -163,7 +163,7 @@ export const videoRequests: readonly VideoRequest[] = [
       duration: 4,
       resolution: '2K',
     },
-    // Four seconds, fifteen of input, and two pictures more than are free.
+    // Four seconds, fifteen of input, and two pictures beyond the free ones.
     '2.55',
   ],
   ['hailuo-2.3', { prompt }, '0.28'],
@@ -186,8 +186,8 @@ export function requestFor(model: string, more: Record<string, Json> = {}): Reco
 }
 
 /**
- * Stands still until it is moved, so that nothing is polled before a test wants it. With `after`, a gateway looks five times
- * as often for what is due by this clock.
+ * Moves only when told to, so that nothing is polled before a test wants it. With `after`, a gateway looks five times as often for
+ * tasks due by this clock.
  */
 export function makeClock() {
   let nowMs = Date.UTC(2026, 9, 10, 12, 0, 15)
@@ -206,7 +206,7 @@ export type Clock = ReturnType<typeof makeClock>
 /** How often the event loop turns before the clock moves on: a call to a vendor and its answer take fewer turns. */
 const TURNS = 12
 
-/** Moves the clock in small steps until something is so. However busy the machine is, what has begun is done first. */
+/** Moves the clock in small steps until a condition is met. However busy the machine is, begun work is finished first. */
 export async function passUntil(
   clock: Clock,
   isSo: () => boolean | Promise<boolean>,
@@ -225,7 +225,7 @@ export async function readTask(gateway: TestGateway, id: string, key = gateway.s
   return (await fetch(`${gateway.url}/v1/videos/generations/${id}`, { headers })).json()
 }
 
-/** How a task ends, while the clock runs fast. */
+/** The end of a task, while the clock runs fast. */
 export async function endOf(gateway: TestGateway, clock: Clock, id: string): Promise<Json> {
   let task: Json
   await passUntil(
@@ -249,7 +249,7 @@ export async function rowsOf(gateway: TestGateway, id: string): Promise<Json> {
   return rows[0] && withWholeUsage(rows[0])
 }
 
-/** Lets every task end that can, so that the books can be closed. */
+/** Lets every task end that can end, so that the books can be closed. */
 export async function endAll(gateway: TestGateway, clock: Clock): Promise<void> {
   const open = () =>
     gateway.server.world.db.query({

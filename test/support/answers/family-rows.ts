@@ -1,6 +1,5 @@
-// What the conformance test must know of each family: the catalogue entry that it is tried with, what of a request or a
-// reply is documented to change on its way, and requests that are wrong. A new family needs a row here, or next to it for
-// pictures and videos.
+// The facts about each family for the conformance test: the catalogue entry to try it with, the documented changes to requests and
+// replies on their way, and invalid requests. A new family needs a row here, or next to it for pictures and videos.
 
 import type { ModelConfig } from '../../../src/config/schema'
 import type { Dialect } from '../../../src/lib/errors'
@@ -12,9 +11,9 @@ export interface FamilyRow {
   model: Omit<ModelConfig, 'family' | 'upstream'>
   /** How its errors read; by default as OpenAI's. */
   dialect?: Dialect
-  /** Where a request does not reach the vendor as it was sent, as globs of paths. `model` always is the vendor's name. */
+  /** Parts of a request that reach the vendor changed, as globs of paths. `model` always has the vendor's name. */
   translated?: string[]
-  /** Where a reply does not reach the caller as it came. */
+  /** Parts of a reply that reach the caller changed. */
   answered?: string[]
   /** Values of a wrong type or size, put into the first recorded request, and the field that the error must name. */
   refused: [path: string, value: unknown, field?: string][]
@@ -32,7 +31,7 @@ const audioRefused: FamilyRow['refused'] = [
   ['url', 'https://example.com/speech.mp3'],
 ]
 
-/** A request of Google's clients, in the words of other vendors: all of it has another form. */
+/** A request of Google's clients in the form of other vendors: all of it changes. */
 const contents = {
   dialect: 'gemini',
   translated: [
@@ -633,9 +632,9 @@ export const familyRows: Record<string, FamilyRow> = {
   'openai-embeddings': {
     kind: 'openai',
     model: { upstreamModel: 'text-embedding-3-small', price: { per_1m_input_tokens: '1' } },
-    // Always asked for numbers: base64 is made here.
+    // Numbers are always requested: base64 is made here.
     translated: ['encoding_format'],
-    // The answer is made again, from the vectors of all parts of a batch.
+    // The answer is rebuilt from the vectors of all parts of a batch.
     answered: ['id', 'x_unknown/**', '*/x_unknown/**', 'data/*/x_unknown/**'],
     refused: [
       ['input', ''],
@@ -652,7 +651,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'gemini-embeddings': {
     kind: 'google',
     model: { upstreamModel: 'gemini-embedding-001', price: { per_1m_input_tokens: '1' } },
-    // Its own words for everything, and a refusal of all others.
+    // The vendor has its own names for everything, and refuses all others.
     translated: ['input', 'input/*', 'dimensions', 'x_unknown/**'],
     answered: ['embeddings/**', 'usageMetadata/**', 'x_unknown/**'],
     refused: [
@@ -676,7 +675,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'cohere-rerank': {
     kind: 'cohere',
     model: { upstreamModel: 'rerank-v4.0-pro', price: { per_1k_searches: '2', per_1m_input_tokens: '1' } },
-    // Its second version takes texts only, and returns none.
+    // The second version accepts only texts, and returns none.
     translated: ['documents/1/**', 'return_documents'],
     refused: [
       ['query', undefined],
@@ -752,7 +751,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'elevenlabs-speech': {
     kind: 'elevenlabs',
     model: { upstreamModel: 'eleven_multilingual_v2', price: { per_1m_characters: '80' } },
-    // The vendor has names of its own, and the voice and the format in its path.
+    // The vendor has its own names, and the voice and the format in its path.
     translated: ['input', 'voice', 'response_format', 'speed', 'x_unknown/**'],
     refused: [
       ['input', undefined],
@@ -768,7 +767,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'minimax-speech': {
     kind: 'minimax',
     model: { upstreamModel: 'speech-2.8-hd', price: { per_1m_characters: '100' } },
-    // The vendor has names of its own.
+    // The vendor has its own names.
     translated: ['input', 'voice', 'response_format', 'speed', 'x_unknown/**'],
     refused: [
       ['input', undefined],

@@ -1,5 +1,5 @@
-// A process that closes old months of a database, names each change and each file once it is made, and expects to be killed.
-// Started by a test with the address, the folder of archives and a time.
+// A process that closes old months of a database, prints the name of each change and each file once it is made, and expects to be
+// killed. A test starts it with the address, the folder of archives and a time.
 
 import { folderPlace } from '../../../src/backup/place'
 import { signingKey } from '../../../src/billing/proofs/checkpoint'
@@ -11,7 +11,7 @@ import { runRetention } from '../../../src/retention/run'
 const [address = '', folder = '', scratch = '', time] = process.argv.slice(2)
 const now = Number(time)
 const opened = address.startsWith('postgres:') ? openPostgres(address) : openSqlite(address)
-/** Long enough for the one who kills to read it. */
+/** Long enough for the killing test to read it. */
 const tell = async () => {
   console.log('changed')
   await Bun.sleep(5)

@@ -1,5 +1,5 @@
-// Command lines as a shell runs them: real processes in a folder of their own, which finds its configuration there.
-// Nothing of the environment that the tests run in may change what a command does.
+// Command lines as a shell runs them: real processes in a folder of their own, where they find their configuration. The environment
+// of the tests must not change what a command does.
 
 import { expect } from 'bun:test'
 import { join, resolve } from 'node:path'
@@ -14,8 +14,8 @@ export const PROGRAM: readonly string[] = process.env.TEST_EXECUTABLE
   : [process.execPath, resolve(import.meta.dir, '../../../cli/main.ts')]
 
 /**
- * Settings of the runtime for a process that a test starts with these words. A command ends before compiled code pays: without
- * any it takes half of the processor time. A server of a test lives for seconds, for which only what is quickly compiled pays.
+ * Settings of the runtime for a process that a test starts with these arguments. A command ends before compiled code pays off:
+ * without compilation it takes half of the processor time. A test's server lives for seconds, so only quick compilation pays off.
  */
 export function runtimeFor(words: readonly string[]): Record<string, string> {
   return words[0] === 'serve' ? { BUN_JSC_useDFGJIT: '0' } : { BUN_JSC_useJIT: '0' }
@@ -33,9 +33,9 @@ interface RunOptions {
 }
 
 export interface Lines {
-  /** Runs the words as they stand. */
+  /** Runs these arguments unchanged. */
   call(words: string[], options?: RunOptions): Promise<Ran>
-  /** A line as it is typed; single quotes hold words together. */
+  /** A line as typed; single quotes keep words together. */
   run(line: string, data?: string): Promise<Ran>
   /** The one document that a command prints with --json. */
   json(line: string, data?: string): Promise<Json>
@@ -44,15 +44,15 @@ export interface Lines {
 export interface CommandLine extends Lines {
   environment(more?: Record<string, string>): Record<string, string>
   /**
-   * One after another in a process that stays, for tables of lines. It reads each file of a configuration once,
-   * and keeps what a command locks.
+   * Runs lines one after another in one process, for tables of lines. The process reads each configuration file once, and keeps the
+   * locks of its commands.
    */
   inShell: Lines
-  /** Runs the words on a terminal of 80 columns, and answers all that it shows. */
+  /** Runs the arguments on a terminal of 80 columns, and returns everything that it shows. */
   onTerminal(words: string[], env?: Record<string, string>): Promise<string>
   /**
-   * Runs lines that must fail, each with its words on standard error and nothing on standard output: the first as a process of
-   * its own, the others of a long table in the shell.
+   * Runs lines that must fail, each with the expected text on standard error and nothing on standard output: the first as a process
+   * of its own, the others of a long table in the shell.
    */
   allFail(code: number, rows: readonly (readonly [string, string])[], data?: string): Promise<void>
 }
@@ -132,7 +132,7 @@ export function createCommandLine(
   }
 }
 
-/** Runs the words on a terminal of 80 columns, and answers what it shows. */
+/** Runs the arguments on a terminal of 80 columns, and returns everything that it shows. */
 async function runOnTerminal(words: string[], cwd: string, env: Record<string, string>): Promise<string> {
   let shown = ''
   const decoder = new TextDecoder()
@@ -141,7 +141,7 @@ async function runOnTerminal(words: string[], cwd: string, env: Record<string, s
   }
   const options = { cwd, env, terminal: { cols: 80, rows: 24, data } }
   await Bun.spawn([...PROGRAM, ...words], options as object).exited
-  // What the process wrote last may still be on its way.
+  // The last output of the process may still be on its way.
   await waitFor(() => shown.endsWith('\n'))
   return shown
 }
@@ -158,7 +158,7 @@ function linesOf(call: Lines['call'], dataDir: string, flags: readonly string[])
     run,
     async json(line, data) {
       const { code, stdout, stderr } = await run(`${line} --json`, data)
-      // A command that writes says where, and nothing else.
+      // A command that writes prints only where.
       expect({ line, code, stderr: stderr.replace(WRITTEN, '') }).toEqual({ line, code: 0, stderr: '' })
       return JSON.parse(stdout)
     },

@@ -1,13 +1,13 @@
-// Command lines one after another in a process that stays, from the source: a comparison of many lines would else spend its
-// time on starts. Each line has its own output and exit code, as if it were a process. Run as a program, this is that process.
+// Runs command lines from the source one after another in one process: a comparison of many lines would otherwise spend its time on
+// starts. Each line has its own output and exit code, as if it were a process. Run as a program, this file is that process.
 
 import type { Ran } from './command-line'
 
-/** Ends what a line has printed. No command prints it. */
+/** Marks the end of a line's output. No command prints it. */
 const END = '\0'
 
 export interface CommandShell {
-  /** Runs words as `gateway` takes them. */
+  /** Runs the arguments of `gateway`. */
   run(words: readonly string[]): Promise<Ran>
   end(): Promise<void>
 }
@@ -53,7 +53,7 @@ async function serveLines(): Promise<never> {
   for await (const line of console) {
     process.argv = [process.execPath, 'gateway', ...JSON.parse(line)]
     process.exitCode = 0
-    // The main file runs once for each address; what it imports stays.
+    // The main file runs once for each address; its imports stay loaded.
     await import(`../../../cli/main.ts?line=${count++}`)
     console.error(END)
     console.log(`${END}\n${process.exitCode}${END}`)

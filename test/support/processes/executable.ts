@@ -1,5 +1,5 @@
-// The compiled executable as an operator runs it: built once, served as a process that can be killed, and asked through
-// its own commands. Its vendors are a sandbox in the process of the tests, which counts what reached them across crashes.
+// The compiled executable as an operator runs it: built once, run as a server that can be killed, and queried through its own
+// commands. Its vendors are a sandbox in the process of the tests, which counts their requests across crashes.
 
 import { expect } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { say, type TestGatewayOptions, testConfig } from '../gateway'
 import { runtimeFor } from './command-line'
 
 const ROOT = join(import.meta.dir, '..', '..', '..')
-/** Generous: the machine may be busy with other things. */
+/** Generous, because the machine may be busy. */
 const START_DEADLINE_MS = 30_000
 const COMMAND_DEADLINE_MS = 120_000
 
@@ -29,7 +29,7 @@ export interface Finished {
 export interface Running {
   url: string
   pid: number
-  /** All that it has printed so far. */
+  /** Everything that it has printed so far. */
   stdout(): string
   stderr(): string
   kill(signal: NodeJS.Signals): void
@@ -39,15 +39,15 @@ export interface Running {
 export interface StartOptions {
   cwd?: string
   environment?: Record<string, string>
-  /** Default: any free one. */
+  /** Default: any free port. */
   port?: number
-  /** Whether it listens where the configuration says, in place of a port. */
+  /** Whether it listens where the configuration says instead of on a port. */
   isPlaceConfigured?: boolean
   /** More flags of `serve`. */
   flags?: string[]
   /** Lines for a shell that then becomes the executable, such as limits of the process. */
   before?: string
-  /** A descriptor of this process that it gets as its third. */
+  /** A descriptor of this process that the child gets as its third. */
   passed?: number
 }
 
@@ -63,13 +63,13 @@ export interface Installation {
   /** Runs a command with --json; fails unless the command succeeds. */
   // biome-ignore lint/suspicious/noExplicitAny: each command has its own document, and the tests say what they expect of it
   json(...words: string[]): Promise<any>
-  /** Makes a key on an account of its own name and answers the secret. */
+  /** Makes a key on an account of the same name and returns the secret. */
   makeKey(name: string, balance: string, ...flags: string[]): Promise<string>
   /** Starts `gateway serve` on a free port and waits until it listens. */
   serve(options?: StartOptions): Promise<Running>
-  /** Starts `gateway serve` and waits until it has ended, for a start that is to fail. */
+  /** Starts `gateway serve` and waits until it has ended, for a start that must fail. */
   serveUntilRefused(options?: StartOptions): Promise<Finished>
-  /** Reads the database next to a running server. */
+  /** Reads the database while a server runs. */
   rows(sql: string, ...parameters: (string | number)[]): Promise<Row[]>
   /** The faults in the books. */
   problems(): Promise<string[]>
@@ -77,7 +77,7 @@ export interface Installation {
 
 let built: Promise<string> | undefined
 
-/** The path of the executable: that of the whole run, or one that is built when the first test of a file asks for it. */
+/** The path of the executable: that of the whole run, or one built when the first test of a file needs it. */
 export function executable(): Promise<string> {
   const { TEST_EXECUTABLE: shared } = process.env
   if (shared !== undefined) return Promise.resolve(shared)
@@ -122,7 +122,7 @@ export async function install(
     const command = [path, ...words, ...settings]
     const child = Bun.spawn(before ? ['sh', '-c', `${before}\nexec "$@"`, 'sh', ...command] : command, {
       cwd,
-      // Nothing of the tester's own environment: a key or a data directory in it would change what is tested.
+      // Nothing from the tester's own environment: a key or a data directory in it would change the test.
       env: { PATH: process.env.PATH, HOME: folder, ...runtimeFor(words), ...environment },
       stdio: ['ignore', 'pipe', 'pipe', ...(passed === undefined ? [] : [passed])],
     })
@@ -225,7 +225,7 @@ async function finish(child: Subprocess): Promise<Finished> {
   return { code: child.exitCode, signal: child.signalCode, stdout: stdout ?? '', stderr: stderr ?? '' }
 }
 
-/** Ends a server as an operator does, and fails unless it ends well and leaves right books. */
+/** Stops a server as an operator does, and fails unless it exits cleanly and leaves correct books. */
 export async function stopWell(installation: Installation, server: Running): Promise<void> {
   server.kill('SIGTERM')
   const { code, signal, stderr } = await server.ended
@@ -249,7 +249,7 @@ export function ask(
   })
 }
 
-/** A folder in which nothing is, for the working directory of a child. */
+/** An empty folder, for the working directory of a child. */
 export function emptyFolder(): string {
   const folder = join(temporaryFolder(), 'empty')
   mkdirSync(folder)
@@ -261,7 +261,7 @@ function killed(child: Subprocess): Promise<number> {
   return child.exited
 }
 
-/** Whether a process lives, also one that nobody here has started. */
+/** Whether a process lives, including one that was not started here. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -1,13 +1,13 @@
-// A port that nobody listens on, for a server that cannot choose its own, or for one that is not there.
+// A port that nobody listens on, for a server that cannot choose its own, or as the address of a missing one.
 
 import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
 
-/** Below the ports that systems give away by themselves: no other server of the tests comes to listen on it meanwhile. */
+/** Below the ports that systems assign by themselves: no other server of the tests starts listening on it meanwhile. */
 const FIRST = 20_000
 const COUNT = 12_000
 
-/** A port on 127.0.0.1 that no other test is given, in no other process either, until this process ends. */
+/** A port on 127.0.0.1 that no other test gets, in this process or another, until this process ends. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT)
@@ -16,8 +16,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Whether this process could claim the port: it binds the port of the same number for datagrams, which no server of the tests
- * uses, and which the system gives back when the process ends. A server may need seconds until it listens.
+ * Whether this process could claim the port: it binds the UDP port of the same number, which no server of the tests uses, and which
+ * the system releases when the process ends. A server may need seconds until it listens.
  */
 function isClaimed(port: number): Promise<boolean> {
   return new Promise((resolve) => {

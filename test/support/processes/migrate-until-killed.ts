@@ -1,5 +1,5 @@
-// A process that brings a database to the newest schema and kills itself right before a statement: with 1 before the first, and
-// with one more than there are before the last transaction is committed. With 0 it comes to its end.
+// A process that migrates a database to the newest schema and kills itself right before a statement: with 1 before the first, and
+// with one more than there are before the commit of the last transaction. With 0 it finishes.
 
 import type { Db, Statement } from '../../../src/db/db'
 import { openPostgres } from '../../../src/db/drivers/postgres'
@@ -7,7 +7,7 @@ import { openSqlite } from '../../../src/db/drivers/sqlite'
 import { migrate } from '../../../src/db/migrations'
 import { migrations } from '../../../src/db/schema/steps'
 
-/** Steps on rows that are there, next to those of the program. */
+/** Steps on existing rows, in addition to those of the program. */
 export const ownSteps = [
   [
     'create table things (id bigint not null, word text)',
@@ -23,7 +23,7 @@ export const ownSteps = [
   ],
 ]
 
-/** Runs all statements up to one, with the text of which the process ends. */
+/** Runs all statements up to one, and ends the process with its text. */
 function killedBefore(db: Db, last: number): Db {
   let begun = 0
   const counted = (statement: Statement): Statement => {

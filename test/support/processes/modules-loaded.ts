@@ -1,5 +1,5 @@
-// A gateway in a process of its own that tells which modules it has loaded: while it serves, and after the first request of the
-// console. In the process of a test those of other files would be among them.
+// A gateway in a process of its own that prints which modules it has loaded: while it serves, and after the first request of the
+// console. In the process of a test, modules of other files would be among them.
 
 import { startSandbox } from '../../../sandbox'
 import { createKey, makeSecret, unlimited } from '../../../src/accounts/keys'
@@ -9,9 +9,9 @@ import { addCredit } from '../../../src/billing/ledger/ledger'
 import { makeWebhookSecret } from '../../../src/webhooks/secrets'
 
 interface ModulesLoaded {
-  /** Paths of files after a chat that was paid. */
+  /** Paths of files loaded after a paid chat. */
   whileServing: string[]
-  /** Paths of the files that came with the first request of the console. */
+  /** Paths of files loaded by the first request of the console. */
   byConsole: string[]
 }
 

@@ -1,5 +1,5 @@
-// A process that holds and settles many charges at once, as a node does, names each step on standard output once the
-// database has promised it, and expects to be killed. Started by a test with the address of a database with money.
+// A process that holds and settles many charges at once, as a node does, prints each step once the database has committed it, and
+// expects to be killed. A test starts it with the address of a database with money.
 
 import { type Charge, hold, settle } from '../../../src/billing/ledger/ledger'
 import { DatabaseUnavailable } from '../../../src/db/db'
@@ -15,7 +15,7 @@ const [address = '', name = ''] = process.argv.slice(2)
 const db = address.startsWith('postgres:') ? openPostgres(address) : openSqlite(address)
 let count = 0
 
-/** Ends a charge however often the database is away. Undefined is the answer for one that has ended already. */
+/** Ends a charge however often the database is down. Undefined if the charge has ended already. */
 async function settleSurely(charge: Charge): Promise<void> {
   for (;;) {
     try {

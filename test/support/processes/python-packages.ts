@@ -1,12 +1,13 @@
-// Packages of PyPI for tests, in virtual environments that stay in the user's cache folder between runs. Installing takes
-// minutes, so it happens only with TEST_PYTHON=1; without that variable an environment is used if an earlier run has made it.
+// Packages from PyPI for tests, in virtual environments that stay in the user's cache folder between runs. Installing takes
+// minutes, so it happens only with TEST_PYTHON=1; without that variable a test uses an environment only if an earlier run has made
+// it.
 
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { $ } from 'bun'
 
-/** The folder of an environment, or why it is not there. */
+/** The folder of an environment, or why it is missing. */
 export type Python = { folder: string; fault?: never } | { folder?: never; fault: string }
 
 const MAX_INSTALL_MINUTES = 40
@@ -27,7 +28,7 @@ export async function pythonWith(
   if (process.env.TEST_PYTHON !== '1') return { fault: 'TEST_PYTHON=1 installs what it needs from PyPI' }
   const python = Bun.which('python3')
   if (!python) return { fault: 'there is no python3' }
-  // Renamed when it is whole, so that an installation that was cut short is never used.
+  // Renamed when complete, so that an interrupted installation is never used.
   const unfinished = `${folder}.part`
   rmSync(unfinished, { recursive: true, force: true })
   mkdirSync(cacheFolder, { recursive: true })
@@ -45,7 +46,7 @@ export async function pythonWith(
   return { folder }
 }
 
-/** A Python with the package `cryptography`: the one of this machine, or an environment; or why there is none. */
+/** A Python with the package `cryptography`: that of this machine, or an environment; or why both are missing. */
 export async function pythonWithCryptography(): Promise<
   { program: string; fault?: never } | { program?: never; fault: string }
 > {
@@ -55,7 +56,7 @@ export async function pythonWithCryptography(): Promise<
   return fault === undefined ? { program: join(folder, 'bin/python') } : { fault }
 }
 
-/** Names a test so that its report says why it was not tried. */
+/** Names a test so that its report says why it was skipped. */
 export function named(name: string, { fault }: { fault?: string }): string {
   return fault === undefined ? name : `${name} (not tried: ${fault})`
 }
@@ -75,7 +76,7 @@ export function xaiPackage(): Promise<Python> {
   return pythonWith('xai', ['xai-sdk==1.21.0'])
 }
 
-/** Google's SDK by itself, and clients of others with an earlier one, which they require. */
+/** Google's SDK by itself, and other clients with the earlier version that they require. */
 export function googlePackages(): Promise<[newest: Python, clients: Python]> {
   return Promise.all([
     pythonWith('google', ['google-genai==3.6.1']),
@@ -88,7 +89,7 @@ export function googlePackages(): Promise<[newest: Python, clients: Python]> {
   ])
 }
 
-/** Runs a program of test/support that reads lines and writes a line of JSON for each. Returns what it wrote. */
+/** Runs a program of test/support that reads lines and writes a line of JSON for each. Returns its output. */
 export async function runOverLines<Answer>(
   folder: string,
   program: string,

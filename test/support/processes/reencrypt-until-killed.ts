@@ -1,5 +1,5 @@
-// A process that brings the rows of a database under another key, as a start of the gateway does, and expects to be killed
-// on the way, after one of the changes that it names. Started by a test with the address, the new key and the older one.
+// A process that encrypts the rows of a database with another key, as a start of the gateway does, and expects to be killed after
+// one of the changes whose names it prints. A test starts it with the address, the new key and the old one.
 
 import { encodedTables } from '../../../src/app/encoded-tables'
 import { masterKeysOf } from '../../../src/config/secrets'
@@ -21,7 +21,7 @@ const db: Db = {
   async batch(statements) {
     const result = await opened.batch(statements)
     console.log('changed')
-    // Long enough for the one who kills to read it.
+    // Long enough for the killing test to read it.
     await Bun.sleep(5)
     return result
   },

@@ -1,5 +1,4 @@
-// The gateway as a process of its own, with its sandbox inside: for what needs more connections than
-// one process of tests can have.
+// The gateway as a process of its own, with its sandbox inside: for tests that need more connections than one process can have.
 
 import { expect } from 'bun:test'
 import { writeFileSync } from 'node:fs'
@@ -14,14 +13,14 @@ import { PROGRAM } from './command-line'
 
 export interface Serving {
   url: string
-  /** Where it finds its configuration, and commands theirs. */
+  /** The folder in which it and its commands find their configuration. */
   folder: string
   dataDir: string
   /** The demonstration key, which has ten dollars. */
   key: string
-  /** Reads the database next to the running server. */
+  /** Reads the database while the server runs. */
   rows(sql: string): Promise<Row[]>
-  /** Ends it as an operator does, and fails unless it ends well and leaves right books and no open charge. */
+  /** Stops it as an operator does, and fails unless it exits cleanly and leaves correct books and no open charge. */
   stop(): Promise<void>
 }
 
@@ -37,7 +36,7 @@ export async function startServing(config?: Config): Promise<Serving> {
   }
   const child = Bun.spawn([...PROGRAM, ...words], {
     cwd: folder,
-    // Nothing of the tester's own environment: a key or a limit in it would change what is tested.
+    // Nothing from the tester's own environment: a key or a limit in it would change the test.
     env: { PATH: process.env.PATH ?? '', HOME: folder },
     stdin: 'ignore',
     stdout: 'pipe',
@@ -77,7 +76,7 @@ export async function startServing(config?: Config): Promise<Serving> {
   }
 }
 
-/** Undefined when the output ends before. The rest of it is thrown away. */
+/** Undefined when the output ends first. The rest of the output is discarded. */
 async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string | undefined> {
   const decoder = new TextDecoder()
   const reader = stream.getReader()

@@ -1,4 +1,4 @@
-// A thread that puts a socket at a place in each round, at the moment at which a test takes another one away there.
+// A thread that creates a socket at a path in each round, at the moment when a test removes another one there.
 
 import { writeFileSync } from 'node:fs'
 import { place, temporaryPathOf } from '../../../src/listen/unix-socket'

@@ -1,4 +1,4 @@
-// A process that is among those that work on a data directory, without the lock of one that serves, and expects to be killed.
+// A process that registers in a data directory without the lock of a server, and expects to be killed.
 
 import { registerProcess } from '../../../cli/process/processes'
 

@@ -1,5 +1,5 @@
-// A process that registers in a data directory as one that serves, has an upload half, a temporary file and a socket that is not at
-// its place yet, names their paths on standard output, and stays until it is killed. Started by a test with the data directory.
+// A process that registers in a data directory as a server, has half an upload, a temporary file and a socket that is not at its
+// final path yet, prints their paths, and stays until it is killed. A test starts it with the data directory.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

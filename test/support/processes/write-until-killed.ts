@@ -1,5 +1,5 @@
-// A process that writes rows one after another, names each on standard output once the database has promised it,
-// and expects to be killed. Started by a test with the address of a database that has the table `things`.
+// A process that writes rows one after another, prints each once the database has committed it, and expects to be killed. A test
+// starts it with the address of a database with the table `things`.
 
 import { openPostgres } from '../../../src/db/drivers/postgres'
 import { openSqlite } from '../../../src/db/drivers/sqlite'

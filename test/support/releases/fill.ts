@@ -23,7 +23,7 @@ import {
 import { createCommandLine } from '../processes/command-line'
 import { HERE, openSite } from '../servers/webhook-sending'
 
-/** The key that all recordings are encrypted with, so that those who read them need no other. */
+/** The key that encrypts all recordings, so that their readers need no other. */
 export const RECORDING_KEY = Buffer.alloc(32, 'recording').toString('base64')
 /** Text in the requests of every recording. */
 export const KEPT_TEXT = 'a text of the recording'
@@ -60,15 +60,15 @@ export function recordingOptions(kind: DatabaseKind): TestGatewayOptions {
   }
 }
 
-/** Facts of a recorded gateway that its rows do not tell. */
+/** Facts about a recorded gateway that are not in its rows. */
 export interface Filled {
   /** The secret of the first key. */
   secret: string
-  /** A response that was kept, with `KEPT_TEXT` in its input. */
+  /** The id of a kept response, with `KEPT_TEXT` in its input. */
   responseId: string
 }
 
-/** Fills a new database, and calls back while it has open charges and a video in the making, as when a process is killed. */
+/** Fills a new database, and calls back while it has open charges and an unfinished video, as when a process is killed. */
 export async function fillDatabase(
   kind: DatabaseKind,
   record: (source: { file: string } | { url: string }) => Promise<void>,
@@ -105,7 +105,7 @@ export async function fillDatabase(
   return { secret: gateway.secret, responseId }
 }
 
-/** Two years before: months to close, and a month to issue statements of. */
+/** Two years before: months to close, and a month to issue statements for. */
 async function fillHistory(address: string): Promise<void> {
   const db = openAddress(address)
   await migrate(db)
@@ -128,7 +128,7 @@ async function fillHistory(address: string): Promise<void> {
   await db.close()
 }
 
-/** Requests of every kind of row. Answers the id of a kept response. */
+/** Makes requests for every kind of row. Returns the id of a kept response. */
 async function traffic(gateway: TestGateway): Promise<string> {
   const { db } = gateway.server.world
   await storeTexts(gateway, KEPT_TEXT)
@@ -159,7 +159,7 @@ async function traffic(gateway: TestGateway): Promise<string> {
   await waitFor(
     async () => (await db.query({ sql: `select id from webhooks where state = 'failed'` })).length > 0,
   )
-  // In the making, with a webhook that waits for its end, and one that failed at the vendor.
+  // An unfinished task with a webhook that waits for its end, and a task that failed at the vendor.
   await video('task_ms=86400000', { webhook_url: `http://127.0.0.1:${gone.port}/` })
   await video('task_ms=0 task_end=failed', {})
   await waitFor(
@@ -169,7 +169,7 @@ async function traffic(gateway: TestGateway): Promise<string> {
   return response?.id as string
 }
 
-/** Runs the commands of operators. */
+/** Runs commands of operators. */
 async function commands({ server, dataDir, sandbox, databaseUrl }: TestGateway): Promise<void> {
   const folder = temporaryFolder()
   const config = testConfig(sandbox, recordingOptions(server.world.db.kind), databaseUrl)
@@ -195,12 +195,12 @@ async function commands({ server, dataDir, sandbox, databaseUrl }: TestGateway):
     'events test nobody',
   ]) {
     const { code, stderr } = await run(line)
-    // Nobody takes the event: it is kept as one that was not delivered.
+    // No receiver accepts the event: it is kept as undelivered.
     if (code !== 0 && !line.startsWith('events')) throw new Error(`gateway ${line}: ${stderr}`)
   }
 }
 
-/** Does at once the jobs that come in time. */
+/** Runs the scheduled jobs at once. */
 async function jobs({ server: { world } }: TestGateway): Promise<void> {
   const { db, now } = world
   await renewAllowances(db, world.plans.values(), now())
@@ -212,12 +212,12 @@ async function jobs({ server: { world } }: TestGateway): Promise<void> {
   await world.requestLog.flush()
   await world.requestLog.storeFigures()
   await world.followTime()
-  // Nothing of the machine that records.
+  // Nothing about the recording machine.
   await apply(db, [
     { sql: `update audit_trail set actor = 'cli:ada@rack1'` },
     { sql: `update times set name = 'node:rack1/1' where name like 'node:%'` },
   ])
 }
 
-/** Sandboxed vendors work in the past, so that tasks end at once. */
+/** Simulated vendors work in the past, so that tasks end at once. */
 const AHEAD_MS = 60_000

@@ -1,5 +1,5 @@
-// The recordings of releases: for each a backup of a database of both kinds that its own program has filled, and a manifest of
-// every table. A recording that was released must never be made again.
+// The recordings of releases: for each a backup of both kinds of database, filled by its own program, and a manifest of every
+// table. The recording of a published release must never be made again.
 
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ import { type Filled, fillDatabase } from './fill'
 const FOLDER = join(import.meta.dir, '../../releases')
 
 export interface RecordedTable {
-  /** Columns that the release had. */
+  /** The columns of the release. */
   columns: Table['columns']
   /** The number of rows, the sum of each column of numbers and the length of each column of text. */
   totals: Row
@@ -35,7 +35,7 @@ export interface Manifest {
   databases: Record<DatabaseKind, Filled & { tables: Record<string, RecordedTable> }>
 }
 
-/** Versions that are recorded. */
+/** The recorded versions. */
 export function recordedVersions(): string[] {
   if (!existsSync(FOLDER)) return []
   return readdirSync(FOLDER, { withFileTypes: true }).flatMap((entry) =>
@@ -47,7 +47,7 @@ export function manifestOf(version: string): Manifest {
   return JSON.parse(readFileSync(join(FOLDER, version, 'manifest.json'), 'utf8'))
 }
 
-/** The hash of what each step runs, on every kind of database. */
+/** The hash of the statements of each step, on every kind of database. */
 export function hashesOfSteps(): string[] {
   return migrations.map((step) => hashOf(JSON.stringify(step)))
 }

@@ -1,4 +1,4 @@
-// A collector of OpenTelemetry: takes traces and logs over HTTP as JSON, and keeps what it was sent.
+// An OpenTelemetry collector: takes traces and logs over HTTP as JSON, and keeps them.
 
 interface Attribute {
   key: string
@@ -53,7 +53,7 @@ export function startCollector(status: () => number = () => 200) {
   return { endpoint, spans, logs, services, headers, stop: () => server.stop(true) }
 }
 
-/** The value of an attribute, as it was sent. */
+/** The value of an attribute as sent. */
 export function attributeOf(record: Telemetered | undefined, key: string): unknown {
   const value = record?.attributes.find((each) => each.key === key)?.value
   return value && Object.values(value)[0]

@@ -1,15 +1,15 @@
-// A proxy on bare sockets: opens tunnels (CONNECT), passes whole addresses on, and keeps the heads that it read. A test may
-// answer in its place.
+// A proxy on bare sockets: opens tunnels (CONNECT), forwards requests with whole addresses, and keeps the heads that it read. A
+// test may answer in its place.
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 interface ConnectProxy {
   address: string
-  /** Heads of requests to the proxy. What goes through a tunnel is not among them. */
+  /** Heads of requests to the proxy, without those inside tunnels. */
   heads: string[]
-  /** Connections that are open now. */
+  /** The open connections. */
   open(): number
-  /** Answers in place of the proxy; undefined lets it do its work. */
+  /** Answers instead of the proxy; undefined lets the proxy answer. */
   instead: ((socket: Socket) => void) | undefined
   stop(): void
 }

@@ -1,4 +1,4 @@
-// Callers who open many connections, and an honest one next to them who counts what happens to its requests.
+// Callers who open many connections, and an honest caller next to them who counts the results of its requests.
 
 import { readFileSync } from 'node:fs'
 import { createConnection, type Socket } from 'node:net'
@@ -8,7 +8,7 @@ export class Flood {
   #closed = 0
   #answered = 0
 
-  /** `first` is what each of them sends; `from` is one of the addresses of this machine. */
+  /** `first` is sent on each connection; `from` is one of the addresses of this machine. */
   constructor(
     readonly url: string,
     readonly first = '',
@@ -19,7 +19,7 @@ export class Flood {
     const { hostname: host, port } = new URL(this.url)
     for (let opened = 0; opened < count; opened++) {
       const socket = createConnection({ host, port: Number(port), localAddress: this.from })
-      // Refused and reset, which is what the tests are about.
+      // Being refused and reset is the subject of these tests.
       socket.on('error', () => {})
       socket.on('close', () => {
         this.#closed++
@@ -32,7 +32,7 @@ export class Flood {
     }
   }
 
-  /** As many as neither side has closed, those that were refused apart. */
+  /** The connections that neither side has closed, without the refused ones. */
   get alive(): number {
     return this.sockets.length - this.#closed
   }
@@ -46,9 +46,9 @@ export class Flood {
   }
 }
 
-/** Runs `ask` at a steady rate, whether the last one has ended or not, until it is stopped. */
+/** Runs `ask` at a steady rate, whether or not the last call has ended, until stopped. */
 export function askSteadily(everyMs: number, ask: () => Promise<Response>) {
-  /** By status, or by the code of the error. */
+  /** Counted by status, or by the code of the error. */
   const outcomes: Record<string, number> = {}
   let isStopped = false
 
@@ -81,7 +81,7 @@ export function askSteadily(everyMs: number, ask: () => Promise<Response>) {
   }
 }
 
-/** Begins to watch a process; the returned function says whether it has used less than half of a processor since then. */
+/** Begins to measure a process; the returned function says whether it has used less than half of a processor since then. */
 export function watchCpu(pid: number): () => boolean {
   const startedAt = performance.now()
   const before = cpuMsOf(pid)

@@ -1,5 +1,5 @@
-// A certified identity provider (oidc-provider) over real HTTP, with people that a test decides, and a browser that signs in there.
-// In front of it is a door that a test can close, so that it does not answer.
+// A certified identity provider (oidc-provider) over real HTTP, with the users of a test, and a browser that signs in there. A test
+// can answer in its place, or stop it from answering.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,11 +11,11 @@ export interface IdentityProvider {
   issuer: string
   clientId: string
   clientSecret: string
-  /** Groups of people by their names; who is not in it cannot sign in there. */
+  /** Groups of people by their names; nobody else can sign in. */
   people: Map<string, string[]>
-  /** Paths that were asked for. */
+  /** The requested paths. */
   asked: string[]
-  /** Answers in place of the provider; undefined lets it answer. */
+  /** Answers instead of the provider; undefined lets the provider answer. */
   door: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined
   /** Signs all sessions of a person out, so that no refresh token of theirs works. */
   endSessions(): Promise<void>
@@ -25,7 +25,7 @@ export interface IdentityProvider {
 export const CLI_CLIENT = 'gateway-cli'
 
 interface Options {
-  /** Addresses that it sends browsers back to. */
+  /** Addresses to which it redirects browsers back. */
   redirectUris: string[]
   configuration?: Configuration
 }
@@ -106,7 +106,7 @@ function configurationOf(
       email: ['email', 'email_verified'],
       groups: ['groups'],
     },
-    // As many providers do, and contrary to its default: claims are in the ID token.
+    // Claims are in the ID token, as many providers do, contrary to the default of this one.
     conformIdTokenClaims: false,
     pkce: { required: () => true },
     issueRefreshToken: async () => true,
@@ -158,7 +158,7 @@ function adapterOf(store: Store) {
   }
 }
 
-/** Without what the provider says of a test's settings, and of a runtime that it does not name. */
+/** Without the provider's warnings about a test's settings and about a runtime that it does not know. */
 function quiet<Result>(make: () => Result): Result {
   const { warn, info } = console
   Object.assign(console, { warn() {}, info() {} })
@@ -173,7 +173,7 @@ function quiet<Result>(make: () => Result): Result {
 export class Browser {
   private readonly cookies = new Map<string, string>()
 
-  /** Signs in at the provider as somebody; resolves with the address that it is sent back to, which is not opened. */
+  /** Signs in at the provider as this person; resolves with the address of the redirect back, which is not opened. */
   async signIn(address: string, person: string): Promise<string> {
     const { origin } = new URL(address)
     let [url, init]: [string, RequestInit] = [address, {}]
@@ -191,7 +191,7 @@ export class Browser {
     throw new Error('the provider has no end')
   }
 
-  /** Opens the address of a device that waits, and lets it in as somebody. */
+  /** Opens the address of a waiting device, and allows it as this person. */
   async approve(address: string, person: string): Promise<void> {
     let [url, init]: [string, RequestInit] = [address, {}]
     for (let step = 0; step < 30; step++) {
@@ -238,7 +238,7 @@ function formOf(page: string, person: string): RequestInit {
   }
 }
 
-/** An ID token of a person, as a program gets one that signs in by itself. */
+/** An ID token of a person, as a program that signs in by itself gets it. */
 export async function idTokenOf(
   { issuer, clientId, clientSecret }: IdentityProvider,
   redirectUri: string,

@@ -1,5 +1,5 @@
-// llhttp in strict mode, the parser of Node.js, as it stands compiled in a package of the registry: the other opinion on
-// where a response ends. It must never be made lenient.
+// llhttp in strict mode, the parser of Node.js, as a published package has it compiled: an independent judgment of where a response
+// ends. It must never be made lenient.
 
 const wasmBase64: string = require('undici/lib/llhttp/llhttp-wasm.js')
 
@@ -7,7 +7,7 @@ const wasmBase64: string = require('undici/lib/llhttp/llhttp-wasm.js')
 export interface Reference {
   /** The number of bytes up to the response's end; undefined if it did not end. */
   end: number | undefined
-  /** The response is whole once the connection closes. */
+  /** The response is complete once the connection closes. */
   endsByClose: boolean
   /** Why it was refused. */
   fault: string | undefined
@@ -68,7 +68,7 @@ function latin1(at: number, byteLength: number): string {
   return Buffer.from(llhttp.memory.buffer, at, byteLength).toString('latin1')
 }
 
-/** Reads bytes that came in one piece on a connection that was closed after them. */
+/** Reads bytes that arrived in one piece on a connection that was then closed. */
 export function readByLlhttp(bytes: Buffer): Reference {
   status = 0
   body = ''

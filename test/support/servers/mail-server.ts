@@ -1,4 +1,4 @@
-// A mail server of this machine that notes the messages which it takes, with or without encryption and a sign-in.
+// A mail server on this machine that records the messages that it accepts, with or without encryption and authentication.
 
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
@@ -9,7 +9,7 @@ interface ReceivedMail {
   from: string
   to: string[]
   text: string
-  /** Whether it came over an encrypted connection, and who had signed in. */
+  /** Whether it came over an encrypted connection, and the authenticated user. */
   secure: boolean
   user: string | undefined
 }
@@ -17,7 +17,7 @@ interface ReceivedMail {
 interface MailServer extends AsyncDisposable {
   port: number
   received: ReceivedMail[]
-  /** Connections that were made. */
+  /** The number of connections made. */
   connections: number
 }
 
@@ -29,7 +29,7 @@ const pem = (name: string) => readFileSync(join(TLS_FOLDER, `${name}.pem`), 'utf
 /** The file with the authority that vouches for the server. */
 export const AUTHORITY_FILE = join(TLS_FOLDER, 'authority.pem')
 
-/** Starts a server that encrypts when asked to, and takes mail of everybody. */
+/** Starts a server that encrypts on request, and accepts mail from everybody. */
 export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
   const server = new SMTPServer({
     key: pem('key'),
@@ -42,7 +42,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     },
     onAuth({ username, password }, _session, done) {
       if (username === MAIL_USER && password === MAIL_PASSWORD) return done(null, { user: username })
-      // Some servers repeat what they received.
+      // Some servers repeat the received text.
       done(Object.assign(new Error(`No user ${username} with ${password}`), { responseCode: 535 }))
     },
     onData(stream, session, done) {

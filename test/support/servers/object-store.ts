@@ -1,5 +1,5 @@
-// A small S3-compatible store over real HTTP: objects by path, whole or in parts, ranges, and errors as XML.
-// It checks that requests are signed, not the signatures themselves.
+// A small S3-compatible store over real HTTP: objects by path, whole or in parts, ranges, and errors as XML. It checks that
+// requests have a signature, not whether the signature is correct.
 
 export interface ObjectStore {
   endpoint: string
@@ -7,17 +7,17 @@ export interface ObjectStore {
   objects: Map<string, { bytes: Uint8Array; contentType: string | null }>
   /** Method, and what it did. */
   calls: string[]
-  /** Reads are answered when it has come. */
+  /** Reads wait for this promise. */
   reads: Promise<void> | undefined
-  /** Bytes of objects that were sent to readers. */
+  /** Bytes of objects sent to readers. */
   sentBytes: number
-  /** Answers every request with this error while it is set. */
+  /** While set, every request gets this error. */
   broken: boolean
   stop(): Promise<void>
 }
 
 export const storeKey = 'AKIATEST'
-/** A bucket that the store does not have; it has all others. */
+/** The only bucket that the store does not have. */
 export const MISSING_BUCKET = 'missing'
 const PIECE_BYTES = 64 * 1024
 const LISTED = 3
@@ -83,7 +83,7 @@ export function startObjectStore(): ObjectStore {
   return store
 }
 
-/** One page of a listing: few at a time, so that readers have to ask for the next. */
+/** One short page of a listing, so that readers have to request the next one. */
 function list({ objects }: ObjectStore, bucket: string, query: URLSearchParams): Response {
   const from = query.get('start-after') ?? ''
   const keys = [...objects.keys()]
@@ -112,7 +112,7 @@ function read(store: ObjectStore, request: Request, key: string): Response {
   return new Response(streamed(bytes.subarray(Number(start), Number(end) + 1), count), { status: 206 })
 }
 
-/** As fast as it is taken; `sent` counts. */
+/** As fast as the reader takes it; `sent` counts the bytes. */
 function streamed(bytes: Uint8Array, sent: (length: number) => void): ReadableStream<Uint8Array> {
   let at = 0
   return new ReadableStream<Uint8Array>(
@@ -129,7 +129,7 @@ function streamed(bytes: Uint8Array, sent: (length: number) => void): ReadableSt
   )
 }
 
-/** By its headers, or by its query as addresses are that others may read. */
+/** Signed in its headers, or in its query, as addresses for other readers are. */
 function isSigned({ headers, method, url }: Request): boolean {
   const { searchParams } = new URL(url)
   if (method === 'GET' && searchParams.has('X-Amz-Signature')) {

@@ -1,19 +1,19 @@
-// A caller on a bare socket, who can do what no HTTP client lets one do: leave in the middle, in every way there is.
+// A caller on a bare socket, which no HTTP client can replace: it can disconnect in the middle of a request, in every way.
 
 import { createConnection, type Socket } from 'node:net'
 
-/** Closing politely, by a reset, or only the sending half. */
+/** By a normal close, by a reset, or by closing only the sending half. */
 export type Leaving = 'fin' | 'rst' | 'half'
 
-/** The most of the newest bytes that are kept: enough to see how an answer ends. */
+/** How many of the newest bytes are kept: enough to see how an answer ends. */
 const TAIL_LENGTH = 8_192
 
 export class RawCaller {
-  /** All bytes that came. */
+  /** All received bytes. */
   bytes = 0
   /** The server has closed the connection. */
   closed = false
-  /** The code of the fault that broke the connection, such as ECONNRESET. */
+  /** The code of the error that broke the connection, such as ECONNRESET. */
   error: string | undefined
   #head = ''
   #tail = ''
@@ -54,12 +54,12 @@ export class RawCaller {
     this.socket.write(bytes)
   }
 
-  /** The first bytes that came, in latin1. */
+  /** The first received bytes, in latin1. */
   head(): string {
     return this.#head
   }
 
-  /** The newest bytes that came, in latin1. */
+  /** The newest received bytes, in latin1. */
   tail(): string {
     return this.#tail
   }

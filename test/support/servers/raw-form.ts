@@ -1,7 +1,7 @@
-// Forms written by hand, as clients do it and as none should.
+// Multipart forms written by hand, both as clients write them and as no client should.
 
 export interface RawPart {
-  /** Header lines; without them those of a text field. */
+  /** Header lines; by default those of a text field. */
   head?: readonly string[]
   name?: string
   /** Makes it a file. */
@@ -12,7 +12,7 @@ export interface RawPart {
 
 export const BOUNDARY = 'a-boundary-that-is-in-no-part'
 
-/** A form of these parts, closed as it should be. */
+/** A form of these parts, correctly closed. */
 export function rawForm(parts: readonly RawPart[], boundary = BOUNDARY): Uint8Array<ArrayBuffer> {
   const pieces = parts.flatMap((part) => [
     Buffer.from(`--${boundary}\r\n${headOf(part).join('\r\n')}\r\n\r\n`),

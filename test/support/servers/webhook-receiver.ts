@@ -1,4 +1,4 @@
-// A receiver of webhooks over real HTTP that notes what it gets and answers what a test decides.
+// A receiver of webhooks over real HTTP that records the deliveries and answers as a test decides.
 
 export interface WebhookReceiver {
   url: string
@@ -7,7 +7,7 @@ export interface WebhookReceiver {
   answer: () => Response | Promise<Response>
 }
 
-/** The network that a configuration must allow before webhooks are sent to a receiver. */
+/** The network that a configuration must allow so that webhooks are sent to a receiver. */
 export const RECEIVER_NETWORK = '127.0.0.0/8'
 
 /** Starts a receiver; `using` stops it. */
@@ -34,7 +34,7 @@ export function startReceiver(): WebhookReceiver & Disposable {
   return receiver
 }
 
-/** The ids of all webhooks that came, each once. */
+/** The ids of all received webhooks, each once. */
 export function idsOf({ deliveries }: WebhookReceiver): string[] {
   return [...new Set(deliveries.map(({ id }) => id))]
 }

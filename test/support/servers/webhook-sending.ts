@@ -1,5 +1,5 @@
-// The sender of webhooks by itself: a real database, real HTTP to receivers of this machine, and a clock that tests turn.
-// Receivers here note all that a real one could check; names lead to them by a look-up that tests decide.
+// The sender of webhooks by itself: a real database, real HTTP to receivers on this machine, and a clock that tests set. The
+// receivers record everything that a real one could check; a name lookup under the tests' control leads to them.
 
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -26,7 +26,7 @@ export interface SendingOptions {
   lookupTimeoutMs?: number
   /** The value of every random number. */
   random?: number
-  /** A database that another sender has used. */
+  /** A database that another sender has already used. */
   db?: Db
   transport?: Transport
   sendEvent?: WebhookWorld['sendEvent']
@@ -35,17 +35,17 @@ export interface SendingOptions {
 export interface Sending {
   db: Db
   sender: WebhookSender
-  /** The time is this. */
+  /** Sets the time. */
   clock: { now: number }
-  /** Addresses that were connected to, in order. */
+  /** The connected addresses, in order. */
   fetched: string[]
   log: Record<string, unknown>[]
-  /** A webhook that is due now; answers the id of its task. */
+  /** Adds a webhook that is due now; returns the id of its task. */
   add(url: string, more?: { account?: string; keyId?: string; document?: string }): Promise<string>
-  /** Starts what is due, and waits until all of it has been answered. */
+  /** Starts the due deliveries, and waits until all have been answered. */
   deliver(): Promise<void>
   of(task: string): Promise<NonNullable<Awaited<ReturnType<typeof webhookOf>>>>
-  /** Webhooks that are being delivered. */
+  /** The number of running deliveries. */
   claimed(): Promise<number>
   close(): Promise<void>
 }
@@ -112,7 +112,7 @@ export async function openSending(kind: DatabaseKind, options: SendingOptions = 
   }
 }
 
-/** Writes down where each request goes: the address that is connected to, not the host. */
+/** Records where each request goes: the connected address, not the host. */
 function noting(transport: Transport, fetched: string[]): Transport {
   return {
     open(url, options) {
@@ -153,11 +153,11 @@ export interface Delivered {
 export interface Site extends Disposable {
   port: number
   received: Delivered[]
-  /** Most requests that were there at the same time. */
+  /** The highest number of requests at the same time. */
   most: number
 }
 
-/** A receiver. Without an answer it thanks. */
+/** A receiver. Without `answer` it accepts every delivery. */
 export function openSite(
   answer: (delivered: Delivered, count: number) => Response | Promise<Response> = () => new Response('ok'),
 ): Site {
@@ -191,7 +191,7 @@ export function openSite(
   return site
 }
 
-/** An answer that does not come. */
+/** An answer that never comes. */
 export const never = () => new Promise<Response>(() => {})
 
 const TLS_FOLDER = join(import.meta.dir, '../../fixtures/tls')
@@ -204,7 +204,7 @@ interface SecureSite extends Disposable {
   received: { connection: number; serverName: string | false; host: string }[]
 }
 
-/** A receiver with a certificate for each name that it is asked for, or for the one name only. */
+/** A receiver with a certificate for each requested name, or for one name only. */
 export async function openSecureSite(certificate: string, others: string[] = []): Promise<SecureSite> {
   const contextOf = (name: string) => ({ key: pem('key'), cert: pem(name) })
   const sockets = new Set<TLSSocket>()
@@ -244,11 +244,11 @@ export async function openSecureSite(certificate: string, others: string[] = [])
 
 interface Watch extends Disposable {
   port: number
-  /** Connections that were made, whatever was sent on them. */
+  /** The number of connections made, whatever was sent on them. */
   connections: number
 }
 
-/** Notices every packet that comes to an address where none may come. */
+/** Notices every packet sent to an address that must not get any. */
 export async function watchAddress(address: string, port = 0): Promise<Watch> {
   const server = createServer((socket) => {
     watch.connections++

@@ -1,5 +1,5 @@
-// What the simulation's vendors answer when all goes well, in the form of each, with what it costs at the prices of the
-// simulation. Pure except for randomness.
+// The successful answers of the simulation's vendors, in the form of each, with their costs at the prices of the simulation. Pure
+// except for randomness.
 
 import type { Random } from '../random'
 import { CHARACTER_NANO, FILE_HOST, IMAGE_NANO, TOKEN_NANO } from './config'
@@ -10,7 +10,7 @@ export interface Made {
   contentType: string
   /** Price of the whole answer in nano-dollars. */
   nano: number
-  /** Pieces from here on are not sent by a vendor that breaks off. */
+  /** A vendor that breaks off does not send the pieces from here on. */
   cutAt: number
 }
 
@@ -33,7 +33,7 @@ function tokensOf({ model, random }: Wish, most = MAX_OUTPUT) {
   return { input, output, nano: input * inputNano + output * outputNano }
 }
 
-/** The words of a stream, and tokens of which no more are in it than bytes: none are hidden. */
+/** The words of a stream, and its tokens, which are no more than its bytes: none are hidden. */
 function wordsOf(wish: Wish) {
   const words = Array.from({ length: 1 + wish.random.below(8) }, (_none, index) => `word ${index} `)
   return { words, ...tokensOf(wish, Math.min(MAX_OUTPUT, words.join('').length)) }
@@ -120,7 +120,7 @@ export function embeddingsAnswer({ model, random }: Wish, inputs: number): Made 
   return whole({ object: 'list', data, model, usage }, tokens * nano)
 }
 
-/** Samples of zeros, in events. */
+/** Silent samples, in events. */
 export function speechAnswer({ random }: Wish, text: string): Made {
   const event = (audio: object, finish: string | null) =>
     `data: ${JSON.stringify({ output: { audio, finish_reason: finish } })}\n\n`
@@ -141,7 +141,7 @@ export function editAnswer(wish: Wish): Made {
   return whole({ created: 1, data: [{ b64_json: Buffer.from(wish.mark).toString('base64') }], usage }, nano)
 }
 
-/** Content at the address of a result. */
+/** The content at the address of a result. */
 export function fileAt(path: string): string {
   return `the file at ${path}`
 }

@@ -1,4 +1,4 @@
-// The callers of the simulation: what they ask for, how they read the answer, and what they know of it in the end.
+// The callers of the simulation: what they request, how they read the answer, and what they finally know about it.
 
 import type { SpenderRule } from '../../../src/accounts/spender-rule'
 import type { Form } from '../../../src/contract/form'
@@ -17,7 +17,7 @@ interface Kind {
   operation: OperationName
   model: string
   body(text: string, mark: string): object
-  /** How many answers of the vendor are in one of the gateway. */
+  /** The number of vendor answers in one of the gateway. */
   parts?: number
 }
 
@@ -45,7 +45,7 @@ const image = {
   }),
 }
 
-/** The request of a kind as one that is answered later. */
+/** A request of a kind, as a deferred one. */
 const later = (kind: Kind) => ({
   ...kind,
   body: (text: string, mark: string) => ({ ...kind.body(text, mark), async: true, ...webhookOf(mark) }),
@@ -56,7 +56,7 @@ function webhookOf(mark: string): object {
   return Number(mark.slice(5)) % 2 === 0 ? { webhook_url: 'http://10.0.0.1/ended' } : {}
 }
 
-/** Everything that can be asked for, in each form in which the line goes another way. */
+/** Every kind of request, in each form that takes another path through the line. */
 export const kinds = {
   chat: chat('test-chat'),
   stream: chat('test-chat', { stream: true }),
@@ -93,19 +93,19 @@ export const kinds = {
 } satisfies Record<string, Kind>
 
 type KindName = keyof typeof kinds
-/** Equally likely, except videos, which take longest. */
+/** All kinds are equally likely, except videos, which take longest. */
 const DRAWN = [
   ...Object.keys(kinds).filter((kind) => !kind.endsWith('-later')),
   ...Array(6).fill('video'),
 ] as KindName[]
-/** One in so many of a kind that can be answered later is. */
+/** One in this number of requests of a deferrable kind is deferred. */
 const DEFERRED_EVERY = 3
 
 export function isStream(kind: KindName): boolean {
   return kind.endsWith('stream')
 }
 
-/** Whether the answer is a task that the gateway makes itself. */
+/** Whether the answer is a task of the gateway itself. */
 export function isLater(kind: KindName): boolean {
   return kind.endsWith('-later')
 }
@@ -123,7 +123,7 @@ export interface Customer {
   account: string
   keyId: string
   secret: string
-  /** The models that the key may use; null: all. */
+  /** The models permitted to the key; null: all. */
   models: string[] | null
   concurrency: number | null
   revokedAt: number
@@ -132,24 +132,27 @@ export interface Customer {
 }
 
 const SPENDER_HEADER = 'x-simulated-spender'
-/** Nano-dollars of each spender a day: enough for a video and little else, so that holds and their extensions meet it. */
+/**
+ * The daily budget of each spender in nano-dollars: enough for a video and little else, so that holds and their extensions reach
+ * it.
+ */
 export const SPENDER_BUDGET_NANO = 60_000_000
 export const SPENDER_RULE: SpenderRule = {
   from: [SPENDER_HEADER],
   budget_usd: formatUsd(SPENDER_BUDGET_NANO),
   budget_period: 'day',
 }
-/** Whom requests of keys with spenders name in turn; one in three names nobody. */
+/** The spenders that requests of keys with spenders name in turn; one request in three names nobody. */
 const SPENDERS = ['ann', 'ben', null]
 
-/** A caller's request, and what became of it as far as the caller knows. */
+/** A caller's request, and its result as far as the caller knows. */
 export interface SimulatedRequest {
   id: string
   kind: KindName
   mark: string
   account: string
   keyId: string
-  /** Who spends on behalf of the key, as the request says. */
+  /** The spender named in the request. */
   spender: string | null
   idempotencyKey: string | null
   startedAt: number
@@ -162,7 +165,7 @@ export interface SimulatedRequest {
   isWhole: boolean
   hasLeft: boolean
   isReplay: boolean
-  /** The process that it was sent to. */
+  /** The process to which it was sent. */
   life: Life
 }
 
@@ -199,7 +202,7 @@ export function ask(
     signal: () => leaving.signal,
     gatewayUrl: () => 'https://gateway.example',
   }
-  // A slow caller waits between the pieces.
+  // A slow caller waits between pieces.
   const pauseMs = random.chance(0.2) ? random.below(3_000) : 0
   read(node, incoming, one, { time, leaving: leaving.signal, pauseMs }).then(
     () => note(`${one.id} ${one.status} ${one.code ?? ''} ${one.isWhole} ${one.text.length}`),

@@ -1,5 +1,5 @@
-// What must be true of a simulated run when nothing runs any more, by a second bookkeeper that knows only what the vendors
-// did and what the callers received. It uses no code that moves money.
+// What must be true of a simulated run when nothing runs any more, according to a second bookkeeper that knows only what the
+// vendors did and what the callers received. It uses no code that moves money.
 
 import { rehearse } from '../../../src/billing/rehearsal/rehearsal'
 import { RehearsedPrices } from '../../../src/billing/rehearsal/rehearsed-prices'
@@ -14,9 +14,9 @@ import { must } from './invariants'
 import type { Simulation } from './simulation'
 import type { VendorTask } from './vendor'
 
-/** Events with errors that only a database that is away may cause. */
+/** Events with errors that only an unreachable database may cause. */
 const FAULTS = /^\{"event":"(task_poll_failed|task_not_recovered|charge_not_ended|job_failed|internal_error)"/
-/** A key is read again by then. */
+/** A key is read again within this time. */
 const REVOKED_BY_MS = 1_000
 
 export async function checkAtEnd(simulation: Simulation): Promise<void> {
@@ -70,7 +70,7 @@ function checkAnswer(simulation: Simulation, one: SimulatedRequest, charges: Row
     return
   }
   if (one.hasLeft || !one.isWhole) return
-  // A stream that breaks off before any output is free, and says that it broke.
+  // A stream that breaks off before any output is free, and reports that it broke.
   const isBroken = one.text.includes('"error"')
   must(
     charge?.state === 'settled' || (isBroken && charge !== undefined),
@@ -82,13 +82,13 @@ function checkAnswer(simulation: Simulation, one: SimulatedRequest, charges: Row
     return
   }
   const made = vendor.works.get(one.mark)?.made ?? []
-  // The vendor said something else in good form: what that costs is not for this check.
+  // The vendor said something else in valid form: this check does not know its cost.
   if (made.length === 0) return
   const paid = (charge?.amount as number) + (charge?.shortfall as number)
   const name = upstreamModelOf(charge?.model as string)
   const prices = made.filter(({ model }) => model === name).map(({ nano }) => nano)
   const parts = partsOf(one.kind)
-  // Answers to the same mark may be several, as a repeat or a part that was lost is asked for again.
+  // Several answers may have the same mark, because a repeat or a lost part is requested again.
   const isRight =
     parts === 1
       ? prices.includes(paid)
@@ -96,7 +96,7 @@ function checkAnswer(simulation: Simulation, one: SimulatedRequest, charges: Row
   must(isRight, `${about} paid ${paid} for ${name}, the vendors said ${JSON.stringify(made)}`)
 }
 
-/** A stream that the account could not pay to its end says so as every answer at its limit, and costs no more than is held. */
+/** A stream that the account could not pay to its end says so like every answer at its limit, and costs no more than is held. */
 function checkCut(
   { count }: Simulation,
   { id, kind, text, spender }: SimulatedRequest,
@@ -118,7 +118,7 @@ function checkVideo(one: SimulatedRequest, tasks: Row[]): void {
   const about = `${one.kind} ${one.id} (${one.status} ${one.code ?? ''})`
   const own = tasks.filter(({ charge }) => String(charge).split(':')[0] === one.id)
   if (one.status !== undefined && one.status >= 400) {
-    // A stop may answer 503 for what has been sent; anything else that is refused leaves nothing.
+    // A stop may answer 503 to a request already sent to a vendor; every other refused request leaves nothing.
     must(own.length === 0 || one.status >= 500, `${about} was refused and left a task`)
     return
   }
@@ -153,14 +153,13 @@ function checkTask(simulation: Simulation, task: Row, ended: Row[]): void {
     return
   }
   must(charge?.state === 'released', `${about} is ${charge?.state}`)
-  // A clock that was set while nobody ran, or differs from the operator's, brings a deadline nearer; who asks again asks
-  // for a minute.
+  // A clock that was set while no node ran, or differs from the operator's, brings a deadline nearer; repeats go on for a minute.
   if (time.wasSet || String(task.charge).endsWith(':late')) return
   const isDone = truth !== undefined && isMade(truth)
   must(!isDone || task.error_code !== 'timed_out', `${about} succeeded at the vendor`)
 }
 
-/** A deferred request is paid for what its vendor has made, which was asked for once, or has failed for nothing. */
+/** A deferred request either is charged for its vendor's one answer, or has failed at no cost. */
 function checkLater({ vendor, asked, count }: Simulation, task: Row, charge: Row | undefined): void {
   const about = `task ${task.id} (${task.state} ${task.error_code})`
   const one = asked.find(({ id }) => id === task.charge)
@@ -179,12 +178,12 @@ function checkLater({ vendor, asked, count }: Simulation, task: Row, charge: Row
   count('later succeeded')
 }
 
-/** The vendor makes it in the end, whatever it said before. */
+/** The vendor finally makes it, whatever it said before. */
 function isMade({ result, cancelled }: VendorTask): boolean {
   return result !== 'failed' && result !== 'never' && !cancelled
 }
 
-/** A request never costs more than what was held for it, nor of a model that its key may not use. */
+/** A request never costs more than its hold, and never uses a model that its key may not use. */
 function checkModels({ customers, count }: Simulation, ended: readonly Row[]): void {
   for (const { id, key_id: keyId, model, held, amount, shortfall, state } of ended) {
     if ((shortfall as number) > 0) count('shortfall')
@@ -192,7 +191,7 @@ function checkModels({ customers, count }: Simulation, ended: readonly Row[]): v
     const owner = customers.find((customer) => customer.keyId === keyId)
     const isAllowed = owner?.models?.includes(model as string) ?? true
     must(isAllowed, `${id} is a charge of ${model}, which its key may not use`)
-    // A success that comes late has nothing held any more.
+    // A late success has no hold any more.
     const price = (amount as number) + (shortfall as number)
     must(price <= (held as number) || String(id).endsWith(':late'), `${id} cost ${price}, held was ${held}`)
   }
@@ -200,7 +199,7 @@ function checkModels({ customers, count }: Simulation, ended: readonly Row[]): v
 
 const KEPT = /https:\/\/gateway\.example\/v1\/artifacts\/(art_[0-9a-f]{32})/
 
-/** Results that an answer calls kept are kept, whole, for that account; others have a reason; the store has nothing else. */
+/** Results that an answer calls kept are stored completely for that account; others have a reason; the store has nothing else. */
 async function checkResults(
   { database, store, asked, log }: Simulation,
   tasks: readonly Row[],
@@ -245,7 +244,7 @@ function checkRevoked({ customers }: Simulation, one: SimulatedRequest): void {
   must(one.status === 401 || one.status === 503, `${one.id} was served with a key that is revoked`)
 }
 
-/** One answer, one price, however often it is asked with one key. */
+/** One answer and one price, however often a request is repeated with one key. */
 function checkRepeats(asked: readonly SimulatedRequest[], ended: readonly Row[]): void {
   const groups = Map.groupBy(
     asked.filter(({ idempotencyKey }) => idempotencyKey !== null),
@@ -289,7 +288,7 @@ async function checkBalances({ database, customers }: Simulation, ended: readonl
   }
 }
 
-/** At the prices that were charged, a rehearsal differs from the ledger by nothing and refuses nothing. */
+/** At the original prices, a rehearsal does not differ from the ledger and refuses nothing. */
 async function checkRehearsal({ database: { db }, count }: Simulation, ended: readonly Row[]): Promise<void> {
   const prices = new RehearsedPrices({ before: config as Config, after: config as Config, routes: new Map() })
   const requests = { list: async () => ({ rows: [], next: null, looked: null }) }

@@ -1,4 +1,4 @@
-// What the simulated gateways are configured with: vendors of every kind of answer, and prices that are easy to add up.
+// The configuration of the simulated gateways: vendors of every kind of answer, and prices that are easy to add up.
 
 import type { Config } from '../../../src/config/schema'
 
@@ -8,7 +8,7 @@ export const VENDOR_SECRET = 'sk-canary-of-a-vendor'
 /** Nano-dollars of an input and an output token, by the vendor's name for the model. */
 export const TOKEN_NANO: Record<string, readonly [input: number, output: number]> = {
   'gpt-4.1-mini': [1_000, 2_000],
-  // So dear that a hold at the other's prices would not do.
+  // So expensive that a hold at the other's prices would not suffice.
   'qwen3-spare': [9_000, 20_000],
   'claude-test': [3_000, 7_000],
   'text-embedding-v4': [1_000, 0],
@@ -27,9 +27,9 @@ const common = {
   taskDeadlineMs: 6 * 60_000,
   fileHosts: [FILE_HOST],
 }
-/** Nano-dollars of a token are dollars of a billion of them. */
+/** Nano-dollars for a token are dollars for a billion tokens. */
 const dollars = (nano: number) => (nano / 1_000).toFixed(2)
-/** Streams hold so few tokens at a time that most hold several times. */
+/** Streams hold so few tokens at a time that most extend their hold several times. */
 const reserveOutputTokens = 8
 const price = (model: string) => {
   const [input, output] = TOKEN_NANO[model] as readonly [number, number]

@@ -1,6 +1,6 @@
-// The database of the simulation as one process has it: away at times, slow at times, and the end of the process at one of
-// its accesses, before it took effect or after. What a process writes of tasks and webhooks is compared with the fences that
-// it has seen: nothing may be written by one whose lease another has taken over.
+// The database of the simulation as one process sees it: sometimes unreachable, sometimes slow, and ending the process at one of
+// its accesses, before or after it took effect. What a process writes about tasks and webhooks is compared with the fences that it
+// has seen: a process whose lease another has taken over must not write anything.
 
 import {
   type BatchResult,
@@ -17,11 +17,11 @@ import type { VirtualTime } from './time'
 
 export interface SharedDatabase {
   db: Db
-  /** Until when no statement is taken. */
+  /** Until when no statement is accepted. */
   awayUntil: number
   /** The share of changes whose confirmation is lost. */
   unsureShare: number
-  /** Nothing ends a process any more. */
+  /** From now on nothing ends a process. */
   isCalm: boolean
   /** Changes so far. */
   changes: number
@@ -29,7 +29,7 @@ export interface SharedDatabase {
   violations: string[]
 }
 
-/** Where a process ends: at one access of all, or of those with a statement of one class. */
+/** Where a process ends: at one of all accesses, or of those with a statement of one class. */
 export interface CrashPlan {
   at: number
   class?: number
@@ -45,10 +45,10 @@ interface Parts {
   count(what: string): void
 }
 
-/** Statements are in so many classes, each as likely to end a process as any other: most statements are rare. */
+/** The number of classes of statements, each equally likely to end a process: most statements are rare. */
 export const STATEMENT_CLASSES = 61
 
-/** Rows whose fence stood still while what it guards was written. A deferred request is never taken over, only ended. */
+/** Rows whose fence did not change while the row was written. A deferred request is never taken over, only ended. */
 const WATCH = [
   'create table simulated_writes (id text not null, fence bigint not null)',
   `create trigger watch_tasks after update of state, document, poll_at, misses, missing, polls, lease_until, ended_at,
@@ -56,11 +56,11 @@ const WATCH = [
   `create trigger watch_webhooks after update of state, attempts, step, next_at, lease_until, ended_at on webhooks
     when new.fence = old.fence begin insert into simulated_writes values (new.id, old.fence); end`,
 ]
-/** In the transaction of each change, so that it finds what that change has written and no other. */
+/** Runs in the transaction of each change, so that it finds only the rows written by that change. */
 const TAKE_WRITES: Statement = { sql: 'delete from simulated_writes returning *' }
 const WATCHED = /update (tasks|webhooks) set/
 
-/** The triggers of PostgreSQL, where each calls a function. */
+/** The triggers of PostgreSQL, each of which calls a function. */
 const WATCH_POSTGRES = [
   'create table simulated_writes (id text not null, fence bigint not null)',
   `create function note_write() returns trigger language plpgsql as
@@ -78,7 +78,7 @@ export async function watchWrites(db: Db): Promise<void> {
 
 interface Kind {
   name: string
-  /** SQLite reads a statement again for each value of its limit, unless that is a sum. It takes longer than to run it. */
+  /** SQLite parses a statement again for each value of its limit, unless the limit is a sum. That takes longer than running it. */
   sql: string
   class: number
   isWatched: boolean
@@ -86,7 +86,7 @@ interface Kind {
 
 const kinds = new Map<string, Kind>()
 
-/** A statement's text without what differs from one call to the next. */
+/** A statement's text without the parts that differ between calls. */
 export function kindOf(sql: string): Kind {
   const known = kinds.get(sql)
   if (known) return known
@@ -107,13 +107,13 @@ function classOf(hash: number): number {
   return hash % STATEMENT_CLASSES
 }
 
-/** The class of the statement that a name is of, or the name of a crash at one; undefined for any other text. */
+/** The class of the named statement, or of a crash at one; undefined for any other text. */
 export function classInName(name: string): number | undefined {
   const [, hash] = / #([0-9a-f]+)$/.exec(name) ?? []
   return hash === undefined ? undefined : classOf(Number.parseInt(hash, 16))
 }
 
-/** The database for those without a lease, such as an operator. */
+/** The database for users without a lease, such as an operator. */
 export function unwatched(db: Db): Db {
   const batch = async (statements: readonly Statement[]) => {
     const result = await db.batch([...statements, TAKE_WRITES])
@@ -122,7 +122,7 @@ export function unwatched(db: Db): Db {
   return { ...db, batch, move: (movement) => batch(batchOf(movement)) }
 }
 
-/** The fences of tasks and webhooks that a process has seen. */
+/** The fences of tasks and webhooks seen by a process. */
 class FenceWatch {
   private readonly name: string
   private readonly fences = new Map<string, number>()
@@ -144,7 +144,7 @@ class FenceWatch {
   }
 }
 
-/** One access after the other, so that what was written is of who has asked, and a seed repeats itself on a server. */
+/** One access after the other, so that every write is attributed to the right process, and a seed repeats itself on a server. */
 export function inTurn(db: Db): Db {
   let last: Promise<unknown> = Promise.resolve()
   const next = <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -160,7 +160,7 @@ export function inTurn(db: Db): Db {
   }
 }
 
-/** Moves money by the functions of the server, and sees to what that has written besides. */
+/** Moves money by the functions of the server, and checks what else they have written. */
 async function moved(
   { db, violations }: SharedDatabase,
   movement: Movement,
@@ -173,7 +173,7 @@ async function moved(
   return result
 }
 
-/** Makes a change, and sees to what it has written. */
+/** Makes a change, and checks what it has written. */
 async function changed(
   { db, violations }: SharedDatabase,
   statements: readonly Statement[],
@@ -201,7 +201,7 @@ export function processDatabase(parts: Parts, { crash, alive }: Life): Db {
   const watch = new FenceWatch(name)
   let accesses = 0
 
-  /** A wait that is often none. */
+  /** A wait, which is often zero. */
   async function pause(): Promise<void> {
     const milliseconds = random.pick([0, 0, 1, 3])
     if (milliseconds > 0) await alive(new Promise<void>((resolve) => void time.after(milliseconds, resolve)))
@@ -222,7 +222,7 @@ export function processDatabase(parts: Parts, { crash, alive }: Life): Db {
     return moment
   }
 
-  /** Makes a change, unless the process ends at it or the database is away. */
+  /** Makes a change, unless the process ends at it or the database is unreachable. */
   async function change(
     statements: readonly Statement[],
     work: () => Promise<BatchResult>,

@@ -1,5 +1,5 @@
-// Where the results of the simulation's vendors are kept: a store that all nodes share, as a bucket is, and the folder of
-// one process for what is on its way there.
+// Where the results of the simulation's vendors are kept: a store shared by all nodes, like a bucket, and the folder of one process
+// for results on their way there.
 
 import type { BlobStore } from '../../../src/artifacts/blob-store'
 import type { Uploads } from '../../../src/media/uploads'

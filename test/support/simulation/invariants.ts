@@ -1,5 +1,6 @@
-// What must be true of a simulated run after every step, by the audit of the gateway and by what the vendors know: the books
-// are right, what a vendor may still bring is held for, and nobody has done what another had taken over.
+// What must be true of a simulated run after every step, according to the gateway's audit and the vendors: the books are correct,
+// every answer that a vendor may still give is covered by a hold, and no process has worked on something that another had taken
+// over.
 
 import { audit } from '../../../src/billing/proofs/audit'
 import type { Db, Row } from '../../../src/db/db'
@@ -8,13 +9,13 @@ import type { Simulation } from './simulation'
 import type { VendorTask } from './vendor'
 
 /**
- * A hold outlives the longest request, by the gateway's clock, which may be faster. Only a process that was paused can
- * still run one that is older.
+ * A hold outlives the longest request, by the gateway's clock, which may be faster. Only a paused process can still run an older
+ * one.
  */
 const SURELY_HELD_MS = 110_000
-/** Some sweeps of calm nodes: the first finds a hold expired, and a later one that nobody works on it. */
+/** Some sweeps of undisturbed nodes: the first finds a hold expired, and a later one finds that nobody works on it. */
 const SWEPT_BY_MS = 3 * 60_000
-/** Polls in a row that say so. */
+/** The number of successive polls that say so. */
 const MISSING_POLLS = 3
 
 export async function checkNow(simulation: Simulation, isQuiet = false): Promise<void> {
@@ -31,7 +32,7 @@ export async function checkNow(simulation: Simulation, isQuiet = false): Promise
   checkConcurrency(simulation, open)
   await checkKeys(simulation)
   count('check')
-  // The books are as they were where nothing was changed.
+  // Where nothing was written, the books have not changed.
   if (simulation.checkedChanges === database.changes && !isQuiet) return
   simulation.checkedChanges = database.changes
   await checkBooks(simulation, isQuiet)
@@ -40,9 +41,9 @@ export async function checkNow(simulation: Simulation, isQuiet = false): Promise
 }
 
 async function checkBooks({ database, nodes }: Simulation, isQuiet: boolean): Promise<void> {
-  // By the time of the nodes: the expiry of a hold was computed by it.
+  // By the nodes' time, which also determined the expiry of the hold.
   const times = nodes.filter(({ life }) => !life.isDead()).map(({ world }) => world.now())
-  // Reading the whole file takes longer than the rest; once at the end it is.
+  // Reading the whole file takes longer than the rest, so it is done once at the end.
   const books: Db = isQuiet ? database.db : { ...database.db, kind: 'postgres' }
   const { problems } = await audit(books, times.length > 0 ? Math.min(...times) - SWEPT_BY_MS : 0)
   // A start after a long time, or an outage, finds holds that have expired, and needs a moment for them.
@@ -51,8 +52,8 @@ async function checkBooks({ database, nodes }: Simulation, isQuiet: boolean): Pr
 }
 
 /**
- * The budget of a spender has what its open charges hold and what the ended ones paid, and no more than it allows, except
- * for answers that came after their hold was released.
+ * The budget of a spender contains the holds of its open charges and the prices of the ended ones, and no more than it allows,
+ * except for answers that came after the release of their hold.
  */
 async function checkSpenders({ database: { db }, asked, count }: Simulation): Promise<void> {
   const spenders = await db.query({ sql: 'select id, key_id, name from spenders' })
@@ -84,7 +85,7 @@ function sumOf(rows: readonly (Row | undefined)[], figure: (row: Row) => unknown
   return rows.reduce((total, row) => total + (row ? (figure(row) as number) : 0), 0)
 }
 
-/** As long as a vendor works on a call that is paid for, and somebody waits for it, its price is held. */
+/** While a vendor works on a paid call, and somebody waits for it, its price is held. */
 function checkRunning({ vendor, asked, time }: Simulation, open: readonly Row[]): void {
   const held = new Set(open.map(({ id }) => id))
   for (const { mark, caller, signal, startedAt } of vendor.running) {
@@ -102,7 +103,7 @@ function isLaterMark(asked: Simulation['asked'], mark: string): boolean {
   return asked.some((one) => one.mark === mark && isLater(one.kind))
 }
 
-/** A task that a vendor has begun is there, and ends only for a reason. */
+/** A task begun by a vendor exists, and ends only for a reason. */
 function checkTasks({ vendor, asked, states }: Simulation, tasks: readonly Row[]): void {
   const marks = new Map(asked.map(({ id, mark }) => [id, mark]))
   const markOf = ({ charge }: Row) => marks.get(String(charge).split(':')[0] as string)
@@ -132,7 +133,7 @@ function mayFail(
   return truth?.cancelled || truth?.reportedFailed || false
 }
 
-/** No key ever has more open charges than requests that it may run at a time, except those that have expired. */
+/** No key ever has more open charges than the number of requests that it may run at a time, except expired ones. */
 function checkConcurrency({ customers, nodes }: Simulation, open: readonly Row[]): void {
   const now = Math.max(...nodes.map(({ world }) => world.now()))
   for (const { keyId, account, concurrency } of customers) {
@@ -144,7 +145,7 @@ function checkConcurrency({ customers, nodes }: Simulation, open: readonly Row[]
   }
 }
 
-/** An Idempotency-Key without an answer belongs to a charge that is open. Otherwise nobody could use it for a day. */
+/** An Idempotency-Key without an answer belongs to an open charge. Otherwise nobody could use it for a day. */
 async function checkKeys({ database: { db } }: Simulation): Promise<void> {
   const lost = await db.query({
     sql: `select idempotency_key, charge from saved_answers where status is null
@@ -153,9 +154,9 @@ async function checkKeys({ database: { db } }: Simulation): Promise<void> {
   must(lost.length === 0, `nobody answers for ${JSON.stringify(lost)}`)
 }
 
-/** A process never lets a charge expire that it works on itself, however long it was paused. */
+/** A process never lets its own running charge expire, however long it was paused. */
 async function checkExpired({ database: { db }, asked, size }: Simulation): Promise<void> {
-  // Of several, the others may.
+  // With several processes, the others may.
   if (size > 1) return
   const expired = await db.query({ sql: `select id from charges where ended_by = 'expired'` })
   const ids = new Set(expired.map(({ id }) => id))

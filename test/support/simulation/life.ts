@@ -1,5 +1,5 @@
-// The life of one process of the simulation: it can be paused, as a machine that swaps or is moved is, and it can end at
-// any moment. What it awaits comes late then, or never, and nothing of it goes out meanwhile.
+// The life of one process of the simulation: it can be paused, like a machine that swaps or is moved, and it can end at any moment.
+// Its awaited results then come late, or never, and it sends nothing meanwhile.
 
 import type { World } from '../../../src/app/world'
 import type { VirtualTime } from './time'
@@ -16,7 +16,7 @@ export interface Life {
   after: World['after']
 }
 
-/** The longest pause of a process, beyond which the others must take over, and how long it then has none. */
+/** The longest pause of a process, beyond which the others must take over, and the time without another pause that follows. */
 export const MAX_CALM_PAUSE_MS = 90_000
 const UNPAUSED_MS = 150_000
 

@@ -1,6 +1,5 @@
-// One node of the simulation: the real gateway, poller, webhook sender and store of results over a database and a network
-// that can fail at any moment. A crash takes all that the process knew: nothing that it awaits ever comes, and nothing of it
-// goes out.
+// One node of the simulation: the real gateway, poller, webhook sender and store of results over a database and a network that can
+// fail at any moment. After a crash the process knows nothing, receives none of its awaited results, and sends nothing.
 
 import { createAuthenticator } from '../../../src/accounts/authenticator'
 import { BearerTokens } from '../../../src/admin/bearer-tokens'
@@ -35,10 +34,10 @@ interface NodeParts {
   time: VirtualTime
   random: Random
   config: Config
-  /** Database that all nodes share, and whether it can be reached now. */
+  /** The database shared by all nodes, and whether it can be reached now. */
   database: SharedDatabase
   store: FileStore
-  /** The disk of its machine, which a crash leaves as it is: ends of charges that the database refused. */
+  /** The disk of its machine, which survives a crash: ends of charges that the database refused. */
   disk: Map<number, string>
   vendor: SimulatedVendor
   newId(prefix: string): string
@@ -56,17 +55,17 @@ export interface SimulatedNode {
   life: Life
   /** The jobs of the scheduler that are due. */
   beat(): void
-  /** Stops as a server does; it is dead then. */
+  /** Stops as a server does; afterwards the process is dead. */
   stop(graceMs: number): Promise<void>
 }
 
 const ADDRESS_SECRET = 'of the addresses of results'
-/** The sealed texts of one run are the same in each, so that a seed repeats it. */
+/** Encrypted texts are the same in every run, so that a seed repeats it. */
 const sealer = createSealer([new Uint8Array(KEY_BYTES)], 'simulation', (count) => new Uint8Array(count))
 const DAY_MS = 86_400_000
 const STORE_BYTES = 1e6
 
-/** An encoder that writes down how much it was given. */
+/** An encoder that records how much it was given. */
 const mp3Encoder: World['mp3Encoder'] = {
   open: () => ({
     encode: async (samples) => Buffer.from(`${samples.length};`),
@@ -172,7 +171,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
   return { world, beats }
 }
 
-/** The file of pending ends of a process, which writes to its disk while it lives. */
+/** The file of pending ends of a process, written to its disk while it lives. */
 function pendingOn(disk: NodeParts['disk'], life: Life): World['pendingEnds'] {
   return {
     name: '',
@@ -194,7 +193,7 @@ function withReceivers(config: Config): Config {
   return { ...config, webhooks: { allow: ['10.0.0.0/8'] } }
 }
 
-/** The network of a node, which reaches the vendor only while the node lives. */
+/** The network of a node, which reaches vendors only while the node lives. */
 function transportOf(vendor: SimulatedVendor, life: Life): Transport {
   return {
     open: (url) => ({

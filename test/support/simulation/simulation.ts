@@ -1,7 +1,7 @@
-// A seeded run of the whole line: callers, nodes that pause, stop, or crash at any access of the database, vendors and
-// receivers that fail in every way, a clock that is set, an operator at work. The gateway, its poller, its webhook sender and
-// its store of results are the real ones over a real SQLite; time, network and chance are the simulation's, so that a seed
-// always gives the same run.
+// A seeded run of the whole line: callers, nodes that pause, stop, or crash at any access to the database, vendors and receivers
+// that fail in every way, clock changes, and an operator at work. The gateway, its poller, its webhook sender and its store of
+// results are the real ones over a real SQLite; time, network and randomness are simulated, so that a seed always gives the same
+// run.
 
 import { createKey, makeSecret, revokeKey, unlimited } from '../../../src/accounts/keys'
 import { gatewayTime } from '../../../src/app/clock'
@@ -48,13 +48,13 @@ export interface Simulation {
   nodes: SimulatedNode[]
   customers: Customer[]
   asked: SimulatedRequest[]
-  /** Webhooks that an operator had sent again, and when. */
+  /** Webhooks that an operator sent again, and when. */
   redelivered: { id: string; at: number }[]
   /** The state of each task at the last check, and the number of changes then. */
   states: Map<string, string>
   checkedChanges: number
   log: string[]
-  /** How many nodes there are. With one it is the only process at its database, as on SQLite. */
+  /** The number of nodes. A single node is the only process at its database, as on SQLite. */
   size: number
   newId(prefix: string): string
   note(text: string): void
@@ -62,7 +62,7 @@ export interface Simulation {
 }
 
 export interface SimulationResult {
-  /** Hash of all that happened, equal for equal seeds. */
+  /** The hash of all events, equal for equal seeds. */
   trace: string
   events: number
   counts: Record<string, number>
@@ -73,14 +73,14 @@ const ACTIONS = 22
 const STEPS_MS = [50, 2_000, 12_000, 40_000]
 const HOUR = 3_600_000
 const DOLLAR = 1_000_000_000
-/** Longer than a hold lives. */
+/** Longer than the lifetime of a hold. */
 const OUTLIVED_MS = 180_000
-/** So that the first crashes of many seeds are at every access of the database. */
+/** So that the first crashes of many seeds cover every access to the database. */
 const CRASH_POINTS = 500
-/** How often a node notes the time, with a margin. */
+/** How often a node records the time, with a margin. */
 const NOTED_BY_MS = 20_000
 
-/** One of each kind for all seeds of a process, because to make one takes longer than to empty it. */
+/** One of each kind for all seeds of a process, because making one takes longer than emptying it. */
 const opened = new Map<string | undefined, Promise<Db>>()
 
 async function openDatabase(url: string | undefined): Promise<Db> {
@@ -120,8 +120,8 @@ async function emptyTables(db: Db): Promise<void> {
 }
 
 /**
- * Throws what the first check finds. With an aim, each process ends at a statement of that class. With an address the database
- * is that of PostgreSQL, whose functions move the money.
+ * Throws what the first check finds. With an aim, each process ends at a statement of that class. With an address the database is
+ * PostgreSQL, whose functions move the money.
  */
 export async function simulate(seed: number, aim?: number, url?: string): Promise<SimulationResult> {
   const random = createRandom(seed)
@@ -192,14 +192,14 @@ async function run(simulation: Simulation, seed: number, aim: number | undefined
   for (let minutes = 0; minutes < 20; minutes += 5) {
     await time.runUntil(time.monotonic() + 5 * 60_000)
     await checkNow(simulation, true)
-    // What an operator wants of tasks that have ended, until shortly before the end.
+    // Requests of an operator about ended tasks, until shortly before the end.
     for (let works = 0; minutes < 10 && works < 2; works++) operate(simulation)
   }
   await checkAtEnd(simulation)
   countAtEnd(simulation)
 }
 
-/** Whether keys have spenders: in three of eight seeds, which are none of those that have failed before there were any. */
+/** Whether keys have spenders: in three of eight seeds, none of which failed before spenders existed. */
 function hasSpenders(seed: number): boolean {
   return seed % 8 > 4
 }
@@ -218,7 +218,7 @@ function countAtEnd({ asked, log, store, count }: Simulation): void {
   }
 }
 
-/** Starts the nodes, starts those again that have ended, and lets each do its jobs now and then. */
+/** Starts the nodes, restarts those that have ended, and lets each run its jobs now and then. */
 function superviseNodes(simulation: Simulation, seed: number, aim: number | undefined) {
   const { time, random, database, store, disks, vendor, newId, note, count, size } = simulation
   const starting = new Map<number, number>()
@@ -255,7 +255,7 @@ function superviseNodes(simulation: Simulation, seed: number, aim: number | unde
         takePlace(simulation, node)
         count('start')
       },
-      // The database is away: a supervisor starts it again.
+      // The database is unreachable: a supervisor restarts the node.
       () => time.after(1_000, () => start(number)),
     )
     // A start that a crash ends never resolves.
@@ -289,13 +289,13 @@ function superviseNodes(simulation: Simulation, seed: number, aim: number | unde
   }
 }
 
-/** Puts a node in the place of one with its number: a start that took long may have been tried again. */
+/** Replaces the node with the same number: a slow start may have been tried again. */
 function takePlace(simulation: Simulation, node: SimulatedNode): void {
   for (const other of simulation.nodes) if (other.number === node.number) other.life.crash()
   simulation.nodes = [...simulation.nodes.filter((other) => other.number !== node.number), node]
 }
 
-/** Where a process ends that has been started again: with an aim, at a statement of that class. */
+/** Where a restarted process ends: with an aim, at a statement of that class. */
 function drawCrash(random: Random, aim: number | undefined): CrashPlan {
   if (aim === undefined && random.chance(0.4)) return { at: 1 + random.below(2 * CRASH_POINTS) }
   return { at: random.pick([1, 1, 1, 2, 3, 6]), class: aim ?? random.below(STATEMENT_CLASSES) }
@@ -309,7 +309,7 @@ async function fund(
   const few = ['test-chat', 'text-embedding-v4', 'vidw2.6-t2v', 'test-image']
   for (const [account, dollars, models] of [
     ['rich', 100, null],
-    // At times too poor for the end of a stream.
+    // Sometimes too poor for the end of a stream.
     ['poor', random.pick([0.2, 0.2, (150 + random.below(400)) / 1e6]), null],
     ['other', 5, few],
   ] as const) {
@@ -339,7 +339,7 @@ async function fund(
   }
 }
 
-/** One thing that happens. Answers what it was. */
+/** Makes one event happen. Returns its name. */
 function act(simulation: Simulation): string {
   const { random, time, database, newId, note, log } = simulation
   const awake = simulation.nodes.filter(({ life }) => !life.isDead() && !life.isPaused())
@@ -364,11 +364,11 @@ function act(simulation: Simulation): string {
     return 'stop'
   }
   if (dice < 88) {
-    // A node that starts right then cannot know that the others have not followed yet (src/clock.ts).
+    // A node that starts at this moment cannot know that the others have not followed yet (src/clock.ts).
     const isSeen = awake.length === simulation.size && time.monotonic() >= database.awayUntil
     if (simulation.size > 1 && !isSeen) return 'nothing'
     time.set(random.pick([3 * HOUR, HOUR, 60_000, -60_000, -HOUR, -5 * HOUR]))
-    // Every few seconds each node looks at the clock and notes the time.
+    // Every few seconds each node looks at the clock and records the time.
     for (const each of awake) each.world.followTime().catch(() => {})
     return 'set the clock'
   }
@@ -402,18 +402,18 @@ function operate(simulation: Simulation): string {
     },
     redeliver: toTask((task) => sendTask(simulation, task.id)),
     'ask again': toTask(async (task) => {
-      // By the time that the nodes have noted.
+      // By the recorded time of the nodes.
       if (time.monotonic() < database.awayUntil + NOTED_BY_MS) return
       if (!(await askAgain(db, task, await gatewayTime(db, now)))) return
       count('asked again')
-      // Its success costs more than there is.
+      // Its success costs more than the account has.
       if (database.isCalm) await takeAll(db, { id, account: task.account, now })
     }),
     revoke: async () => {
       if (account === 'other' && (await revokeKey(db, keyId, now))) customer.revokedAt = time.monotonic()
     },
   }
-  // What is about tasks, and so about fences and late successes, more often than the rest.
+  // Requests about tasks, and so about fences and late successes, come more often than the rest.
   const what = random.pick([...Object.keys(works), 'redeliver', 'ask again', 'ask again'])
   time
     .track((works[what] as () => Promise<unknown>)())
@@ -421,7 +421,7 @@ function operate(simulation: Simulation): string {
   return 'operate'
 }
 
-/** Stops the oldest request that is to be answered later, unless its vendor was asked. */
+/** Stops the oldest deferred request, unless it was sent to its vendor. */
 async function stopLater(db: Db, options: { now: number; webhookId: string }): Promise<void> {
   const [row] = await db.query({
     sql: `select id from tasks where operation <> 'video' and state = 'submitted' order by id limit 1`,
@@ -430,13 +430,13 @@ async function stopLater(db: Db, options: { now: number; webhookId: string }): P
   if (task) await stopDeferred(db, task, options)
 }
 
-/** Takes all that an account has left, so that later ends find less than they cost. */
+/** Takes the remaining balance of an account, so that later charges find less than they cost. */
 async function takeAll(db: Db, { id, account, now }: { id: string; account: string; now: number }) {
   const amountNano = -((await balanceOf(db, account))?.availableNano ?? 0)
   if (amountNano < 0) await adjust(db, { id, account, amountNano, now, note: 'test' })
 }
 
-/** An operator has the webhook of a task sent again. */
+/** An operator requests the webhook of a task again. */
 async function sendTask({ database, redelivered, time, count }: Simulation, task: string): Promise<void> {
   const db = unwatched(database.db)
   if (!(await redeliver(db, task))) return

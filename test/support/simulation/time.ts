@@ -1,5 +1,5 @@
-// Time that passes when the simulation says so: events in the order of their moments, and after each of them everything
-// that follows from it at once. Nothing here waits for real time, so the same events always come in the same order.
+// Time that passes only when the simulation says so: events in the order of their times, and after each of them everything that
+// follows from it at once. Nothing here waits for real time, so the same events always come in the same order.
 
 export interface VirtualTime {
   monotonic(): number
@@ -7,7 +7,7 @@ export interface VirtualTime {
   wall(): number
   set(byMs: number): void
   after(milliseconds: number, run: () => void): () => void
-  /** Counts work of the real database, which takes turns of the event loop. */
+  /** Counts running work of the real database, which takes turns of the event loop. */
   track<Result>(work: Promise<Result>): Promise<Result>
   /** Lets time pass up to a moment of the monotonic clock. */
   runUntil(moment: number): Promise<void>
@@ -63,7 +63,7 @@ export function createVirtualTime(): VirtualTime {
     return first
   }
 
-  /** One turn of the event loop runs all promises that are ready; work of the database takes some more. */
+  /** One turn of the event loop runs all promises that are ready; work of the database takes some more turns. */
   async function settle(): Promise<void> {
     do await new Promise((resolve) => setImmediate(resolve))
     while (working > 0)

@@ -1,5 +1,5 @@
-// The vendors of the simulation: what they do is drawn, what they have done is known exactly. They answer everything that
-// the gateway asks for, and fail in every way in which a server can; webhooks are received here as well.
+// The vendors of the simulation: their behaviour is random, and known exactly afterwards. They answer every kind of request of the
+// gateway, and fail in every way in which a server can; webhooks are received here as well.
 
 import { HttpBody, HttpResponse } from '../../../src/http-client/response'
 import { type HttpRequest, NotConnected } from '../../../src/http-client/transport'
@@ -21,9 +21,9 @@ import type { VirtualTime } from './time'
 
 /** A vendor's work on a request, found by the mark in its prompt. */
 export interface Work {
-  /** Submits of videos that were begun. */
+  /** The submits of begun videos. */
   begun: number
-  /** The model, by the vendor's name, of each whole answer, and what that costs. */
+  /** The model, by the vendor's name, and the cost of each whole answer. */
   made: { model: string; nano: number }[]
 }
 
@@ -33,7 +33,7 @@ export interface VendorTask {
   endsAt: number
   result: (typeof RESULTS)[number]
   cancelled: boolean
-  /** States that polls were answered with, whether or not the answers arrived. */
+  /** The states in answers to polls, whether or not the answers arrived. */
   reportedFailed: boolean
   reportedSucceeded: boolean
   reportedMissing: number
@@ -63,18 +63,21 @@ interface Exchange {
   over(): void
 }
 
-/** The share of the failures about tasks and webhooks for which a process is paused that waits for the answer. */
+/** The share of failures about tasks and webhooks for which the waiting process is paused. */
 const PAUSE_SHARE = 0.04
-/** How a task ends, or is reported to: two turn from failed to succeeded, and one from succeeded to failed after its first report. */
+/**
+ * How a task ends, or is reported to end: two change from failed to succeeded, and one from succeeded to failed after its first
+ * report.
+ */
 const RESULTS = [
   ...(['succeeded', 'succeeded', 'succeeded', 'succeeded', 'failed', 'never'] as const),
   ...(['fickle', 'forgotten', 'wavering'] as const),
 ]
 const MARK = /mark-\d+/
 const DEEP = `{"output":${'{"a":'.repeat(3_000)}1${'}'.repeat(3_000)}}`
-/** How long a fickle vendor says that a task has failed, and a forgetful one that it has none. */
+/** How long a fickle vendor says that a task has failed, and a forgetful one that it does not exist. */
 const WRONG_MS = 60_000
-/** Longest time between the lease of a task and the request to the vendor, in a process that runs. */
+/** The longest time between the lease of a task and the request to the vendor, in a running process. */
 const RECENT_MS = 1_000
 
 export class SimulatedVendor {
@@ -98,7 +101,7 @@ export class SimulatedVendor {
     this.onDelivery = onDelivery
   }
 
-  /** From now on nothing fails. */
+  /** From now on no request fails. */
   heal(): void {
     this.faultShare = 0
   }
@@ -117,7 +120,7 @@ export class SimulatedVendor {
     return work
   }
 
-  /** The failures that every request may meet before it has been worked on. Undefined: it is worked on. */
+  /** The failures that every request may meet before the vendor works on it. Undefined: no failure. */
   private async early(exchange: Exchange): Promise<HttpResponse | undefined> {
     if (!this.isFault()) return undefined
     switch (this.random.below(6)) {
@@ -136,7 +139,7 @@ export class SimulatedVendor {
     }
   }
 
-  /** The failures of an answer to what has been worked on. Undefined: it is reported as it is. */
+  /** The failures of an answer after the work. Undefined: the answer is unchanged. */
   private async late(exchange: Exchange): Promise<HttpResponse | undefined> {
     if (!this.isFault()) return undefined
     switch (this.random.below(7)) {
@@ -177,7 +180,7 @@ export class SimulatedVendor {
       if (isOver) return
       const piece = pieces.shift()
       if (piece === undefined) return end(() => content.end())
-      // Before the last bytes are there, because the gateway may end the charge when it has them.
+      // Before the last bytes are sent, because the gateway may end the charge when it has them.
       if (pieces.length === 0) over()
       content.push(Buffer.from(piece, 'latin1'))
       if (breaks && pieces.length === 0)
@@ -191,7 +194,7 @@ export class SimulatedVendor {
     return new HttpResponse({ status, get: (name) => given[name] ?? null }, content)
   }
 
-  /** Answers with something that is made at once, whole or in pieces. */
+  /** Answers with a result that is made at once, whole or in pieces. */
   private async make(exchange: Exchange, made: (wish: Wish) => Made): Promise<HttpResponse> {
     const { mark, text } = exchange
     await this.pause()
@@ -239,7 +242,7 @@ export class SimulatedVendor {
     return loss ?? this.answer(exchange, 200, JSON.stringify({ request_id: 'r', output }))
   }
 
-  /** How the vendor says that a task stands, which is not always how it does. */
+  /** The reported state of a task, which is not always the real one. */
   private statusOf(task: VendorTask): string | undefined {
     const late = this.time.monotonic() - task.endsAt
     if (task.cancelled) return 'CANCELED'
@@ -251,8 +254,8 @@ export class SimulatedVendor {
   }
 
   /**
-   * Two nodes ask after a task at once only where one of them was paused, and so has lost its lease: while it asked, or
-   * after it had taken the lease and before it asked.
+   * Two nodes poll a task at once only if one of them was paused, and so has lost its lease: during its poll, or between taking the
+   * lease and polling.
    */
   private checkPolls({ request: { signal }, caller }: Exchange, id: string): () => void {
     const other = this.polling.get(id)
@@ -294,7 +297,7 @@ export class SimulatedVendor {
     }
     if (status === 'FAILED') task.reportedFailed = true
     if (status === 'SUCCEEDED') task.reportedSucceeded = true
-    // One report may be acted on after the other has arrived elsewhere.
+    // A node may act on one report after the other has arrived elsewhere.
     if (task.result === 'wavering' && status === 'SUCCEEDED') exchange.caller.pause(MAX_CALM_PAUSE_MS)
     const video = status === 'SUCCEEDED' ? { video_url: `http://${FILE_HOST}/${id}.mp4` } : {}
     const output = { task_id: id, task_status: status, ...video }
@@ -335,7 +338,7 @@ export class SimulatedVendor {
     throw new Error('reset')
   }
 
-  /** Does work that is paid for. */
+  /** Does paid work. */
   private work(exchange: Exchange): Promise<HttpResponse> {
     const { request, text } = exchange
     if (request.path.endsWith('/chat/completions')) return this.make(exchange, chatAnswer)
@@ -371,7 +374,7 @@ export class SimulatedVendor {
     const webhook = headers['webhook-id']
     if (host !== FILE_HOST && id === undefined && webhook === undefined) return this.paid(request, caller)
     const exchange = { request, caller, mark: '', text: '', over() {} }
-    // Its answer arrives when others may have taken over.
+    // The answer arrives when others may have taken over.
     if (this.isFault() && this.random.chance(PAUSE_SHARE)) caller.pause(MAX_CALM_PAUSE_MS)
     const free = () => {
       if (webhook !== undefined) return this.receive(exchange, webhook)

@@ -1,4 +1,4 @@
-// Runs seeds of the simulation next to the tests, one at a time, as they are sent.
+// Runs seeds of the simulation in parallel with the tests, one at a time, in the order received.
 
 import { type SimulationResult, simulate } from './simulation'
 

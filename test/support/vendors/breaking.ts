@@ -1,4 +1,4 @@
-// A vendor that takes a whole request and then breaks the connection, in one of several ways: what no HTTP server does.
+// A vendor that takes a whole request and then breaks the connection in one of several ways, which no HTTP server does.
 
 export type Break = 'reset' | 'close' | 'half an answer' | 'no answer'
 
@@ -6,7 +6,7 @@ interface BreakingVendor {
   url: string
   /** How the next connections end. */
   how: Break
-  /** Requests that came in whole. */
+  /** The number of completely received requests. */
   requests: number
 }
 

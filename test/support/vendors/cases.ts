@@ -1,5 +1,5 @@
-// Requests that a vendor's own SDK and a caller of the gateway can both make: the same question, once to the vendor and once to a
-// model of the gateway behind which the vendor stands under its own name.
+// Requests that a vendor's own SDK and a caller of the gateway can both make: the same question, once to the vendor and once to the
+// vendor's model in the gateway, under the vendor's own name.
 
 import { expect } from 'bun:test'
 import type Anthropic from '@anthropic-ai/sdk'
@@ -13,9 +13,9 @@ import type { VendorClients } from './clients'
 interface VendorCase {
   name: string
   vendor: VendorName
-  /** Asks the vendor itself by its SDK. */
+  /** Sends the request to the vendor itself by its SDK. */
   direct(to: VendorClients): Promise<unknown>
-  /** Asks the gateway for the same, in a form that the gateway has. */
+  /** Sends the same request to the gateway, in a form that the gateway has. */
   through(to: VendorClients): Promise<unknown>
   /** Members of the SDK's result for the simulator's answer. */
   returns?: object
@@ -24,7 +24,7 @@ interface VendorCase {
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
 const chat = { family: 'openai-chat', price }
 const messages = { family: 'anthropic-messages', price }
-// A model for which Bedrock knows the version that the SDK sends, and which thinks by itself.
+// A model for which Bedrock knows the version that the SDK sends, and which thinks by default.
 const claude = 'us.anthropic.claude-opus-5-v1:0'
 const nova = 'us.amazon.nova-lite-v1:0'
 

@@ -16,7 +16,7 @@ import { upstreamKinds } from '../../../src/upstreams/kinds'
 import { fetchModelList } from '../../../src/upstreams/listing'
 import type { TestGateway } from '../gateway'
 
-// Loaded by names that the compiler does not follow: their types would replace those of streams in the whole program.
+// Loaded by names that the compiler does not follow: their types would replace the stream types in the whole program.
 const untyped = (name: string) => import(name)
 const { Mistral } = await untyped('@mistralai/mistralai')
 const { OpenRouter } = await untyped('@openrouter/sdk')

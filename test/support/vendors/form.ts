@@ -1,5 +1,5 @@
-// A vendor on bare sockets that takes forms at its own pace, over HTTP or HTTPS: it can hold them up, take them slowly,
-// or answer before it has read them.
+// A vendor on bare sockets that takes multipart forms at its own pace, over HTTP or HTTPS: it can delay them, read them slowly, or
+// answer before it has read them.
 
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -8,11 +8,11 @@ import { createServer as createTlsServer } from 'node:tls'
 
 export interface FormVendor {
   url: string
-  /** Connections on which a request has come. */
+  /** The number of connections with a request. */
   requests: number
-  /** Bytes of the bodies that were read to their end. */
+  /** The sizes of the bodies read to their end, in bytes. */
   bodies: number[]
-  /** Until then no more than the headers are taken. */
+  /** Until then only the headers are read. */
   letGo(): void
   stop(): void
 }
@@ -23,7 +23,7 @@ interface FormVendorOptions {
   held?: boolean
   /** After each piece. */
   pauseMs?: number
-  /** `early`: answers as soon as the headers are there, and takes nothing more. */
+  /** `early`: answers as soon as the headers have come, and reads nothing more. */
   answers?: 'early' | 'when it has read all'
   status: number
   json: unknown
@@ -40,7 +40,7 @@ export async function startFormVendor(options: FormVendorOptions): Promise<FormV
   const sockets = new Set<Socket>()
   const onSocket = (socket: Socket) => {
     sockets.add(socket)
-    // Whoever leaves is what some tests are about.
+    // Disconnecting is the subject of some tests.
     socket.on('error', () => {})
     socket.on('close', () => sockets.delete(socket))
     serve(socket, vendor, options, gate.promise)

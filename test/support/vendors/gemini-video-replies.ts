@@ -1,6 +1,6 @@
-// What Google may answer when it is asked after a video of Gemini, and what the gateway makes of it. Sources: the types of @google/genai 3.3,
-// and what packages of bike4mind recorded (a video that is held back is an answer of words alone). It must never be made by the code that
-// it tests.
+// Google's possible answers to a poll for a video of Gemini, and what the gateway makes of them. Sources: the types of
+// @google/genai 3.3, and recordings in packages of bike4mind (a withheld video is an answer with text only). They must never be
+// made by the code under test.
 
 import type { Json } from '../scenario'
 import type { VideoVendorForm } from './video-replies'

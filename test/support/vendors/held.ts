@@ -1,4 +1,4 @@
-// A vendor that takes requests and keeps them waiting until the test lets them go.
+// A vendor that takes requests and keeps them waiting until the test releases them.
 
 import { chunk, completion, DONE, eventStream, type OddVendor, startVendor, usageChunk } from './vendor'
 
@@ -15,7 +15,7 @@ export function startHeldVendor(answer = complete): HeldVendor {
     await gate.promise
     return answer(request)
   }
-  // Not a copy: the vendor counts its requests on itself.
+  // Not a copy, because the vendor counts its requests in this object.
   return Object.assign(vendor, { letGo: gate.resolve })
 }
 

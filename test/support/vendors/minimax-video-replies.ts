@@ -1,5 +1,6 @@
-// What MiniMax may answer when it is asked after a video, over both versions of its API, and what the gateway makes of it. `ID` stands for
-// the task's own. Sources: those of src/families/videos/minimax.ts and hailuo.ts. It must never be made by the code that it tests.
+// MiniMax's possible answers to a poll for a video, over both versions of its API, and what the gateway makes of them. `ID` stands
+// for the task's own id. Sources: those of src/families/videos/minimax.ts and hailuo.ts. They must never be made by the code under
+// test.
 
 import type { Json } from '../scenario'
 import type { VideoVendorForm } from './video-replies'

@@ -1,5 +1,5 @@
-// A vendor of pictures whose results lie on its own host, with any content and any fault; and what is needed to ask it
-// through a gateway that keeps them.
+// A vendor of pictures whose results are on its own host, with any content and any fault; and the setup to use it through a gateway
+// that keeps results.
 
 import type { Config } from '../../../src/config/schema'
 import { startTestGateway, type TestGateway, type TestGatewayOptions } from '../gateway'
@@ -13,7 +13,7 @@ export interface PictureVendor extends OddVendor {
   reply: () => string
 }
 
-/** Address of a result that no other test has. */
+/** The address of a result that no other test has. */
 export function resultUrl(vendor: OddVendor, name = 'x.png'): string {
   return `${vendor.url}/results/${crypto.randomUUID()}/${name}?Signature=a%2Bb`
 }
@@ -44,7 +44,7 @@ export function png(bytes: Uint8Array<ArrayBuffer>): Response {
   return new Response(bytes, { headers: { 'content-type': 'image/png' } })
 }
 
-/** Always the same for the same text. */
+/** Equal for equal texts. */
 export function bytesOf(text: string, count = 1_000): Uint8Array<ArrayBuffer> {
   const seed = new Bun.CryptoHasher('sha512').update(text).digest()
   return Uint8Array.from({ length: count }, (_, index) => (seed[index % 64] ?? 0) ^ (index >> 6))

@@ -1,32 +1,32 @@
-// A vendor over real HTTP that answers with what is on record, and remembers what it was sent.
-// It must not judge a request: that is what the simulators are for.
+// A vendor over real HTTP that answers with recordings, and remembers its requests. It must not judge a request: that is the task
+// of the simulators.
 
-/** Placeholder in an answer for a deeply nested value, which is written as text: no writer of JSON that calls itself can. */
+/** Placeholder in an answer for a deeply nested value, which is inserted as text: no recursive writer of JSON could write it. */
 export const DEEP = 'a value that nests deep'
-/** Nested deeper than any reader that calls itself goes. Each level is a list and an object. */
+/** Nested deeper than any recursive reader goes. Each level is a list and an object. */
 const DEEP_LEVELS = 20_000
 
-/** JSON that nests so deep. */
+/** JSON of this depth. */
 export function nestedText(levels: number): string {
   return `${'[{"a":'.repeat(levels)}[]${'}]'.repeat(levels)}`
 }
 
 export interface RecordedVendor {
   url: string
-  /** The answer to requests from now on. */
+  /** The answer to later requests. */
   answer: Recorded
-  /** The answer to polls from now on. */
+  /** The answer to later polls. */
   poll: unknown
   /** The answer to calls for the result of a task; absent: polls have it. */
   result?: unknown
   /** The body of the last request: JSON, or the fields and files of a form. */
   received: unknown
-  /** How often it was called, without polls. */
+  /** The number of calls, without polls. */
   requests: number
   stop(): Promise<void>
 }
 
-/** A reply, the events of a stream with the `data` that closes it, or a sound as base64. */
+/** A reply, the events of a stream with its final `data`, or a sound as base64. */
 export type Recorded =
   | { reply: unknown }
   | { events: readonly unknown[]; end: string | null }

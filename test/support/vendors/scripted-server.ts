@@ -1,4 +1,4 @@
-// A server on bare sockets that answers each request with the bytes that a test wants, and counts what came.
+// A server on bare sockets that answers each request with the bytes that a test wants, and counts what it received.
 
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
@@ -11,13 +11,13 @@ export interface Certificate {
 export interface ScriptedServer {
   url: string
   connections: number
-  /** Connections that are open now. */
+  /** The open connections. */
   open(): number
-  /** Whole requests as they came in, with their bodies. */
+  /** Complete requests as received, with their bodies. */
   requests: string[]
-  /** Every byte that came, also of what is not a whole request. */
+  /** Every received byte, also of incomplete requests. */
   receivedBytes: number
-  /** Says something on every open connection, whatever has come on it. */
+  /** Sends bytes on every open connection, whatever has come on it. */
   say(text: string): void
   /** Answers each request from now on. */
   answer: (socket: Socket, request: string) => void

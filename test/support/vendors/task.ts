@@ -1,29 +1,29 @@
-// A vendor of videos over real HTTP whose every answer a test decides, and that counts what reaches it, across crashes.
-// It speaks DashScope's wire format and knows no time: a task ends when the test says so.
+// A vendor of videos over real HTTP whose every answer a test decides, and which counts its requests across crashes. It speaks
+// DashScope's wire format and has no clock: a task ends when the test says so.
 
 import type { UpstreamConfig } from '../../../src/upstreams/settings'
 
 export interface TaskVendor {
-  /** Settings of an upstream that speaks to it. */
+  /** Settings of an upstream that leads to it. */
   upstream: Partial<UpstreamConfig>
-  /** Every submit that reached it. */
+  /** Every received submit. */
   submits: { prompt: string; id: string }[]
-  /** The tasks that were asked after, in the order in which they were. */
+  /** The polled tasks, in the order of the polls. */
   polls: string[]
-  /** The tasks that it was asked to stop. */
+  /** The tasks of all stop requests. */
   cancels: string[]
-  /** How many polls of one task ran at once at most. */
+  /** The highest number of polls of one task at the same time. */
   mostAtOnce: number
   answerSubmit: (id: string) => Response | Promise<Response>
   answerPoll: (id: string) => Response | Promise<Response>
 }
 
-/** Seconds of every video. */
+/** The length of every video in seconds. */
 export const VIDEO_SECONDS = 5
-/** Price of a video at the prices of the tests. */
+/** The price of a video in the tests. */
 export const VIDEO_NANO = 50_000_000
 
-/** A request for a video. Tasks differ by their prompt. */
+/** A request for a video. Tasks differ in their prompt. */
 export function videoBody(prompt: string, more: object = {}) {
   return {
     model: 'vidw2.6-t2v',
@@ -109,7 +109,7 @@ export function failed(id: string): Response {
   return Response.json({ request_id: 'r', output: { task_id: id, task_status: 'FAILED', ...why } })
 }
 
-/** An answer that is kept back until the test lets all who wait have it. */
+/** An answer that is withheld until the test releases it for all waiting requests. */
 export function heldBack(answer: (id: string) => Response) {
   const gate = Promise.withResolvers<void>()
   return {

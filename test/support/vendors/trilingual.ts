@@ -1,5 +1,5 @@
-// A vendor over real HTTP that speaks chat completions, messages and responses, and says in each of them, whole or as a
-// stream, what a test decides. It remembers what it was sent.
+// A vendor over real HTTP that speaks chat completions, messages and responses, and answers in each of them, whole or as a stream,
+// as a test decides. It remembers its requests.
 
 import type { Config } from '../../../src/config/schema'
 import type { Json } from '../scenario'
@@ -7,24 +7,24 @@ import type { Json } from '../scenario'
 export interface Said {
   text?: string
   thought?: string
-  /** The name of a tool that is called without arguments. */
+  /** The name of a tool to call without arguments. */
   call?: string
   isCut?: boolean
-  /** True if it says nothing of what was used. */
+  /** True if it does not report usage. */
   isUncounted?: boolean
-  /** The odd kind of its figures; absent for plausible ones. */
+  /** The kind of implausible figures; absent for plausible ones. */
   figures?: OddFigures
-  /** Searches that it makes before it speaks, in messages and responses. */
+  /** The number of searches before the text, in messages and responses. */
   searches?: number
 }
 
 /**
- * Figures of zero; absurd ones; ones that have less output at last in a stream; or thinking that is only in the total,
- * where the dialect has one.
+ * Zeros; absurd figures; figures with less output at the end of a stream; or thinking that is only in the total, if the dialect has
+ * a total.
  */
 export type OddFigures = 'zero' | 'absurd' | 'less' | 'separate'
 
-/** Tokens of thinking that is counted next to the output. */
+/** Tokens of thinking counted separately from the output. */
 export const THINKING = 16
 
 interface TrilingualVendor {
@@ -39,7 +39,7 @@ interface TrilingualVendor {
   stop(): Promise<void>
 }
 
-/** Tokens of every answer. */
+/** The tokens of every answer. */
 export const USED = { input: 10, output: 5 }
 
 export function startTrilingualVendor(): TrilingualVendor {
@@ -88,7 +88,7 @@ function asSaid(form: Form, { isUncounted, figures }: Said): Form {
   return figures === undefined ? form : odd(form, figures)
 }
 
-/** An answer with odd figures. */
+/** An answer with implausible figures. */
 function odd({ whole, events }: Form, figures: OddFigures): Form {
   const usageOf = (usage: Json): Json => {
     if (figures === 'zero') return Object.fromEntries(Object.keys(usage).map((name) => [name, 0]))

@@ -1,11 +1,11 @@
-// A vendor over real HTTP that answers whatever a test wants, for what the simulators are too well-behaved to do.
+// A vendor over real HTTP that answers whatever a test wants, for behaviour that the simulators are too well-behaved to show.
 
 import type { UpstreamConfig } from '../../../src/upstreams/settings'
 
 export interface OddVendor {
-  /** Settings of an upstream that speaks to it. */
+  /** Settings of an upstream that leads to it. */
   upstream: UpstreamConfig
-  /** Answers the requests from now on. */
+  /** Answers later requests. */
   answer: (request: Request) => Response | Promise<Response>
   requests: number
   url: string

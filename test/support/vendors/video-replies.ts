@@ -1,5 +1,5 @@
-// What each vendor of videos may answer when it is asked after a task, as documented, and what the gateway makes of it.
-// It must never be made by the code that it tests.
+// The documented answers of each video vendor to a poll for a task, and what the gateway makes of them. They must never be made by
+// the code under test.
 
 import type { Json } from '../scenario'
 import { geminiVideo } from './gemini-video-replies'
@@ -16,9 +16,9 @@ export interface VideoVendorForm {
   body(prompt: string): Record<string, Json>
   /** The answer to a submit. */
   submitted(id: string): Record<string, Json>
-  /** The answer of a task that is done. */
+  /** The answer for a finished task. */
   succeeded(id: string): Record<string, Json>
-  /** The result of such a task, where it is asked for by another call. */
+  /** The result of such a task, if another call fetches it. */
   result?: Record<string, Json>
   rows: readonly [name: string, row: VideoRow][]
 }
@@ -26,14 +26,14 @@ export interface VideoVendorForm {
 export interface VideoRow {
   /** Default 200. */
   status?: number
-  /** JSON, or text as it is. */
+  /** JSON, or text unchanged. */
   reply: Json
-  /** The answer to the call for the result; absent: that of a task that has one. */
+  /** The answer to the call for the result; absent: that of a task with a result. */
   result?: { status?: number; reply: Json }
   becomes: 'submitted' | 'succeeded' | 'failed'
-  /** Error of a task that failed. */
+  /** The error of a failed task. */
   error?: { code: string; message: string }
-  /** More of what readers see; null: not there. */
+  /** Further fields that readers see; null: must be absent. */
   shows?: Record<string, Json>
 }
 
@@ -71,7 +71,7 @@ const arkDone = {
   usage: { completion_tokens: 108_900, total_tokens: 108_900 },
 }
 
-/** The task that a call is about, and whether the call asks for its result and not for its state. */
+/** The task of a call, and whether the call fetches its result rather than its state. */
 export function taskIn({ pathname, searchParams }: URL): { id: string; isResult: boolean } {
   const [file, asked] = [searchParams.get('file_id'), searchParams.get('task_id')]
   if (file !== null) return { id: file, isResult: true }
@@ -131,7 +131,7 @@ export const videoVendors: Record<VideoVendor, VideoVendorForm> = {
         {
           reply: { ...runwayDone, usage: { cost: 1.5 } },
           becomes: 'succeeded',
-          // What it cost the operator is the operator's.
+          // The operator's cost is not shown to the caller.
           shows: { 'content.video_url': VIDEO, video_url: VIDEO, output: [VIDEO], cost: null, usage: {} },
         },
       ],
@@ -433,7 +433,7 @@ export const videoVendors: Record<VideoVendor, VideoVendorForm> = {
             'content.video_url': VIDEO,
             video_url: VIDEO,
             'video.url': VIDEO,
-            // What it cost the operator is the operator's.
+            // The operator's cost is not shown to the caller.
             usage: {},
           },
         },

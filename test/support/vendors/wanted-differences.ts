@@ -1,9 +1,9 @@
-// How a request that the gateway makes may differ from that of the vendor's own SDK, each difference with its reason, and the
-// comparison by which any other is found. A difference that no case shows any more is to be removed.
+// How a request of the gateway may differ from that of the vendor's own SDK, each difference with its reason, and the comparison
+// that finds any other. A difference that no case shows any more must be removed.
 
 import type { SandboxCall } from '../../../sandbox'
 
-/** A request as its vendor reads it. */
+/** A request as the vendor reads it. */
 export interface SentRequest {
   method: string
   path: string
@@ -12,7 +12,7 @@ export interface SentRequest {
 }
 
 interface WantedDifference {
-  /** The place of it: `body.stream_options.include_usage`, `header.accept`. */
+  /** The path of the difference: `body.stream_options.include_usage`, `header.accept`. */
   place: string
   /** The cases that show it, by the beginning of their names. */
   only: readonly string[]
@@ -73,7 +73,7 @@ export const wantedDifferences: readonly WantedDifference[] = [
   },
 ]
 
-/** Headers that decide what a vendor does; others tell of the client or of the connection. */
+/** Headers that decide what a vendor does; others describe the client or the connection. */
 const HEADERS = [
   'authorization',
   'x-api-key',
@@ -89,7 +89,7 @@ export function asSent({ method, path, headers, body, form }: SandboxCall): Sent
   const kept = Object.entries(headers).filter(
     ([name]) => HEADERS.includes(name) || HEADER_PREFIXES.some((prefix) => name.startsWith(prefix)),
   )
-  // The order of the parts of a form says nothing to these vendors.
+  // The order of the parts of a form means nothing to these vendors.
   const parts = form?.map(([name, value]) =>
     typeof value === 'string' ? [name, value] : [name, value.name, value.type, value.size],
   )
@@ -102,13 +102,13 @@ export function asSent({ method, path, headers, body, form }: SandboxCall): Sent
   }
 }
 
-/** A header without what differs between any two requests: dates, signatures, boundaries. */
+/** A header without the parts that differ between any two requests: dates, signatures, boundaries. */
 function asCompared(name: string, value: string): string {
   if (name === 'authorization') return value.replace(/,? (SignedHeaders|Signature)=\S+/g, '')
   return name === 'content-type' ? value.replace(/; (boundary|charset)=.*/, '') : value
 }
 
-/** Places in which two requests differ, with both values. */
+/** The paths at which two requests differ, with both values. */
 export function differencesOf(
   one: SentRequest,
   other: SentRequest,
@@ -140,7 +140,7 @@ function collect(value: unknown, place: string, into: Map<string, unknown>): voi
   for (const [name, inner] of Object.entries(value)) collect(inner, `${place}.${name}`, into)
 }
 
-/** Splits the differences of a case into the wanted ones, by their place in the list, and those that nobody wanted. */
+/** Splits the differences of a case into the wanted ones, by their index in the list, and the unwanted ones. */
 export function judge(
   name: string,
   differences: Record<string, readonly [unknown, unknown]>,

@@ -62,7 +62,8 @@ export async function readConsoleFiles(): Promise<ConsoleFiles> {
     const sent = isPage(contentType) ? withPreloads(html, loaded) : text && withImports(text, loaded, texts)
     const body = sent === undefined ? bytes : Buffer.from(sent)
     const etag = `"${new Bun.CryptoHasher('sha256').update(body).digest('hex').slice(0, 32)}"`
-    return [isPage(contentType) ? '' : name, { body, packed: await promisify(gzip)(body), contentType, etag }]
+    const packed = await promisify(gzip)(body, { level: 9 })
+    return [isPage(contentType) ? '' : name, { body, packed, contentType, etag }]
   })
   return new Map(await Promise.all(packing))
 }

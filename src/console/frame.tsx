@@ -136,7 +136,7 @@ function PagePlace({ page }: { page: ConsolePage }) {
   const load = () => {
     setError(undefined)
     page.load().then(
-      ({ default: component }) => {
+      (component) => {
         loadedPages.set(page, component)
         if (!isGone.current) setTurn((turn) => turn + 1)
       },

@@ -1,5 +1,6 @@
-// The pages of the console, in the order of the side bar. A page is a file in pages/ that exports one component; it is loaded when
-// it is first opened. To add one, write its file, and add a row here and its title to texts.ts.
+// The pages of the console, in the order of the side bar. A page is a file in pages/ that exports one component. The first page and
+// the playground are scripts of their own; the others are loaded together when one of them is opened. To add one, write its file, and
+// add it to its script, a row here and its title to texts.ts.
 
 import type { FunctionComponent } from 'preact'
 import type { IconName } from './parts/icon'
@@ -16,8 +17,14 @@ export interface ConsolePage {
   letter: string
   /** Whether it is in the bar of a narrow screen; the others are under `More`. */
   isMain?: boolean
-  load(): Promise<{ default: FunctionComponent }>
+  load(): Promise<FunctionComponent>
 }
+
+const alone = (script: Promise<{ default: FunctionComponent }>) => script.then((page) => page.default)
+const ofOperators = (name: keyof typeof import('./pages/operator-pages')) => async () =>
+  (await import('./pages/operator-pages'))[name]
+const ofKeys = (name: keyof typeof import('./pages/key-pages')) => async () =>
+  (await import('./pages/key-pages'))[name]
 
 export const pages: readonly ConsolePage[] = [
   {
@@ -27,7 +34,7 @@ export const pages: readonly ConsolePage[] = [
     kind: 'admin',
     letter: 'o',
     isMain: true,
-    load: () => import('./pages/overview'),
+    load: () => alone(import('./pages/overview')),
   },
   {
     name: 'accounts',
@@ -36,7 +43,7 @@ export const pages: readonly ConsolePage[] = [
     kind: 'admin',
     letter: 'a',
     isMain: true,
-    load: () => import('./pages/accounts'),
+    load: ofOperators('accounts'),
   },
   {
     name: 'keys',
@@ -44,7 +51,7 @@ export const pages: readonly ConsolePage[] = [
     icon: 'keys',
     kind: 'admin',
     letter: 'k',
-    load: () => import('./pages/keys'),
+    load: ofOperators('keys'),
   },
   {
     name: 'plans',
@@ -52,7 +59,7 @@ export const pages: readonly ConsolePage[] = [
     icon: 'plans',
     kind: 'admin',
     letter: 'l',
-    load: () => import('./pages/plans'),
+    load: ofOperators('plans'),
   },
   {
     name: 'codes',
@@ -60,7 +67,7 @@ export const pages: readonly ConsolePage[] = [
     icon: 'codes',
     kind: 'admin',
     letter: 'c',
-    load: () => import('./selling/codes'),
+    load: ofOperators('codes'),
   },
   {
     name: 'requests',
@@ -69,7 +76,7 @@ export const pages: readonly ConsolePage[] = [
     kind: 'admin',
     letter: 'r',
     isMain: true,
-    load: () => import('./pages/requests'),
+    load: ofOperators('requests'),
   },
   {
     name: 'usage',
@@ -77,7 +84,7 @@ export const pages: readonly ConsolePage[] = [
     icon: 'usage',
     kind: 'admin',
     letter: 'u',
-    load: () => import('./pages/usage'),
+    load: ofOperators('usage'),
   },
   {
     name: 'statements',
@@ -85,7 +92,7 @@ export const pages: readonly ConsolePage[] = [
     icon: 'statements',
     kind: 'admin',
     letter: 'e',
-    load: () => import('./pages/statements'),
+    load: ofOperators('statements'),
   },
   {
     name: 'tasks',
@@ -94,7 +101,7 @@ export const pages: readonly ConsolePage[] = [
     kind: 'admin',
     letter: 't',
     isMain: true,
-    load: () => import('./pages/tasks'),
+    load: ofOperators('tasks'),
   },
   {
     name: 'models',
@@ -102,7 +109,7 @@ export const pages: readonly ConsolePage[] = [
     icon: 'models',
     kind: 'admin',
     letter: 'm',
-    load: () => import('./pages/models'),
+    load: ofOperators('models'),
   },
   {
     name: 'upstreams',
@@ -110,7 +117,7 @@ export const pages: readonly ConsolePage[] = [
     icon: 'upstreams',
     kind: 'admin',
     letter: 'p',
-    load: () => import('./pages/upstreams'),
+    load: ofOperators('upstreams'),
   },
   {
     name: 'playground',
@@ -118,7 +125,7 @@ export const pages: readonly ConsolePage[] = [
     icon: 'playground',
     kind: 'admin',
     letter: 'y',
-    load: () => import('./pages/operator-playground'),
+    load: () => alone(import('./pages/operator-playground')),
   },
   {
     name: 'settings',
@@ -126,7 +133,7 @@ export const pages: readonly ConsolePage[] = [
     icon: 'settings',
     kind: 'admin',
     letter: 's',
-    load: () => import('./pages/settings'),
+    load: ofOperators('settings'),
   },
   {
     name: 'home',
@@ -135,7 +142,7 @@ export const pages: readonly ConsolePage[] = [
     kind: 'key',
     letter: 'h',
     isMain: true,
-    load: () => import('./pages/home'),
+    load: () => alone(import('./pages/home')),
   },
   {
     name: 'activity',
@@ -144,7 +151,7 @@ export const pages: readonly ConsolePage[] = [
     kind: 'key',
     letter: 'r',
     isMain: true,
-    load: () => import('./pages/activity'),
+    load: ofKeys('activity'),
   },
   {
     name: 'models',
@@ -153,7 +160,7 @@ export const pages: readonly ConsolePage[] = [
     kind: 'key',
     letter: 'm',
     isMain: true,
-    load: () => import('./pages/own-models'),
+    load: ofKeys('models'),
   },
   {
     name: 'playground',
@@ -162,7 +169,7 @@ export const pages: readonly ConsolePage[] = [
     kind: 'key',
     letter: 'p',
     isMain: true,
-    load: () => import('./pages/playground'),
+    load: () => alone(import('./pages/playground')),
   },
   {
     name: 'statements',
@@ -170,7 +177,7 @@ export const pages: readonly ConsolePage[] = [
     icon: 'statements',
     kind: 'key',
     letter: 'e',
-    load: () => import('./selling/own-statements'),
+    load: ofKeys('statements'),
   },
   {
     name: 'connect',
@@ -178,7 +185,7 @@ export const pages: readonly ConsolePage[] = [
     icon: 'connect',
     kind: 'key',
     letter: 'c',
-    load: () => import('./pages/connect'),
+    load: ofKeys('connect'),
   },
 ]
 

@@ -568,7 +568,7 @@ describe('a vendor that does not hand the video over', () => {
     expect(response.status).toBe(200)
     expect(await response.bytes().catch(() => 'cut')).toBe('cut')
     expect(log.filter(({ event }) => event === 'video_cut')).toHaveLength(1)
-    // An address is as good as a key to the file.
+    // The address alone gives access to the file.
     expect(JSON.stringify(log)).not.toContain('Signature')
     await close()
   })

@@ -1,5 +1,5 @@
-// Session affinity with vendors whose prompt caches are by key: how much of the caches is kept over keys, nodes and rests, by which signs
-// requests belong together, and what reports say that was saved.
+// Session affinity with vendors whose prompt caches are by key: how much of the caches is kept across keys, nodes and rests, how
+// requests are recognized as belonging together, and the savings in reports.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { type Sandbox, startSandbox } from '../../sandbox'
@@ -15,10 +15,10 @@ setDefaultTimeout(180_000)
 const KEYS = ['one', 'two', 'three', 'four']
 const CONVERSATIONS = 20
 const TURNS = 16
-/** A rest by the vendor's word, in milliseconds. */
+/** A rest requested by the vendor, in milliseconds. */
 const REST_MS = 20_000
 
-/** More tokens than a cache needs to begin. */
+/** More tokens than the minimum of a cache. */
 const INSTRUCTIONS = Array.from({ length: 1_500 }, (_, number) => `rule ${number}`).join(' ')
 
 /** As long as the output of a tool. */
@@ -37,7 +37,7 @@ const begin = (number: number): Conversation => ({
   keys: [],
 })
 
-/** One turn of a conversation. Returns its tokens, and those that a cache had. */
+/** One turn of a conversation. Returns its tokens, and the cached ones among them. */
 async function takeTurn(node: TestGateway, conversation: Conversation, model: string) {
   const { calls } = node.sandbox
   const response = await node.chat({ model, messages: conversation.messages, max_tokens: 20 })

@@ -1,5 +1,5 @@
-// Results in a bucket, for nodes that share a PostgreSQL database: any of them serves what one of them kept, and a store
-// that fails costs nobody anything but the copy.
+// Results in a bucket, for nodes that share a PostgreSQL database: any node serves what another has kept, and a failing store costs
+// nobody more than the copy.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type TestGateway, waitFor } from '../support/gateway'
@@ -122,7 +122,7 @@ describe('a bucket', () => {
     }
     await waitFor(() => callers.every((caller) => caller.bytes > 0))
     expect(callers.map((caller) => caller.head().slice(0, 12))).toEqual(Array(3).fill('HTTP/1.1 200'))
-    // Until nothing moves any more: what is on its way lies in the buffers of four sockets.
+    // Until nothing moves any more: the data on its way is in the buffers of four sockets.
     let sent = -1
     while (sent !== store.sentBytes) {
       sent = store.sentBytes
@@ -138,7 +138,7 @@ describe('a bucket', () => {
     const release = Promise.withResolvers<void>()
     store.calls.length = 0
     store.reads = release.promise
-    // One more than Bun's own clients run at a time.
+    // One more than Bun's own client runs at a time.
     const count = 257
     const callers = await Promise.all(Array.from({ length: count }, () => RawCaller.connect(one.url)))
     for (const caller of callers) caller.send(`GET ${pathname}${search} HTTP/1.1\r\nHost: gateway\r\n\r\n`)

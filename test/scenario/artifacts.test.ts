@@ -1,5 +1,5 @@
-// Results that vendors let die are kept: the answer points to the gateway's copy, whatever goes wrong on the way never
-// fails or un-charges the request, and no more disk is used than was allowed.
+// Results that vendors delete are kept: the answer points to the gateway's copy, no error on the way fails the request or cancels
+// its charge, and no more disk is used than permitted.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -48,7 +48,7 @@ function events(gateway: TestGateway, name: string) {
   return gateway.log.filter(({ event }) => event === name).map(({ fields }) => fields)
 }
 
-/** In no order, because copies are made side by side. */
+/** In no particular order, because copies are made concurrently. */
 async function hashesAt(urls: string[]): Promise<string[]> {
   return (await Promise.all(urls.map(async (url) => sha256(await bytesAt(url))))).sort()
 }
@@ -216,7 +216,7 @@ describe('what cannot be kept keeps the vendor’s address, and its price', () =
       const [logged, ...more] = events(gateway, 'artifact_not_kept')
       expect(more).toEqual([])
       expect(logged?.reason).toContain(reason)
-      // An address is as good as a key to the file.
+      // The address alone gives access to the file.
       expect(JSON.stringify(gateway.log)).not.toContain('Signature')
       expect(await gateway.charges()).toMatchObject([{ state: 'settled', amount: CENT }])
       expect(await rowsOf(gateway)).toEqual([])
@@ -239,7 +239,7 @@ describe('what cannot be kept keeps the vendor’s address, and its price', () =
 
   test('a disk that does not take it', async () => {
     const dataDir = temporaryFolder()
-    // A file where the folder should be.
+    // A file in the place of the folder.
     writeFileSync(join(dataDir, 'artifacts'), 'in the way')
     const gateway = await startKeeper(vendor, week, { dataDir })
     const given = resultUrl(vendor)
@@ -252,7 +252,7 @@ describe('what cannot be kept keeps the vendor’s address, and its price', () =
 })
 
 describe('while a copy is being made', () => {
-  /** A vendor whose results come when the test lets them go. */
+  /** A vendor whose results come when the test releases them. */
   function startSlowVendor() {
     const gate = Promise.withResolvers<void>()
     const slow = startPictureVendor()
@@ -385,7 +385,7 @@ describe('removing', () => {
     const path = filesIn(gateway, 'artifacts').find((file) => file.endsWith(stuck as string)) as string
     rmSync(path)
     mkdirSync(join(path, 'in the way'), { recursive: true })
-    // Room is made by the next in age.
+    // The next oldest file makes room.
     for (let count = 0; count < 2; count++) await drawnUrl(gateway)
     expect((await rowsOf(gateway)).map(({ id }) => id)).toContain(stuck)
     expect(await rowsOf(gateway)).toHaveLength(3)
@@ -432,7 +432,7 @@ describe('removing', () => {
     vendor.reply = () => JSON.stringify(pictureReply(resultUrl(vendor)))
     const { pathname, search } = new URL(await drawnUrl(gateway))
     const [kept] = filesIn(gateway, 'artifacts')
-    // Killed while it fetched, and between the end of the copy and the end of its row.
+    // Killed during the fetch, and between the end of the copy and the end of its row.
     writeFileSync(join(gateway.dataDir, 'uploads', 'upload_half'), 'half')
     const shelf = join(gateway.dataDir, 'artifacts', 'ff')
     mkdirSync(shelf, { recursive: true })

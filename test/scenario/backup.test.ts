@@ -1,5 +1,5 @@
-// Backups: a copy of one moment while others write, read back, kept and removed; restored on either database; moved to
-// PostgreSQL in one go or in several; and whatever is damaged, cut off or not empty is reported.
+// Backups: a copy of one moment while others write, read back, kept and removed; restored on either database; moved to PostgreSQL
+// in one step or in several; and everything damaged, truncated or not empty is reported.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -89,7 +89,7 @@ for (const from of databaseKinds) {
       const again = openAddress(address)
       await migrate(again)
       expect((await audit(again, START)).problems).toEqual([])
-      // Nothing of the work is left behind.
+      // No trace of the work is left behind.
       expect(readdirSync(scratch)).toEqual(['kept'])
       expect(statSync(packed).mode & 0o777).toBe(0o600)
       await again.close()
@@ -317,12 +317,12 @@ describe('a server that makes backups by itself', () => {
     // Once by each process, and by each backup for those that are too old.
     const lists = store.calls.slice(countBefore).filter((call) => call === 'GET')
     expect(lists.length).toBe(lives + made)
-    // One that was made otherwise is counted, also where the database is older than it.
+    // A backup made in another way is counted, even if the database is older than it.
     await db.batch([{ sql: `delete from times where name = 'backup'` }])
     const { schedule, events } = open(db, address, temporaryFolder(), clock, backup)
     await schedule.beat()
     expect(events).toEqual([])
-    // A place without one is due.
+    // A folder without a backup is due.
     const moved = open(db, address, temporaryFolder(), clock, { every: '1m' })
     await moved.schedule.beat()
     expect(moved.events).toEqual(['backup_made'])

@@ -12,7 +12,7 @@ import type { Json } from '../support/scenario'
 
 setDefaultTimeout(120_000)
 
-/** Pico-dollars for a token of plain input, cached input, what is written to a cache, and output. */
+/** Pico-dollars for a token of plain input, cached input, cache writes, and output. */
 const PICO = { input: 1_234_567, cached: 123_457, written: 1_500_001, output: 2_345_679 }
 const usd = (picoForOne: number) => String(picoForOne / 1e6)
 const price = {
@@ -55,7 +55,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('savings of prompt c
   const nano = (pico: bigint) => (pico + 999n) / 1000n
   const count = (name: string, by: bigint) => saved.set(name, (saved.get(name) ?? 0n) + by)
 
-  /** Asks for a chat, and counts what its cache saved from the usage that the caller got. */
+  /** Requests a chat, and computes the savings of its cache from the usage that the caller got. */
   async function chat(model: string, words: string, more: Json = {}, headers: Record<string, string> = {}) {
     const account = headers.authorization ? 'bob' : 'alice'
     const messages = [{ role: 'user', content: `Why? [sandbox ${words}]` }]
@@ -73,7 +73,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('savings of prompt c
     return { cached }
   }
 
-  /** Asks for a message, whose usage counts plain, cached and written input apart. */
+  /** Requests a message, whose usage counts plain, cached and written input separately. */
   async function message(words: string) {
     const messages = [{ role: 'user', content: `Why? [sandbox ${words}]` }]
     const response = await gateway.post('/v1/messages', { model: 'exact-messages', max_tokens: 50, messages })

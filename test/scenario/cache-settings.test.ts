@@ -1,5 +1,5 @@
-// Whose rule the response cache follows: that of a key before that of its plan, and that before the model's; and which answers a route
-// with a preference may give again. Each row counts calls of vendors and charges.
+// Whose rule the response cache follows: a key's before its plan's, and a plan's before the model's; and which answers a route with
+// a preference may repeat. Each row counts calls to vendors and charges.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { describeAccount } from '../../src/accounts/accounts'
@@ -33,7 +33,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
       models: {
         plain: model('1'),
         cached: model('1', { ttl: '1h', price: '0.5' }),
-        // So near to each other that the conversation chooses.
+        // So similar that the conversation decides.
         reader: model('1'),
         writer: model('1.01'),
         thrift: { route: ['reader', 'writer'], prefer: 'cheapest' },
@@ -79,7 +79,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
     }
   }
 
-  /** Asks the same twice, and waits between them until the first answer is kept, if it is. */
+  /** Sends the same request twice, and waits in between until the first answer is kept, if it is. */
   async function askTwice(secret: string, name: string, passedMs = 0) {
     const body = { model: name, messages: say(`Question ${++questions}`) }
     const before = await kept()

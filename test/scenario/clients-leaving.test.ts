@@ -1,5 +1,5 @@
-// Callers who leave: before their body is complete, before the vendor answers, in the middle of a stream, while they do
-// not read; by FIN, by reset, by closing one half. The vendor is stopped, the charge is exact, and nothing is left behind.
+// Callers who disconnect: before their body is complete, before the vendor answers, in the middle of a stream, while they do not
+// read; by FIN, by reset, by closing one half. The vendor is stopped, the charge is exact, and nothing is left behind.
 
 import { heapStats } from 'bun:jsc'
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -19,7 +19,7 @@ const OUTPUT = 2_000
 
 const ways: readonly Leaving[] = ['fin', 'rst', 'half']
 
-/** A gateway whose stop returns how many requests it had to cut: callers who left must not be among them. */
+/** A gateway whose stop returns how many requests it had to cut: disconnected callers must not be among them. */
 async function startWatched(options: Parameters<typeof startTestGateway>[0]): Promise<TestGateway> {
   const gateway = await startTestGateway(options)
   const stop = gateway.server.stop
@@ -59,7 +59,7 @@ for (const database of databaseKinds) {
     })
     afterAll(() => gateway.close())
 
-    /** Sends a request, leaves at some moment, and gives the charge when it has ended and the vendor's view of it. */
+    /** Sends a request, disconnects at some moment, and returns the ended charge and the vendor's view of it. */
     async function leave(body: object, moment: (received: () => string) => Promise<unknown>, headers = {}) {
       const charges = (await gateway.charges()).length
       const calls = gateway.sandbox.calls.length
@@ -226,7 +226,7 @@ describe('a whole answer whose caller leaves after the vendor was called', () =>
 interface Moment {
   name: string
   words: string
-  /** Bytes of the request that the caller keeps back. */
+  /** Bytes of the request that the caller withholds. */
   keepsBack?: number
   /** Does not read. */
   paused?: boolean

@@ -31,7 +31,7 @@ const SECOND = 1_000
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/** A machine whose time passes when a test says so, and whose clock can be set. */
+/** A machine whose time passes only when a test says so, and whose clock can be set. */
 function makeMachine() {
   let passedMs = 0
   let setMs = START
@@ -159,7 +159,7 @@ describe('the clock', () => {
           await reached.refresh(db)
         }
         const [one = 0, other = 0] = nodes.map(({ now }) => now())
-        // Between two looks one may run at half speed more than the other.
+        // Between two comparisons one may run faster than the other by half.
         expect(Math.abs(one - other)).toBeLessThan(20 * SECOND)
       }
       await db.close()
@@ -252,7 +252,7 @@ for (const kind of databaseKinds) {
   }
 }
 
-/** A clock that is set, over time that really passes. */
+/** A clock that is set while real time passes. */
 function makeSetClock() {
   let setMs = 0
   const wall = () => Date.now() + setMs
@@ -323,7 +323,7 @@ async function survivesRestart(kind: 'sqlite' | 'postgres', byMs: number) {
   await gateway.sandbox.stop()
 }
 
-/** How often faster than real time the nodes of the test below live. */
+/** How many times faster than real time the nodes of the test below run. */
 const SPEED = 10
 
 test.skipIf(!databaseKinds.includes('postgres'))(
@@ -407,7 +407,7 @@ test('a process that stands still between a hold and its request sends nothing, 
     const { status, headers } = await ask()
     return [status, headers.get('retry-after'), asked]
   }
-  // When the last look at the time was before the call, on a new connection or one that was used.
+  // If the last check of the time was before the call, on a new or a used connection.
   standsStill = true
   expect(await refused()).toEqual([503, '1', 1])
   const { db } = gateway.server.world

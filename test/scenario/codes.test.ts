@@ -1,5 +1,5 @@
-// Codes through the whole gateway: each is credited once, whoever asks how often at the same moment, on every database and
-// with both ways in which PostgreSQL moves money. Wrong codes are counted, and nothing of a code is stored in clear.
+// Codes through the whole gateway: each is credited once, however many attempts come at the same moment, on every database and with
+// both ways in which PostgreSQL moves money. Wrong codes are counted, and no part of a code is stored in clear.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ledgerOf } from '../../src/billing/ledger/account-ledger'
@@ -134,7 +134,7 @@ for (const { database, name, isGrouped } of settings) {
       expect((await redeem(large.code, 'sk-wrong')).status).toBe(401)
       expect((await redeem('A'.repeat(10_000), other)).status).toBe(413)
       expect(await gateway.balance('dave')).toMatchObject({ balanceNano: 0 })
-      // What was refused for its account is still worth its amount.
+      // A code refused because of its account keeps its value.
       expect((await redeem(large.code, other)).status).toBe(200)
       expect(await gateway.balance('dave')).toMatchObject({ balanceNano: NANO_PER_USD })
     })

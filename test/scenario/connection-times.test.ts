@@ -1,6 +1,5 @@
-// How long the connections of callers live on real sockets: those that say nothing, those that never end their headers,
-// and those that were answered. With the shortest times that
-// can be set, to which Bun adds some seconds; none may live much longer.
+// How long callers' connections live on real sockets: those that send nothing, those that never end their headers, and those that
+// were answered. With the shortest permitted times, to which Bun adds some seconds; no connection may live much longer.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
@@ -24,7 +23,7 @@ const health = 'GET /health HTTP/1.1\r\nHost: gateway\r\n\r\n'
 const chat = (content: string, more: object = {}) =>
   chatRequest(gateway.secret, { model: 'test-chat', messages: say(content), ...more })
 
-/** Sends one more byte of a header that has no end, a few times a second, as long as the connection lives. */
+/** Sends one more byte of an endless header a few times a second, as long as the connection lives. */
 function dribble(caller: RawCaller): void {
   caller.send('GET /health HTTP/1.1\r\nHost: gateway\r\nX-Slow: ')
   const timer = setInterval(() => (caller.closed ? clearInterval(timer) : caller.send('x')), 200)

@@ -14,12 +14,12 @@ import { chunk, completion, DONE, eventStream, startVendor, usageChunk } from '.
 
 setDefaultTimeout(60_000)
 
-/** Figures that no other amount of these tests has, to be searched for in what callers get. */
+/** Figures that no other amount of these tests has, to be searched for in answers to callers. */
 const COST = { per_1m_input_tokens: '0.314159', per_1m_output_tokens: '0.271828' }
 const WEST = { per_1m_input_tokens: '0.161803', per_1m_output_tokens: '0.577215' }
 const SECRETS = /314159|271828|161803|577215|0\.0077/
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
-/** Whole nano-dollars of ten tokens in and twenty out, with the begun one. */
+/** Whole nano-dollars for ten tokens in and twenty out, rounded up. */
 const ofTenAndTwenty = ({ per_1m_input_tokens: input, per_1m_output_tokens: output }: typeof COST) =>
   Math.ceil((10 * Number(input.slice(2)) + 20 * Number(output.slice(2))) / 1_000)
 
@@ -61,7 +61,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
   })
   afterAll(() => gateway.close())
 
-  /** Asks a model whose vendors answer with ten tokens in and twenty out, and returns its charge. */
+  /** Sends a request to a model whose vendors answer with ten tokens in and twenty out, and returns its charge. */
   async function ask(model: string, fields: object = {}, headers: Record<string, string> = {}) {
     const before = (await gateway.charges()).length
     const response = await gateway.chat({ model, ...fields }, headers)
@@ -75,7 +75,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
     for (const vendor of Object.values(vendors)) vendor.answer = () => Response.json(completion('Hi', 10, 20))
     const charge = await ask('known')
     expect(charge).toMatchObject({ amount: 50_000, cost: ofTenAndTwenty(COST), state: 'settled' })
-    // It can be computed again from what is stored.
+    // It can be computed again from the stored values.
     const { cost } = tariffOfJson(charge.prices as string)
     expect(cost?.tables[0].listed).toEqual({ input_token: 314_159, output_token: 271_828 })
     expect(await ask('unknown')).toMatchObject({ amount: 50_000, cost: null })

@@ -1,5 +1,5 @@
-// Crashes and stops of the compiled executable: kill -9 at any moment, a disk that is full, a second process, SIGTERM.
-// Whatever happens, an answer that was given is paid, money that was only held comes back, and the books are right.
+// Crashes and stops of the compiled executable: kill -9 at any moment, a full disk, a second process, SIGTERM. Whatever happens, a
+// delivered answer is paid, money that was only held is released, and the books are correct.
 
 import { Database } from 'bun:sqlite'
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -21,7 +21,7 @@ import { isWholeRun } from '../support/random'
 
 setDefaultTimeout(180_000)
 
-/** Raise it for a long run: CRASH_ROUNDS=100 bun test test/scenario/crash.test.ts */
+/** Increase it for a long run: CRASH_ROUNDS=100 bun test test/scenario/crash.test.ts */
 const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (isWholeRun ? 8 : 4))
 const STREAMS = isWholeRun ? 200 : 80
 /** Answers of a round that are complete when the server is killed. */
@@ -54,7 +54,7 @@ describe('kill -9', () => {
 
         const held = await installation.rows(`select id from charges where state = 'held'`)
         const charges = (await countCharges(installation)) - before.charges
-        // Nothing goes to a vendor without a hold that is on the disk.
+        // No request goes to a vendor before its hold is on the disk.
         expect(callsSince(before)).toBeLessThanOrEqual(charges)
         expect(await unpaid(installation, answered)).toEqual([])
         expect(await installation.problems()).toEqual([])
@@ -74,7 +74,7 @@ describe('kill -9', () => {
   )
 })
 
-/** Streams, one after the other, until the server is gone; notes the id of each that came to its closing event. */
+/** Sends streams one after the other until the server is gone; records the id of each that reached its closing event. */
 async function keepAsking(server: Running, secret: string, answered: string[]): Promise<void> {
   try {
     for (;;) {
@@ -86,7 +86,7 @@ async function keepAsking(server: Running, secret: string, answered: string[]): 
       let text = ''
       for await (const piece of reply.body ?? []) {
         text += Buffer.from(piece).toString('latin1')
-        // At once: the connection may not live to its proper end.
+        // At once: the connection may not live until its regular end.
         if (text.endsWith(`${CLOSING_EVENT}\n\n`)) answered.push(reply.headers.get('x-request-id') ?? '')
       }
     }
@@ -182,7 +182,7 @@ describe('kill -9 at a point of the line', () => {
       expect(others).toEqual([])
       const [account] = await installation.rows('select balance, held from accounts')
       expect(account).toEqual({ balance: 100_000_000_000 - (charge.amount as number), held: 0 })
-      // Nothing is sent again by itself, and the next request is served.
+      // No request is repeated automatically, and the next request is served.
       expect(installation.sandbox.calls).toHaveLength(calls)
       expect((await ask(again, secret)).status).toBe(200)
       await stopWell(installation, again)
@@ -267,7 +267,7 @@ async function oddVendors(onConnection: () => void) {
   }
 }
 
-/** A connection that is used again and again; answers the raw replies, and nothing once it is closed. */
+/** A connection that is used repeatedly; returns the raw replies, and nothing once it is closed. */
 function keepConnection(server: Running, secret: string) {
   const { hostname, port } = new URL(server.url)
   const socket = openSocket(Number(port), hostname)
@@ -367,7 +367,7 @@ describe('SIGTERM', () => {
     server.kill('SIGTERM')
     await waitFor(() => server.stderr().includes('Stopping'))
     const late = await ask(server, secret).catch(() => undefined)
-    // Refused as a connection, or with an answer that says to come back.
+    // Refused at the connection, or with an answer that asks the caller to retry.
     expect([undefined, 503]).toContain(late?.status)
     const texts = await Promise.all(replies.map((reply) => reply.text()))
     expect(texts.filter((text) => text.endsWith(`${CLOSING_EVENT}\n\n`))).toHaveLength(callers)
@@ -515,7 +515,7 @@ describe('a full disk', () => {
     expect(refused.status).toBe(503)
     expect(refused.headers.get('retry-after')).toBe('1')
     expect(await refused.text()).toContain('database_unavailable')
-    // It reads still, and says what it cannot do.
+    // It still reads, and reports what it cannot do.
     expect(
       (await fetch(`${server.url}/v1/models`, { headers: { authorization: `Bearer ${secret}` } })).status,
     ).toBe(200)
@@ -559,7 +559,7 @@ describe('a full disk', () => {
     expect(texts.filter((text) => /\[DONE\]|"response.completed"/.test(text))).toHaveLength(24)
     const kept = texts.flatMap((text) => /"id":"(resp_[0-9a-z]+)"/.exec(text)?.[1] ?? [])
     expect(kept).toHaveLength(3)
-    // It is not there yet, and no answer says that it was not kept.
+    // It does not exist yet, and no answer says that it was not kept.
     expect(await readResponse(server, secret, kept[0] ?? '')).toMatchObject({
       error: { code: 'database_unavailable' },
     })

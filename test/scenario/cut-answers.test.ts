@@ -1,5 +1,5 @@
-// Answers that only the end of their connection ends, and that are cut there by a reset: however much of them has come, they
-// are not whole, whoever reads them. Those that are closed in order are.
+// Answers that end with their connection, and are cut by a reset: however much of them has come, they are never complete, whoever
+// reads them. Those whose connection closes normally are.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'

@@ -1,5 +1,5 @@
-// Rows that cannot be read, as after a lost key or a broken disk: lists show them by what can be read, and all others whole. What was
-// allowed by the damaged part is allowed to nobody.
+// Unreadable rows, as after a lost key or a broken disk: lists show their readable parts, and all others completely. Permissions in
+// the damaged part are given to nobody.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ import type { Json } from '../support/scenario'
 
 setDefaultTimeout(120_000)
 
-/** A text that was encrypted with a key that nobody has. */
+/** A text encrypted with a key that nobody has. */
 const SEALED = `gw1.${'0'.repeat(12)}.AAAA`
 
 const DAMAGES: [name: string, column: string, value: string][] = [
@@ -87,7 +87,7 @@ describe.each(databaseKinds)('a damaged row of a task on %s', (database) => {
   })
 })
 
-/** A gateway and a reader of its admin API, who may also change. */
+/** A gateway and a client of its admin API. */
 async function openAdmin(database: (typeof databaseKinds)[number]) {
   const gateway = await startTestGateway({ database, balance: '1000' })
   const { db } = gateway.server.world
@@ -130,7 +130,7 @@ describe.each(databaseKinds)('damaged rows of the log of requests on %s', (datab
   })
   afterAll(() => opened.close())
 
-  /** Asks, and waits for the row, which follows the answer: the next request then is on another page. */
+  /** Sends a request, and waits for the row, which follows the answer: the next request is then on another page. */
   async function chatOnOwnPage(): Promise<string | null> {
     const { gateway, ask } = opened
     const id = (await gateway.chat()).headers.get('x-request-id')
@@ -228,7 +228,7 @@ describe.each(databaseKinds)('damaged rows of other lists on %s', (database) => 
       })
       const request = { model: 'test-chat', messages: [{ role: 'user', content: 'Hello!' }] }
       expect(await ask('/v1/chat/completions', damaged.secret, 'POST', request)).toMatchObject(refusal)
-      // Another change keeps what cannot be read closed; only the same setting opens it.
+      // Another change keeps the unreadable permission closed; only the same setting opens it.
       const path = `/admin/v1/keys/${damaged.id}`
       expect(await ask(path, undefined, 'PATCH', { concurrency: 5 })).toMatchObject({ status: 200 })
       expect(await ask('/v1/chat/completions', damaged.secret, 'POST', request)).toMatchObject(refusal)

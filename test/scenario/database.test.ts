@@ -1,5 +1,5 @@
-// What the gateway relies on in a database, as one contract for SQLite and PostgreSQL: batches whole or not at all,
-// guards, groups that share a commit, promises that outlive a killed process, faults that pass, exact values, migrations.
+// What the gateway requires of a database, as one contract for SQLite and PostgreSQL: atomic batches, guards, groups that share a
+// commit, commits that survive a killed process, temporary faults, exact values, migrations.
 
 import { Database } from 'bun:sqlite'
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -104,7 +104,7 @@ function batchContract(kind: DatabaseKind): void {
   ])('counts what `%s` has hit, without asking for the rows', async (hit, miss) => {
     const db = await openThings(kind)
     await db.batch([insert(1, 'old')])
-    // What the statement before has changed must not count for the guard.
+    // Changes of the previous statement must not count for the guard.
     const before = { sql: `update things set word = 'old' where id = 1` }
     expect(await db.batch([insert(5), before, { sql: miss, guard: 'last' }])).toEqual({ missed: 'last' })
     expect(await idsOf(db)).toEqual([1])
@@ -209,7 +209,7 @@ function durabilityContract(kind: DatabaseKind): void {
     const decoder = new TextDecoder()
     for await (const piece of child.stdout) {
       output += decoder.decode(piece, { stream: true })
-      // Killed once; what it had said by then is still read to the end.
+      // Killed once; its output so far is still read to the end.
       if (output.split('\n').length > 40) child.kill('SIGKILL')
     }
     const promised = output.split('\n').slice(0, -1).map(Number)
@@ -464,7 +464,7 @@ describe('a full disk under SQLite', () => {
   const large = (id: number) => insert(id, 'x'.repeat(200_000))
   const limitPages = (db: Db, pages: number) => db.query({ sql: `pragma max_page_count = ${pages}` })
 
-  // A file that was larger before has free pages, which would be used first.
+  // A file that was once larger has free pages, which would be used first.
   async function openNewFile(): Promise<Db> {
     const db = openAddress(await databaseAddress('sqlite'))
     await db.batch([{ sql: THINGS }])
@@ -550,7 +550,7 @@ test('SQLite keeps confirmed commits when the tail of its log is torn', async ()
   const copy = join(temporaryFolder(), 'copy.sqlite')
   const log = await Bun.file(`${path}-wal`).bytes()
   await Bun.write(copy, Bun.file(path))
-  // A write that the power cut: half a page of what was going to be the next commit.
+  // A write interrupted by a power cut: half a page of the next commit.
   await Bun.write(`${copy}-wal`, Buffer.concat([log, log.subarray(-2_000)]))
   const again = openSqlite(copy)
   expect(await idsOf(again)).toHaveLength(20)
@@ -578,7 +578,7 @@ test('SQLite leaves the sync of a hold to what ends it, a few of them in a row, 
     [() => moved('hold'), NORMAL],
     [() => db.batch([insert(1001)]), FULL],
     [() => Promise.all([moved('hold'), moved('end')]), FULL],
-    // Neither may there be more in a row than a damaged log is allowed to have lost.
+    // Nor may there be more in a row than a damaged log may have lost.
     [() => moved('hold'), NORMAL],
     [() => Promise.all([1, 2, 3, 4, 5, 6].map(() => moved('hold'))), NORMAL],
     [() => moved('hold'), FULL],
@@ -589,7 +589,7 @@ test('SQLite leaves the sync of a hold to what ends it, a few of them in a row, 
     const rows = await db.query({ sql: 'pragma synchronous' })
     expect({ index, rows }).toEqual({ index, rows: [{ synchronous }] })
   }
-  // What is not synced is there for others, and after the process.
+  // Unsynced data is visible to others, and after the end of the process.
   const other = new Database(path, { readonly: true })
   expect(other.query('select count(*) as count from things').get()).toEqual({ count: id + 2 })
   other.close()
@@ -662,7 +662,7 @@ describe('PostgreSQL', () => {
       db.batch([touch(2), pause, touch(1), more]),
     ])
     for (const result of results) expect(result).toHaveProperty('rows')
-    // Each was done once, whoever had to be repeated.
+    // Each was done once, whichever had to be repeated.
     expect(await db.query({ sql: 'select size from things order by id' })).toEqual([
       { size: 11 },
       { size: 12 },
@@ -729,7 +729,7 @@ async function cutConnections(other: Db): Promise<void> {
   })
 }
 
-/** Until the pool has thrown away its dead connections, each of which fails one request. */
+/** Until the pool has discarded its dead connections, each of which fails one request. */
 async function untilUp(db: Db): Promise<void> {
   await waitFor(async () => {
     const query = () => errorOf(db.query({ sql: 'select pg_sleep(0.01)' }))
@@ -745,7 +745,7 @@ test('SQLite syncs what it commits to the disk, and the request log leaves that 
   const gateway = await startTestGateway()
   const { db } = gateway.server.world
   const FULL = 2
-  // Asked of the very connection that the gateway writes over.
+  // Queried on the same connection that the gateway uses for writing.
   expect(await db.query({ sql: 'pragma synchronous' })).toEqual([{ synchronous: FULL }])
   expect(await db.query({ sql: 'pragma journal_mode' })).toEqual([{ journal_mode: 'wal' }])
   await gateway.close()

@@ -1,6 +1,6 @@
-// Requests that are answered later when the process dies: the compiled executable is killed at each step between the hold and
-// the webhook. Whatever the moment, the vendor is asked at most once, what is delivered is paid once, and the caller learns
-// of one end under one id.
+// Deferred requests when the process dies: the compiled executable is killed at each step between the hold and the webhook.
+// Whatever the moment, the vendor gets the request at most once, a delivered answer is paid once, and the caller learns of one end
+// under one id.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Row } from '../../src/db/db'
@@ -37,7 +37,7 @@ interface Point {
   /** Requests that reached the vendor, and deliveries before the kill. */
   calls: number
   deliveries?: number
-  /** Whether the task had its answer, and so its payment. */
+  /** Whether the task had its answer, and so was paid. */
   isPaid: boolean
 }
 
@@ -134,7 +134,7 @@ async function killAt(point: Point, isShared: boolean): Promise<void> {
   const { calls, deliveries = 0, isPaid } = point
   expect({ calls: vendor.requests, deliveries: receiver.deliveries.length }).toEqual({ calls, deliveries })
   expect((await taskOf(place)).state).toBe(isPaid ? 'succeeded' : 'submitted')
-  // As if the time of the leases had passed; a single process that starts knows it from that alone.
+  // As if the leases had expired; a single process knows that simply because it starts.
   if (isShared) {
     await installation.rows('update tasks set lease_until = 1')
     await installation.rows('update webhooks set lease_until = 1')

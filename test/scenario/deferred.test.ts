@@ -1,5 +1,5 @@
-// Requests that are answered later: the task that a caller gets, its result, wait and webhook, what is paid, and what the
-// vendor is asked. Each on both databases, with a vendor that a test holds.
+// Deferred requests: the task that a caller gets, its result, wait and webhook, the payment, and the requests to the vendor. Each
+// on both databases, with a vendor under the test's control.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
@@ -77,7 +77,7 @@ for (const database of databaseKinds) {
     }
     const taskOf = async (id: string): Promise<Json> => (await read(`/v1/tasks/${id}?wait=300`)).json()
 
-    /** Watches the books from here on: the price of requests, and how often the vendor was asked. */
+    /** Watches the books from here on: the price of requests, and the number of calls to the vendor. */
     async function books() {
       const [before, requests, end] = [await gateway.balance(), vendor.requests, await gateway.newest()]
       return async () => {

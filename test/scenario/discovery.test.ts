@@ -1,5 +1,5 @@
-// Models that a server of the operator's own tells of: served while they are there, free, next to those of the configuration, and
-// for as long as the server does not say otherwise.
+// Models that an operator's own server lists: served while they exist, free, in addition to those of the configuration, and until
+// the server says otherwise.
 
 import { afterAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { faultsOf } from '../../src/config/schema'
@@ -66,7 +66,7 @@ test('models come and go with the server, and stay while it is away', async () =
   names = ['Llama3:8b', 'qwen3:4b']
   await gateway.server.reload('test')
   await waitFor(async () => (await ids()).length === 2)
-  // Its connections and its breaker go on.
+  // The connections and the breaker of the server continue.
   expect(gateway.server.world.catalogue.upstreams.get('home')).toBe(before as NonNullable<typeof before>)
 
   isAway = true

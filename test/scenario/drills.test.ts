@@ -52,7 +52,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('drills on %s', (dat
     return { status: response.status, body: await response.json() }
   }
 
-  /** Begins a drill that all nodes know when it resolves. */
+  /** Begins a drill; resolves when all nodes know it. */
   async function begin(fault: object, more: object = {}): Promise<string> {
     const { status, body } = await admin('POST', '/drills', {
       upstream: 'openai',

@@ -1,4 +1,4 @@
-// Databases of builds before 1.0: that of the last one is opened, keeps all its rows and works; an older one is left as it is.
+// Databases of builds before 1.0: that of the last build is opened, keeps all its rows and works; an older one is left unchanged.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { findOpenCharge, hold, settle } from '../../src/billing/ledger/ledger'

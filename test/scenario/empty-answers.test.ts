@@ -1,5 +1,5 @@
-// An answer of status 200 without output costs nothing, whole or streamed, whatever figures come with it; thinking, calls
-// of tools and refusals are output. Every row counts what it left behind: calls, charges, and what is missing on the account.
+// An answer with status 200 but without output costs nothing, whole or streamed, whatever figures come with it; thinking, calls of
+// tools and refusals are output. Every row counts its effects: calls, charges, and the change of the balance.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { picture } from '../../sandbox/pictures'
@@ -40,7 +40,7 @@ interface Seen {
   taken: number
 }
 
-/** Asks while the vendor answers so, and counts what that left behind. */
+/** Sends a request while the vendor answers in this way, and counts the effects. */
 async function ask(path: string, body: Json | FormData): Promise<Seen> {
   const before = { ...(await gateway.newest()), ...(await gateway.balance()) }
   vendor.requests = 0
@@ -95,7 +95,7 @@ function expectPaid({ status, text, state, amount, taken }: Seen): void {
   })
 }
 
-/** An error in an answer of status 200, and the words for the caller. */
+/** An error in an answer with status 200, and the words for the caller. */
 const disguises: [name: string, reply: Json, status: number, words: string][] = [
   ['an error object', { error: { message: 'The model broke', code: 'odd' } }, 400, 'The model broke'],
   ['an error with its status', { error: { message: 'Too many', code: 429 } }, 429, 'Too many'],
@@ -110,7 +110,7 @@ const disguises: [name: string, reply: Json, status: number, words: string][] = 
   ['an empty object', {}, 502, 'without a result'],
 ]
 
-/** Errors that differ from an event without a meaning. What has the form that clients know passes as it is. */
+/** Errors that differ from an event without a meaning. An event in a form known to clients passes unchanged. */
 const disguisedEvents = disguises.filter(([name]) => !/operator|unknown form|empty/.test(name))
 
 const usage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 }
@@ -125,7 +125,7 @@ const role = 'assistant'
 const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }
 const thought = { ...usage, completion_tokens_details: { reasoning_tokens: 3 } }
 
-/** Answers of a chat model that hold nothing: whole, and as the one delta of a stream. */
+/** Answers of a chat model without content: whole, and as the only delta of a stream. */
 const emptyMessages: [name: string, message: Json, finish?: string][] = [
   ['empty content', { role, content: '' }],
   ['null content', { role, content: null, refusal: null, tool_calls: [], annotations: [], audio: null }],
@@ -138,7 +138,7 @@ const emptyMessages: [name: string, message: Json, finish?: string][] = [
   ['nothing for a limit that was not used', { role, content: '' }, 'length no tokens'],
 ]
 
-/** And what is output, though some of it is not text. */
+/** Answers with output, though some of it is not text. */
 const fullMessages: [name: string, message: Json, finish?: string, figures?: Json][] = [
   ['a text', { role, content: 'Hi' }],
   ['a space', { role, content: ' ' }],
@@ -199,7 +199,7 @@ describe.each(chatForms)('%s', (model, path, body) => {
     const seen = await whole(reply)
     expectFree(seen, status)
     expect(seen.json.error.message).toContain(words)
-    // Asked for as a stream, and answered whole.
+    // Requested as a stream, and answered whole.
     vendor.answer = { reply }
     expectFree(await ask(path, { model, stream: true, ...body }), status)
   })

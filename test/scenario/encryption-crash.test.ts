@@ -1,5 +1,5 @@
-// A process that is killed at any change while it brings rows under another key: every row is read before, after and
-// between, and the next process ends the work.
+// A process that is killed at any change while it encrypts rows with another key: every row is readable before, after and in
+// between, and the next process finishes the work.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
@@ -16,11 +16,11 @@ setDefaultTimeout(180_000)
 
 const [first, second] = masterKeys
 
-/** Rows of a database that a process brings under a key, until it is killed. */
+/** Rows of a database that a process encrypts with another key, until it is killed. */
 const WORKER = join(import.meta.dir, '../support/processes/reencrypt-until-killed.ts')
 const ROWS = 1_000
 
-/** Runs it, and kills it after a number of changes. True if it came to its end before. */
+/** Runs it, and kills it after a number of changes. True if it finished before that. */
 async function runKilled(words: readonly string[], changes: number): Promise<boolean> {
   const child = Bun.spawn([process.execPath, WORKER, ...words], { stdout: 'pipe', stderr: 'inherit' })
   let output = ''

@@ -1,5 +1,5 @@
-// Encryption at rest: with a master key a copy of the database gives no content and no secret away, whenever the key was
-// set; keys can be replaced while nodes run; and a process that lacks a key says so instead of starting.
+// Encryption at rest: with a master key a copy of the database reveals no content and no secret, whenever the key was set; keys can
+// be replaced while nodes run; and a process that lacks a key says so instead of starting.
 
 import { Database } from 'bun:sqlite'
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -62,7 +62,7 @@ async function idsOf({ server }: TestGateway): Promise<string[]> {
   return (await usedKeys(server.world.db)).map(({ id }) => id)
 }
 
-/** Sealed text of one node opens at the other, for that account alone. */
+/** The other node can open the sealed text of one node, for that account only. */
 function expectSameSeal(...nodes: [TestGateway, TestGateway]): void {
   for (const [one, other] of [nodes, [...nodes].reverse()] as [TestGateway, TestGateway][]) {
     const sealed = one.server.world.sealer.seal('thought', 'alice')
@@ -71,7 +71,7 @@ function expectSameSeal(...nodes: [TestGateway, TestGateway]): void {
   }
 }
 
-/** Starts a gateway again with other keys, and brings all rows under the new one. */
+/** Restarts a gateway with other keys, and encrypts all rows with the new one. */
 async function rotate(
   gateway: TestGateway,
   secrets: Parameters<typeof encryptedOptions>[0],
@@ -81,7 +81,7 @@ async function rotate(
   return next
 }
 
-// Side by side: each waits some seconds for its video to be asked after.
+// Concurrently: each waits some seconds for the poll of its video.
 for (const database of databaseKinds) {
   describe.concurrent(`on ${database}`, () => {
     test('with a key from the beginning, nothing is ever stored as it is', async () => {
@@ -210,7 +210,7 @@ for (const database of databaseKinds) {
       const before = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
       await storeTexts(before, 'canary-of-a-lost-key')
       const balance = await before.balance()
-      // A gateway that still serves would note its key again.
+      // A gateway that still serves would record its key again.
       await before.server.stop(0)
       const plain = openAddress(before.databaseUrl ?? join(before.dataDir, 'gateway.sqlite'))
       await plain.batch((await removalStatements()).map((sql) => ({ sql })))
@@ -242,7 +242,7 @@ for (const database of databaseKinds) {
       expect((await rejection(start({ key: foreign }))).message).toContain(
         `encrypted with the key ${id}, and secrets.key is the key ${idOf(foreign)}: if it replaces the other, add that to secrets.olderKeys`,
       )
-      // A start that was refused has left nothing behind.
+      // A refused start has left nothing behind.
       const right = await start({ key: first })
       expect(await idsOf(right)).not.toContain(idOf(foreign))
       await right.close()
@@ -263,7 +263,7 @@ describe.if(databaseKinds.includes('postgres'))('nodes that get a new key one af
     stored.push(await storeTexts(twin, 'canary-of-twin'), await storeTexts(knowing, 'canary-meanwhile'))
     for (const each of stored) await Promise.all([each.check(knowing), each.check(twin)])
     expectSameSeal(knowing, twin)
-    // As long as one node encrypts with the older key, nothing is encrypted again for nothing.
+    // As long as one node encrypts with the older key, nothing is needlessly re-encrypted.
     expect(await reencryptInTurn(knowing.server.world.db, twin.server.world.db)).toEqual([[], []])
     const both = await restart(knowing, encryptedOptions({ key: second, olderKeys: [first] }))
     const log = await reencrypt(both.server.world.db)
@@ -326,7 +326,7 @@ test.concurrent('a row that was changed or moved to another place is not read', 
   const [row] = await db.query({ sql: `select value from secrets where name = 'two'` })
   expect(storedBy(row?.value as string)).toBe(idOf(first))
   await gateway.close()
-  // It keeps its key from being forgotten, and nobody from starting.
+  // It prevents its key from being forgotten, but no node from starting.
   const again = await restart(gateway, encryptedOptions({ key: second, olderKeys: [first] }))
   expect(again.log.filter(({ event }) => event === 'row_unreadable')).toMatchObject([
     { fields: { reason: expect.stringContaining('secrets.value two cannot be read') } },

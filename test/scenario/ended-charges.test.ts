@@ -1,4 +1,4 @@
-// Ended charges as they are stored: each is read as it was written, and takes few bytes of the disk.
+// Ended charges as stored: each is read back unchanged, and takes few bytes of the disk.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { DAY_MS } from '../../src/billing/reports/usage-totals'
@@ -18,7 +18,7 @@ const SHARED: Statement[] = [
   { sql: `insert into usage_shapes values (1, 'one', '{"a":\u0001,"b":\u0001}')` },
 ]
 const DIGITS = '0193a1b2c3d47e8f9a0b1c2d3e4f5a6b'
-/** Ids of the gateway, and others that look like them. */
+/** Ids of the gateway, and similar ones. */
 const IDS = [
   `req_${DIGITS}`,
   `req_${DIGITS}:late`,
@@ -98,7 +98,7 @@ describe.each(databaseKinds)('the stored form of charges on %s', (kind) => {
             ',,,128,,,', 0, 0, ${START} + i, ${START} + i + 2500, ${cost} from n`,
       },
     ])
-    // Without the indexes by ranges of PostgreSQL, of which each takes the same for any number of charges.
+    // Without PostgreSQL's range indexes, whose size does not depend on the number of charges.
     const bytes = {
       sqlite: `select sum(pgsize) as bytes from dbstat where name = 'ended_charges'`,
       postgres: `select cast(sum(pg_relation_size(oid)) as bigint) as bytes from pg_class

@@ -1,5 +1,5 @@
-// However a request ends, it ends once: one row in the request log, and a charge that is settled, released or its task's.
-// Also where the database refuses the very end: then nothing is paid, and the row says that the gateway failed.
+// However a request ends, it ends once: one row in the request log, and a charge that is settled, released or belongs to its task.
+// Also if the database refuses the end itself: then nothing is paid, and the row says that the gateway failed.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { startTestGateway, type TestGateway, testModels, videoModels, waitFor } from '../support/gateway'
@@ -16,7 +16,7 @@ beforeAll(async () => {
   gateway = await startTestGateway({ models: { ...testModels, ...spoken, ...videoModels } })
 })
 afterAll(async () => {
-  // Nobody waits for the task that began, whose hold stays.
+  // Nobody waits for the begun task, whose hold stays.
   expect((await gateway.audit()).problems).toEqual([])
   await gateway.server.stop(0)
   await gateway.sandbox.stop()
@@ -29,7 +29,7 @@ interface Way {
   headers?: Record<string, string>
   /** The row in the request log. */
   row: { status: number; error_code: string | null; ended_by: string | null }
-  /** How the charge stands then; undefined where there is none. */
+  /** The state of the charge then; undefined without a charge. */
   charge: 'settled' | 'released' | 'held' | undefined
 }
 
@@ -184,7 +184,7 @@ describe('one end, where the database refuses it', () => {
         const { response, rows, charges, isWhole } = await run(way)
         expect(rows).toMatchObject([{ error_code: 'internal_error', amount: null }])
         expect(charges).toMatchObject([{ state: 'held', amount: 0 }])
-        // What has not begun says so; what has begun breaks off before its last byte.
+        // An answer that has not begun reports the error; one that has begun breaks off before its last byte.
         expect([response.status, isWhole]).toEqual(response.ok ? [200, false] : [500, true])
         expect(rows[0]?.status).toBe(response.status)
       } finally {

@@ -84,7 +84,7 @@ async function expectProved(db: Db, folder: string): Promise<void> {
   expect([...problems, ...faults]).toEqual([])
 }
 
-/** Runs it, and kills it after a number of changes. True if it came to its end before. */
+/** Runs it, and kills it after a number of changes. True if it finished before that. */
 async function runKilled(words: readonly string[], changes: number): Promise<boolean> {
   const child = Bun.spawn([process.execPath, WORKER, ...words], { stdout: 'pipe', stderr: 'inherit' })
   let output = ''

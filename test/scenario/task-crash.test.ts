@@ -27,7 +27,7 @@ import {
 
 setDefaultTimeout(180_000)
 
-/** Raise it for a long run: CRASH_ROUNDS=100 bun test test/scenario/task-crash.test.ts */
+/** Increase it for a long run: CRASH_ROUNDS=100 bun test test/scenario/task-crash.test.ts */
 const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (isWholeRun ? 5 : 3))
 const CALLERS = 8
 const BALANCE_NANO = 100_000_000_000

@@ -1,5 +1,5 @@
-// The parts below the keeping of results: what its configuration may say, durations and sizes in words, strings in JSON
-// text, and the turns that copies wait for.
+// The parts that keep results: the permitted configuration, durations and sizes in words, strings in JSON text, and the queue of
+// copies.
 
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -75,7 +75,7 @@ test('the command line judges the configuration with what the environment says',
     expect(ran.code).toBe(1)
     expect(ran.stderr).toContain('artifacts.s3: missing')
   }
-  // The sandbox has a database and files of its own: it needs no bucket, nor the secrets of one.
+  // The sandbox has its own database and files: it needs neither a bucket nor its secrets.
   await write({ keep: '7d', s3: { ...s3, accessKeyId: undefined } })
   expect((await call(['config', 'check'], { env })).stderr).toContain('artifacts.s3.accessKeyId: missing')
   expect((await call(['config', 'check', '--sandbox'], { env })).code).toBe(0)

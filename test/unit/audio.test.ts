@@ -1,4 +1,4 @@
-// How long audio lasts, as its own packets say it, in every format; and files that were made to hurt.
+// The length of audio, according to its own packets, in every format; and malicious files.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { wavOf } from '../../src/lib/file-formats/wav'
@@ -74,7 +74,7 @@ describe('a header that lies is not believed', () => {
     expect(await secondsOf(new Blob([file]))).toBe(60)
     file.writeUInt16LE(120, 32)
     expect(await secondsOf(new Blob([file]))).toBeUndefined()
-    // The same in the form with more details, after another chunk.
+    // The same in the longer form, after another chunk.
     const note = Buffer.from('LIST\x04\0\0\0note', 'latin1')
     file.writeUInt16LE(0xfffe, 20)
     const later = Buffer.concat([file.subarray(0, 12), note, file.subarray(12)])
@@ -109,7 +109,7 @@ describe('a file that cannot be read', () => {
         expect(read?.seconds).toBeUndefined()
       }
     }
-    // Whatever became of the workers. On a busy machine a good file takes longer than the impatient wait, now and then.
+    // Whatever happened to the workers. On a busy machine a good file sometimes takes longer than the short wait.
     const good = await audioFile('mp4', 2)
     const seconds = async () => (await impatient.read(good, signal))?.seconds ?? 0
     await waitFor(async () => (await seconds()) > 1.9)

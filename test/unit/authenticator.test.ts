@@ -1,4 +1,4 @@
-// The look-up of keys: requests that wait for the same key ask the database once, and no failure stays.
+// The look-up of keys: requests that wait for the same key share one query to the database, and no failure is cached.
 
 import { expect, test } from 'bun:test'
 import { createAuthenticator } from '../../src/accounts/authenticator'

@@ -1,5 +1,5 @@
-// Credentials of AWS from every place that a machine has them, against the endpoints of containers, instances and STS: the order,
-// what is sent, what fails and why, and that no secret is in what is said.
+// Credentials of AWS from every source on a machine, against the endpoints of containers, instances and STS: the order, the
+// requests, the failures and their reasons, and that no message contains a secret.
 
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// What waits for slow callers is bounded for all of them together, and the slowest is cut first.
+// The data waiting for slow callers is bounded for all of them together, and the slowest is cut first.
 
 import { describe, expect, test } from 'bun:test'
 import { Backlog } from '../../src/request/stream/backlog'
@@ -22,11 +22,11 @@ test('the caller that has waited longest without taking anything is cut first', 
   const [first, second, third] = [caller('first'), caller('second'), caller('third')]
   backlog.note(first, 30_000)
   backlog.note(second, 20_000)
-  // More of the same wait does not make it younger.
+  // More data in the same wait does not make the wait younger.
   backlog.note(first, 40_000)
   backlog.note(third, 40_000)
   expect({ log, cut }).toEqual({ log: [], cut: [] })
-  // The first takes all that waits, and begins to wait again.
+  // The first caller takes all waiting data, and begins to wait again.
   backlog.forget(first)
   backlog.note(first, 60_000)
   expect({ log, cut }).toEqual({ log: ['slow_caller_cut'], cut: ['second'] })

@@ -1,5 +1,5 @@
-// What Amazon's own code says of our reading of its frames, and of our signatures: random frames whole, cut, and damaged in every
-// byte; random requests.
+// Our reading of Amazon's frames and our signatures, compared with Amazon's own code: random frames whole, cut, and damaged in
+// every byte; random requests.
 
 import { describe, expect, test } from 'bun:test'
 import { Sha256 } from '@aws-crypto/sha256-js'
@@ -119,7 +119,7 @@ describe('frames', () => {
   })
 })
 
-/** A prelude whose checksum is right. */
+/** A prelude with the correct checksum. */
 function prelude(total: number, headers: number): Buffer {
   const bytes = Buffer.alloc(12)
   bytes.writeUInt32BE(total, 0)

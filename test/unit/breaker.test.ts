@@ -1,4 +1,4 @@
-// The breaker as the table of its states: what each event makes of each, and what requests may do meanwhile.
+// The breaker as the table of its states: the state after each event, and what requests may do meanwhile.
 
 import { describe, expect, test } from 'bun:test'
 import {
@@ -67,12 +67,12 @@ describe('the breaker', () => {
     expect(breaker.allows()).toBe(false)
     now += 1
     expect([breaker.allows(), breaker.allows(), breaker.allows()]).toEqual([true, false, false])
-    // The one that tried failed: closed doors for as long again.
+    // The attempt failed: the breaker stays open for the same time again.
     fail(1)
     expect(breaker.allows()).toBe(false)
     now += BREAKER_OPEN_MS
     expect([breaker.allows(), breaker.allows()]).toEqual([true, false])
-    // Its outcome is unknown: the next one may try.
+    // The outcome is unknown: the next request may try.
     breaker.report('cut')
     expect([breaker.allows(), breaker.allows()]).toEqual([true, false])
     breaker.report('answered')

@@ -1,7 +1,7 @@
-// Every dialect of callers with every protocol of vendors: a request is refused by its place, or the vendor is sent everything that is
-// said, once, and nothing else; an answer, whole or as a stream, arrives with exactly its words, calls and figures, in the grammar of the
-// dialect, also where it is cut or fails. MATRIX_PAIR=chat-on-messages tries one of them, MATRIX_STREAMS and MATRIX_REQUESTS set how many
-// random ones are tried, and MATRIX_SEED repeats a run.
+// Every dialect of callers with every protocol of vendors: a request is refused with the place of its fault, or the vendor gets all
+// of its content, once, and nothing else; an answer, whole or as a stream, arrives with exactly its words, calls and figures, in
+// the grammar of the dialect, also if it is cut or fails. MATRIX_PAIR=chat-on-messages tries one of them, MATRIX_STREAMS and
+// MATRIX_REQUESTS set how many random ones are tried, and MATRIX_SEED repeats a run.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { MadeFamily, Translator } from '../../src/contract/family'
@@ -61,7 +61,7 @@ const faultsOfStreams = (meeting: Meeting, count: number): string[] =>
   )
 
 test('all of them are tried', () => {
-  // A dialect or a protocol that is only served would be held to nothing.
+  // A dialect or a protocol without tests here would not be checked at all.
   const operations = new Set(meetings.map(({ family }) => family.operation))
   const served = [...families.values()].filter(({ bridge, operation }) => bridge && operations.has(operation))
   expect(meetings.map(({ family }) => family.name).sort()).toEqual(served.map(({ name }) => name).sort())
@@ -125,7 +125,7 @@ test('a failed response has the call that its vendor did not name any more', () 
   }
 })
 
-/** A family with a fault. */
+/** A faulty family. */
 type Mutation = (family: MadeFamily) => MadeFamily
 
 const withJson =

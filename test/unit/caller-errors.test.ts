@@ -1,4 +1,4 @@
-// What callers read of an upstream's trouble, as a table: the status, the code and the words of each refusal.
+// What callers read about an upstream's errors, as a table: the status, the code and the words of each refusal.
 
 import { describe, expect, test } from 'bun:test'
 import type { UpstreamError } from '../../src/contract/upstream'
@@ -53,7 +53,7 @@ const rows: readonly Row[] = [
   { status: 404, vendor: said, shown: { status: 404, code: 'stripes' }, headers: NEVER },
   { status: 413, vendor: said, shown: { status: 413, code: 'stripes' }, headers: NEVER },
   { status: 409, vendor: said, shown: { status: 409, code: 'stripes' }, headers: SOON },
-  // The operator's troubles, as the gateway's.
+  // The operator's problems, reported as the gateway's.
   ...[400, 401, 402, 403, 429, 500].map((status) => ({
     status,
     vendor: operator,

@@ -1,11 +1,11 @@
-// Colours of series by their names: the same everywhere, distinct within a chart, and visible on light pages and on dark ones.
+// Colours of series by their names: the same everywhere, distinct within a chart, and visible on light and dark pages.
 
 import { expect, test } from 'bun:test'
 import catalogue from '../../gateway.config'
 import { colourOf, looksOf } from '../../src/console/charts/colours'
 
 const models = Object.keys(catalogue.models)
-/** The page in light and dark, from tokens.css. */
+/** The page colours in light and dark, from tokens.css. */
 const [, ...PAPERS] =
   /--paper: light-dark\((#\w{6}), (#\w{6})\)/.exec(
     await Bun.file(`${import.meta.dir}/../../src/console/styles/tokens.css`).text(),

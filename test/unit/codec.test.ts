@@ -33,7 +33,7 @@ test('any text comes back under any key, also one that looks like a stored one',
       expect(codec.decode(stored, PLACE)).toBe(text)
       expect(storedBy(stored)).toBe(codec.currentId)
     }
-    // What was there before there was a key.
+    // Texts from before the first key.
     expect(during.decode(clear.encode(text, PLACE), PLACE)).toBe(text)
   }
 })

@@ -1,4 +1,4 @@
-// What is shown of a configuration and of its changes: what is offered, and measures; never what could be a secret.
+// What is shown of a configuration and of its changes: offers and measures, but nothing that could be a secret.
 
 import { expect, test } from 'bun:test'
 import { changesBetween, visibleConfig } from '../../src/config/changes'

@@ -1,5 +1,5 @@
-// The guard of connections by itself: how many each address may keep, on callers that are only counted. The executable with
-// real sockets is in test/load/connection-limits.test.ts.
+// The guard of connections in isolation: how many each address may keep, with callers that are only counted.
+// test/load/connection-limits.test.ts tests the executable with real sockets.
 
 import { describe, expect, test } from 'bun:test'
 import type { Config } from '../../src/config/schema'
@@ -20,7 +20,7 @@ describe('the guard by itself', () => {
       Array.from({ length: count }, () => ({ descriptor: 0, address, port: 0 })),
     )
 
-  /** As many connections as each address has left in the end. */
+  /** The number of connections that each address finally has. */
   async function left(addresses: Record<string, number>, server: Config['server'] = {}) {
     const callers = callersOf(addresses).map((caller, descriptor) => ({ ...caller, descriptor }))
     const ended = new Set<number>()
@@ -42,7 +42,7 @@ describe('the guard by itself', () => {
       hasCallers: () => false,
     }
     const stop = guardConnections({ sockets, door, config: config(server), log: () => {} })
-    // The first two are over when the third begins.
+    // The first two have ended when the third begins.
     await waitFor(() => sweeps === 3)
     stop()
     const counts: Record<string, number> = {}

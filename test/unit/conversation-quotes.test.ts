@@ -1,4 +1,5 @@
-// The most that a conversation can use, by the prices of its model: each unit of a hold must have a price, or it holds nothing.
+// The most that a conversation can use, by the prices of its model: each unit of a hold must have a price, otherwise it holds
+// nothing.
 
 import { expect, test } from 'bun:test'
 import type { Model, ParsedRequest } from '../../src/contract/family'

@@ -1,4 +1,4 @@
-// Costs and markups in the configuration: what they may say, and the prices that a markup makes.
+// Costs and markups in the configuration: their permitted values, and the prices that result from a markup.
 
 import { describe, expect, test } from 'bun:test'
 import { extended } from '../../src/config/extension'
@@ -17,13 +17,13 @@ const upstreams = { east: { kind: 'openai', apiKey: 'x' }, west: { kind: 'openai
 const chat = { family: 'openai-chat', upstream: 'east' }
 const image = { family: 'xai-images', upstream: 'east' }
 
-/** The faults of a configuration with one model, as the gateway reads it. */
+/** The faults that the gateway finds in a configuration with one model. */
 function faults(model: object, more: object = {}): string[] {
   const sold = withMarkups({ upstreams, models: { m: model }, ...more })
   return [...sold.faults, ...faultsOf(sold.value)]
 }
 
-/** The model as it is sold. */
+/** The model with its price for customers. */
 function soldAs(model: object, more: object = {}): ModelConfig {
   const { value } = withMarkups({ upstreams, models: { m: model }, ...more })
   return (value as { models: { m: ModelConfig } }).models.m
@@ -219,7 +219,7 @@ describe('a markup', () => {
     const sold = models({ ...own, markup: '20%' })
     expect(sold.listed).toMatchObject({ cost: { ...cost, source: 'x' }, price: tokens('0.18', '0.72') })
     expect(sold.free).toEqual({ ...chat, free: true } as ModelConfig)
-    // A price that the operator has written stays.
+    // A price set by the operator stays.
     expect(sold.mine?.price).toEqual(cost)
   })
 })

@@ -1,5 +1,5 @@
-// The dashboard and the alert rules that are delivered: every query is PromQL by Prometheus' own grammar, and asks only
-// for metrics, labels and events that there are.
+// The delivered dashboard and alert rules: every query is PromQL by Prometheus' own grammar, and uses only existing metrics, labels
+// and events.
 
 import { describe, expect, test } from 'bun:test'
 import { parser } from '@prometheus-io/lezer-promql'
@@ -18,7 +18,7 @@ const queries = [
   ...alerts.map(({ alert, expr }) => ({ title: alert, expr })),
 ].map(({ title, expr }) => ({ title, expr: expr.replaceAll('$__rate_interval', '5m') }))
 
-/** Names of metrics as a query asks for them. */
+/** Names of metrics as queries use them. */
 function known(): Set<string> {
   const metrics = new Metrics(() => 0)
   const idle = {
@@ -39,11 +39,11 @@ function known(): Set<string> {
     .flatMap(({ name, type }) =>
       type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
     )
-  // Prometheus makes it of every target.
+  // Prometheus creates it for every target.
   return new Set([...names, 'up'])
 }
 
-/** The texts of the nodes of a query that have this name. */
+/** The texts of all nodes with this name in a query. */
 function nodes(expr: string, name: string): string[] {
   const found: string[] = []
   parser.parse(expr).iterate({
@@ -60,7 +60,7 @@ describe('queries', () => {
   test('are PromQL', () => {
     expect(queries.filter(({ expr }) => faultsIn(expr) > 0)).toEqual([])
     expect(queries.length).toBeGreaterThan(35)
-    // The parser notices what is none.
+    // The parser notices invalid queries.
     expect(faultsIn('sum by (x (rate(y[5m]))')).toBeGreaterThan(0)
     expect(faultsIn('rate(y[5m) > ')).toBeGreaterThan(0)
   })

@@ -1,4 +1,4 @@
-// Where DashScope is asked: its shared hosts by region, and the host of a workspace, as
+// The hosts of DashScope: the shared ones by region, and the host of a workspace, as
 // https://www.alibabacloud.com/help/model-studio/base-url lists them (2026-10-11).
 
 import { expect, test } from 'bun:test'

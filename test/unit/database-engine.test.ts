@@ -1,4 +1,4 @@
-// What doctor says of the engine of a database, by texts that the engines themselves report.
+// What doctor says about the engine of a database, for version texts reported by the engines themselves.
 
 import { expect, test } from 'bun:test'
 import { judgeEngine } from '../../cli/doctor/engine'

@@ -1,4 +1,4 @@
-// The earlier period that figures of the console are compared with.
+// The earlier period with which the console compares figures.
 
 import { expect, test } from 'bun:test'
 import { type Comparison, earlierPeriod } from '../../src/console/earlier-period'

@@ -1,5 +1,5 @@
-// The table of error codes next to the source: the compiler finds a code that is missing there; here is found what is in
-// the table only, what comes with another status, and what its texts name that does not exist.
+// The table of error codes compared with the source: the compiler finds a code that is missing in the table; these tests find a
+// code that is only in the table, a wrong status, and names in its texts that do not exist.
 
 import { expect, test } from 'bun:test'
 import { Glob } from 'bun'

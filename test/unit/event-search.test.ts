@@ -1,5 +1,5 @@
 // The search of a stream's bytes for events that must be read, against the families that read them: whatever form an error has, a
-// family that knows it for one must be shown the event.
+// family that recognizes it must get the event.
 
 import { describe, expect, test } from 'bun:test'
 import { streamOf } from '../../src/contract/family'
@@ -38,7 +38,7 @@ const streaming = [...families.values()].flatMap((family) => {
 })
 const before = chunk('"message" and "detail" are words of a "code".')
 
-/** The forms that a family takes for an error. */
+/** The forms that a family recognizes as an error. */
 const errorsOf = (read: (event: unknown) => Reading) =>
   Object.entries(forms).filter(([, form]) => hasFailed(read(form)))
 

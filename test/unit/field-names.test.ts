@@ -1,5 +1,5 @@
-// What a body has in it, and which of its names stand twice or are another writing of a known one: compared with a slow
-// reader that follows the grammar letter by letter, over random JSON. A failure prints its seed.
+// The size of a body, and which of its names occur twice or are another spelling of a known one: compared with a slow reader that
+// follows the grammar letter by letter, over random JSON. A failure prints its seed.
 
 import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
@@ -133,7 +133,7 @@ function readSlowly(text: string): Facts {
       if (depth > 0) facts.parts++
       facts.depth = Math.max(facts.depth, depth + 1)
       const count = text[at] === '{' ? readMembers(path, depth + 1) : readItems(path, depth + 1)
-      // An empty one is as much work as one with a value in it.
+      // An empty one is as much work as one with a value.
       if (count === 0 && depth > 0) facts.values++
     } else {
       while (!',]}'.includes(text[at] ?? ',') && !' \n\r\t'.includes(text[at] ?? '-')) at++
@@ -213,7 +213,7 @@ describe('random JSON', () => {
       const scan = scanObject(text)
       if ('fault' in scan) {
         const key = scan.fault === 'duplicate key' ? scan.key : scan.fault
-        // It stops at the first field that stands twice, and one that nests another may come before.
+        // The reader stops at the first repeated field, and a field that contains another may come before it.
         expect(findDuplicate(text)).toBe(duplicate as string)
         expect(key in JSON.parse(text)).toBe(true)
         duplicates++

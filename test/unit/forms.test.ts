@@ -1,5 +1,5 @@
-// Forms with files, in and out: what is read of them, what is refused, and that nothing stays on the disk, however a
-// form ends. Their memory is the matter of forms-memory.test.ts.
+// Forms with files, received and sent: what is read from them, what is refused, and that nothing stays on the disk, however a form
+// ends. forms-memory.test.ts tests their memory.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -51,7 +51,7 @@ const formOf = (request: Request, from = bodies, into = uploads): Promise<Form> 
     from.pieces(request, 'image-edit', () => {}),
   )
 
-/** A form as one can compare it, with the bytes of its files. */
+/** A form as a comparable value, with the bytes of its files. */
 interface Seen {
   fields: Record<string, string | readonly string[]>
   files: Record<string, { filename: string; contentType: string; picture: string | null; bytes: string }[]>
@@ -79,7 +79,7 @@ function requestOf(body: Bun.BodyInit, contentType?: string): Request {
   return new Request('http://gateway/', { method: 'POST', headers, body })
 }
 
-/** A body that comes in these pieces. */
+/** A body that arrives in these pieces. */
 function streamOf(pieces: readonly Uint8Array[]): ReadableStream<Uint8Array> {
   const rest = [...pieces]
   return new ReadableStream({
@@ -91,7 +91,7 @@ function streamOf(pieces: readonly Uint8Array[]): ReadableStream<Uint8Array> {
   })
 }
 
-/** Reads a form and lets go of it. */
+/** Reads a form and releases it. */
 async function read(body: Bun.BodyInit, contentType?: string): Promise<Seen> {
   const form = await formOf(requestOf(body, contentType))
   try {
@@ -102,7 +102,7 @@ async function read(body: Bun.BodyInit, contentType?: string): Promise<Seen> {
   }
 }
 
-/** The error with which a form is refused; nothing of it stays. */
+/** The error with which a form is refused; none of its files stay. */
 async function refuse(body: Bun.BodyInit, contentType = typeOf()): Promise<GatewayError> {
   const error = await formOf(requestOf(body, contentType)).then(
     () => undefined,
@@ -258,7 +258,7 @@ describe('pictures are known by their content', () => {
     return bytes
   }
 
-  /** The size is in the frame header, wherever that stands. */
+  /** The size is in the frame header, wherever that is. */
   function jpeg(before: readonly Uint8Array[], marker = 0xc0): Blob {
     const frame = [0xff, marker, 0, 17, 8, 0x01, 0x02, 0x03, 0x04, 3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1]
     return new Blob([
@@ -589,7 +589,7 @@ describe('what is refused', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  /** Forms that cost no more than their bytes; their content is not used. */
+  /** Forms without a cost beyond their bytes; their content is not used. */
   const harmless: [string, string][] = [
     ['dashes without end behind the last boundary', `--${BOUNDARY}${'-'.repeat(8 * MEBIBYTE)}`],
     [
@@ -729,7 +729,7 @@ describe('the disk', () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700)
     expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600)
     await form.dispose()
-    // Whoever does it twice is right, too.
+    // Doing it twice is also correct.
     await form.dispose()
     expect(readdirSync(folder)).toEqual([])
   })
@@ -874,7 +874,7 @@ describe('forms that are sent on', () => {
       const heads = written.split(`--${BOUNDARY}\r\n`).map((part) => part.split('\r\n\r\n', 1)[0] ?? '')
       expect(heads.map((head) => head.split('\r\n').length)).toEqual([1, 1, 2])
       expect(heads.join()).not.toMatch(CONTROL_CHARACTER)
-      // Ours and others' readers see two parts.
+      // Our reader and others see two parts.
       const { fields, files } = await read(encoded.stream(), encoded.contentType)
       expect([Object.values(fields), files.image?.length]).toEqual([['x'], 1])
     })

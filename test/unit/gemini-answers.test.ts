@@ -1,5 +1,5 @@
-// Answers of Gemini's own API as callers of each dialect get them. The shapes are those of replies and streams that vercel/ai has
-// recorded (packages/google/src/__fixtures__, 2026), written again.
+// Answers of Gemini's own API as callers of each dialect get them. The shapes are those of replies and streams recorded by
+// vercel/ai (packages/google/src/__fixtures__, 2026), rewritten.
 
 import { describe, expect, test } from 'bun:test'
 import type { MadeFamily, Model, ParsedRequest } from '../../src/contract/family'
@@ -343,7 +343,7 @@ describe('an event', () => {
   })
 })
 
-/** Parts of a random answer, and what they say. */
+/** Parts of a random answer, and their words. */
 function randomParts(random: Random): { parts: Json[]; reported: AnswerWords } {
   const parts: Json[] = []
   const reported: AnswerWords = { thinking: '', said: '', calls: [] }

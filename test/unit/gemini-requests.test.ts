@@ -1,4 +1,5 @@
-// Requests of callers as Gemini's own API gets them. Models are those of the table; what Google takes has its source next to the code.
+// Requests of callers as Gemini's own API gets them. Models are those of the table; the sources for what Google accepts are next to
+// the code.
 
 import { describe, expect, test } from 'bun:test'
 import type { MadeFamily, Model, ParsedRequest } from '../../src/contract/family'

@@ -1,5 +1,5 @@
-// Requests over real connections: which connections are kept and which are closed. Nothing is ever sent twice, to a server
-// that has not proved who it is, or after it was canceled.
+// Requests over real connections: which connections are kept and which are closed. No request is ever sent twice, to a server that
+// has not proved its identity, or after its cancellation.
 
 import { afterEach, describe, expect, spyOn, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -90,7 +90,7 @@ describe('a request', () => {
     const headers = { 'content-length': String(bytes.length) }
     await send(origin, post(pieces(), { headers }))
     await send(origin, post('after'))
-    // Long ones get a connection of their own, which is then as good as any other.
+    // Long ones get a new connection, which can then be used like any other.
     expect(server.connections).toBe(2)
     for (const request of server.requests.slice(0, 2)) {
       const body = Buffer.from(request.slice(request.indexOf('\r\n\r\n') + 4), 'latin1')
@@ -175,7 +175,7 @@ describe('a connection', () => {
       socket.write(OK)
     }
     await send(origin)
-    // They have come before the request is begun, and are read after that.
+    // They arrive before the request begins, and are read after that.
     sockets[0]?.write(OK.replace('ok', 'no'))
     expect(await send(origin)).toBe('ok')
     expect({ connections: server.connections, requests: server.requests.length }).toEqual({
@@ -257,10 +257,10 @@ describe('a connection', () => {
     server.answer = (socket, request) => {
       const answer = OK.replace('ok', request.slice(-1).repeat(2))
       setTimeout(() => socket.write(answer), 15)
-      // When the connection would be in the middle of the next request.
+      // At a time when the connection would be in the middle of the next request.
       setTimeout(() => socket.write(answer), 35)
     }
-    // A clock that stands still where the machine holds the process up, because the server in it answers late, too.
+    // A clock that stops while the machine suspends the process, because the server in it then answers late, too.
     let now = 0
     const ticks = setInterval(() => {
       now += 5
@@ -550,7 +550,7 @@ describe('a body', () => {
   const pieces = 64
   const piece = Buffer.alloc(MEBIBYTE, 'x')
 
-  /** A server that writes as much as is taken; answers how much that was. */
+  /** A server that writes as much as the other side reads; returns the number of bytes. */
   function pour(server: ScriptedServer): () => number {
     let written = 0
     server.answer = (socket) => {

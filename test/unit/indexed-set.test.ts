@@ -1,4 +1,5 @@
-// What comes and goes by the thousand: everyone is there until they leave, in whatever order, and then nothing holds them.
+// Sets whose members come and go by the thousand: every member is there until it is deleted, in whatever order, and nothing refers
+// to it afterwards.
 
 import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
@@ -6,7 +7,7 @@ import { IndexedSet, type Member } from '../../src/lib/indexed-set'
 
 interface Guest extends Member {
   name: number
-  /** A kind of object that is rare, and so can be counted. */
+  /** A rare kind of object, which therefore can be counted. */
   luggage?: WeakMap<object, number>
 }
 

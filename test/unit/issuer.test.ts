@@ -1,5 +1,5 @@
-// An identity provider that lies, hangs, or was taken over: tokens that are not for this gateway, not by it, or not of now are
-// refused, and whatever tokens come, the provider is asked for its keys rarely.
+// An identity provider that lies, hangs, or was taken over: tokens for another gateway, of another issuer, or of another time are
+// refused, and whatever tokens come, the provider's keys are rarely fetched.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import {
@@ -25,7 +25,7 @@ let origin: string
 let first: Signing
 let second: Signing
 let publicKeys: JWK[]
-/** The ID token that the provider gives for a code. */
+/** The ID token that the provider returns for a code. */
 let idToken = ''
 /** Answers in place of the provider, by the path. */
 let answers: Record<string, () => Response | Promise<Response>> = {}

@@ -1,5 +1,5 @@
-// The pure parts that stand between a caller's text and a vendor: the scanner and editor of JSON text, the sentences of
-// the validator, and the reader of vendors' error shapes. The first two are tried against random text; a failure prints its seed.
+// The pure parts between a caller's text and a vendor: the scanner and editor of JSON text, the sentences of the validator, and the
+// reader of vendors' error shapes. The first two are tested with random text; a failure prints its seed.
 
 import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
@@ -75,7 +75,7 @@ function scanned(text: string): ScannedObject {
   return scan
 }
 
-/** Each member's text, as the scan finds it. */
+/** Each member's text, as found by the scan. */
 function textsOf(text: string): Map<string, string> {
   const { members } = scanned(text)
   return new Map([...members].map(([key, { start, valueEnd }]) => [key, text.slice(start, valueEnd)]))

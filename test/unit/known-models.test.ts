@@ -1,5 +1,5 @@
-// The table of known models: names as vendors and resellers write them, names that only look alike, and what a configuration says
-// against it.
+// The table of known models: names as vendors and resellers write them, names that only look alike, and configurations that
+// contradict it.
 
 import { describe, expect, test } from 'bun:test'
 import { faultsOf } from '../../src/config/schema'

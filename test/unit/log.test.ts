@@ -1,4 +1,4 @@
-// The operator's log: its levels and forms, the line of a request, and that everything that is logged is in the table.
+// The operator's log: its levels and forms, the line of a request, and that every logged event is in the table.
 
 import { describe, expect, test } from 'bun:test'
 import { Glob } from 'bun'

@@ -1,4 +1,4 @@
-// The name of the model in streams: every one is replaced, however many events come together, and no other byte is.
+// The name of the model in streams: every occurrence is replaced, however many events come together, and no other byte changes.
 
 import { expect, test } from 'bun:test'
 import { createRename } from '../../src/request/model-name'

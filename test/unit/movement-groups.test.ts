@@ -1,4 +1,4 @@
-// When movements are sent together: under load a small group waits for more, and others go at once.
+// When movements are sent together: under load a small group waits for more, and other groups are sent at once.
 
 import { expect, test } from 'bun:test'
 import type { Movement } from '../../src/db/db'
@@ -12,7 +12,7 @@ const movement: Movement = {
   also: [],
 }
 
-/** Groups before a server that answers each call once it may, and the sizes of its calls. */
+/** Groups in front of a server that answers each call when permitted, and the sizes of its calls. */
 function openGroups(mayAnswer: Promise<void> = Promise.resolve()) {
   const calls: number[] = []
   const groups = new MovementGroups({

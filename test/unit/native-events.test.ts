@@ -17,7 +17,7 @@ const asked: ParsedRequest<ResponsesBody> = {
   at: 1_770_000_000_000,
 }
 
-/** The stream of a caller for events of a vendor, after an end. */
+/** A caller's stream for the events of a vendor, after an end. */
 function translated(
   events: readonly Json[],
   end: (of: Translator) => string = (of) => of.finish({}),

@@ -1,4 +1,4 @@
-// A machine where no browser starts: tests that need one say in their names that they were not tried, and why.
+// A machine on which no browser starts: tests that need one say in their names that they were skipped, and why.
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// The price list of OpenRouter: recorded entries are served at exactly what they say, and what has no unit here is refused with
-// its reason.
+// The price list of OpenRouter: recorded entries are served at exactly their prices, and prices without a unit here are refused
+// with a reason.
 
 import { describe, expect, test } from 'bun:test'
 import { type PriceConfig, priceFaults, priceListOf } from '../../src/config/models/prices'

@@ -1,5 +1,5 @@
-// The bound of output in events that nobody reads: never below what is in them, and exact for the kinds of events that it has
-// learnt, so that nearly none must be read.
+// The bound of output in unread events: never below their content, and exact for the kinds of events that it has learnt, so that
+// nearly no event must be read.
 
 import { describe, expect, test } from 'bun:test'
 import { OutputBound } from '../../src/request/stream/output-bound'
@@ -15,7 +15,7 @@ const event = (delta: object) =>
 const content = (text: string) => event({ content: text })
 const most = (bound: OutputBound, events: string) => bound.of(Buffer.from(events)).tokens
 
-/** A bound that has met an event with this text, which was then read. */
+/** A bound that has seen an event with this text, which was then read. */
 function learnt(event: string, text: string): OutputBound {
   const bound = new OutputBound()
   bound.of(Buffer.from(event))

@@ -1,4 +1,4 @@
-// How well what somebody types fits a title of the palette.
+// How well typed text fits a title of the palette.
 
 import { expect, test } from 'bun:test'
 import { matchOf } from '../../src/console/palette/match'

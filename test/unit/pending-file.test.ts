@@ -1,4 +1,4 @@
-// The file of pending ends: what it has taken is read by the next process, whatever a crash did to it, and it never grows.
+// The file of pending ends: its entries are read by the next process, whatever a crash did to the file, and it never grows.
 
 import { afterEach, describe, expect, test } from 'bun:test'
 import { closeSync, openSync, readdirSync, statSync, truncateSync, writeSync } from 'node:fs'
@@ -70,7 +70,7 @@ describe('the file of pending ends', () => {
       expect(texts()).toEqual([])
     }
     expect(statSync(path).size).toBe(SIZE)
-    // What followed it is not read with it.
+    // Entries after it are not read.
     file.add('short')
     expect(texts()).toEqual(['short'])
   })

@@ -1,4 +1,4 @@
-// The comparison of a vendor's price with ours by itself: bounds to the nano-dollar, what is not compared, and what is remembered.
+// The comparison of a vendor's price with ours in isolation: bounds to the nano-dollar, what is not compared, and what is stored.
 
 import { expect, test } from 'bun:test'
 import {
@@ -22,7 +22,7 @@ test('more than a share of our amount is apart, on both sides of a cost', () => 
     [100_000, 101_001, true],
     [100_000, 99_000, false],
     [100_000, 98_999, true],
-    // What is rounded up to a nano-dollar differs by more than a percent of small amounts.
+    // Rounding up to a nano-dollar changes small amounts by more than a percent.
     [20, 22, false],
     [20, 23, true],
     [1, 3, false],

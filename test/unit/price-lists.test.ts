@@ -1,5 +1,5 @@
-// The lists of models and prices that ship with the gateway, and the tool that makes them: exact amounts, reasons instead of
-// guesses, and guards that a person has to overrule.
+// The lists of models and prices shipped with the gateway, and the tool that makes them: exact amounts, reasons instead of guesses,
+// and checks that only a person can override.
 
 import { expect, test } from 'bun:test'
 import { shippedKinds, shippedList } from '../../cli/configuration/shipped-lists'
@@ -19,7 +19,7 @@ import { createRandom, seedOf } from '../support/random'
 const DAY = '2026-11-24'
 const openai = vendors.find(({ kind }) => kind === 'openai') as Vendor
 
-/** The list of a vendor whose source has these entries. */
+/** The list of a vendor for a source with these entries. */
 function listFrom(entries: object | string): VendorList {
   return listOf(openai, entriesIn(typeof entries === 'string' ? entries : JSON.stringify(entries)), DAY)
 }
@@ -152,7 +152,7 @@ for (const [reason, entry] of Object.entries({
 test('a model that has ended is left out for that, whatever its mode', () => {
   const entry = { ...plain, mode: 'realtime', deprecation_date: DAY }
   expect(listFrom({ x: entry }).refused).toEqual({ x: `ended on ${DAY}` })
-  // Of this one only the page of the vendor says when.
+  // For this one only the vendor's page has the date.
   const mistral = vendors.find(({ kind }) => kind === 'mistral') as Vendor
   const nemo = { ...plain, litellm_provider: 'mistral' }
   expect(listOf(mistral, entriesIn(JSON.stringify({ 'mistral/open-mistral-nemo': nemo })), DAY)).toEqual({
@@ -255,7 +255,7 @@ test('a model on which the sources disagree is left out until a person has decid
       'openai/x': { prices: { per_1m_input_tokens: amounts }, because: 'a page' },
     })
   expect(Object.keys(check('0.25, or 0.3').models)).toEqual(['x'])
-  // Where the page gives the second source right, its price is taken.
+  // If the page confirms the second source, its price is used.
   const settled = withoutDisagreements('openai', { models, ends: {}, refused }, new Map([['x', opinion]]), {
     'openai/x': {
       prices: { per_1m_input_tokens: '0.25, or 0.3' },
@@ -264,7 +264,7 @@ test('a model on which the sources disagree is left out until a person has decid
     },
   })
   expect(settled.models.x?.price).toEqual({ ...price, per_1m_input_tokens: '0.30' })
-  // A price that the first source rounds is replaced while it is the one that was looked at.
+  // A price rounded by the first source is replaced as long as it is the one that was checked.
   const rounded = (amount: string) =>
     withoutDisagreements('openai', { models, ends: {}, refused }, new Map(), {
       'openai/x': {
@@ -277,7 +277,7 @@ test('a model on which the sources disagree is left out until a person has decid
   expect(rounded('0.24').refused).toEqual({
     x: 'accepted.json replaces another price of it: per_1m_input_tokens',
   })
-  // What was accepted was another difference.
+  // The accepted difference was another one.
   expect(check('0.25, or 0.4')).toEqual({
     ends: {},
     models: {},
@@ -413,10 +413,10 @@ test('whatever of a quote is used, in whatever units, a listed model never costs
         }).filter(([unit]) => hasPrice(list, unit as Unit)),
       ) as Quantities
       const held = heldNano(tariff, quote, asked)
-      // What was used is a part of each unit, and some of it is what the table of units says that it may become.
+      // The use is a part of each unit, and some of it has become another unit that the table of units permits.
       const used: Quantities = {}
       for (const [unit, count] of Object.entries(quote) as [Unit, number][]) {
-        // What has no price is not paid.
+        // A unit without a price is free.
         const others = (rowOf(unit).becomes ?? []).filter(
           (other) => tariff.tables[0].prices[other] !== undefined,
         )

@@ -1,5 +1,5 @@
-// Requests through a proxy, over real connections: what the proxy learns, who proves who they are, and proxies that do not do
-// what they should. No byte of a request may go out before the tunnel is there.
+// Requests through a proxy, over real connections: what the proxy learns, who proves its identity, and misbehaving proxies. No byte
+// of a request may be sent before the tunnel exists.
 
 import { afterEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ afterEach(() => {
   for (const cleanUp of cleanUps.splice(0)) cleanUp()
 })
 
-/** A server with TLS, and the way to it through a proxy. */
+/** A server with TLS, and the path to it through a proxy. */
 async function start(options: OriginOptions & { credentials?: string; url?: (port: string) => string } = {}) {
   const { credentials, url = (port) => `https://localhost:${port}`, ...rest } = options
   const proxy = await startConnectProxy(credentials)

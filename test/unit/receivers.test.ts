@@ -1,4 +1,4 @@
-// The receivers of webhooks whose connections are kept: each by its name and address, and no more than so many.
+// The receivers of webhooks whose connections are kept: each by its name and address, up to a limit.
 
 import { expect, test } from 'bun:test'
 import type { OpenOptions, Transport } from '../../src/http-client/transport'

@@ -1,5 +1,5 @@
-// Quantities are derived from what a charge stores, or not at all: only those that make exactly its price count, and where two differ,
-// or something was cut or is not stored, there is a reason and no number.
+// Quantities are derived from a stored charge, or not at all: only those that result in exactly its price count, and if two results
+// differ, or something was cut or is not stored, there is a reason and no number.
 
 import { describe, expect, test } from 'bun:test'
 import {
@@ -40,7 +40,7 @@ describe('the quantities of a charge', () => {
     for (const [one, quantities] of [
       [charge(50_000, { recorded }), recorded],
       [charge(50_000, { recorded, usageJson: other }), recorded],
-      // A row of the log that does not make the price is not believed.
+      // A row of the log that does not result in the price is ignored.
       [
         charge(50_000, { recorded: { input_token: 11, output_token: 20 }, usageJson: other }),
         { input_token: 50 },
@@ -90,7 +90,7 @@ describe('the quantities of a charge', () => {
       [storedOf({ per_1m_characters: '15' }), 15_000 * 7, { character: 7 }],
       [storedOf({ per_audio_minute: '0.006' }), 100_000 * 61, { audio_second: 61 }],
       [storedOf({ per_image: '0.02', per_request: '0.01' }), 50_000_000, { image: 2, request: 1 }],
-      // Below a nano-dollar each, at the minimum, of tokens that may be cached, and of two units nothing is sure.
+      // Nothing is certain below a nano-dollar each, at the minimum, for tokens that may be cached, and for two units.
       [storedOf({ per_1m_characters: '0.0005' }), 1, 'usage'],
       [storedOf({ per_1m_characters: '15', minimum: '0.001' }), 1_000_000, 'usage'],
       [storedOf({ per_1m_input_tokens: '1' }), 7_000, 'usage'],
@@ -165,7 +165,7 @@ describe('the price of a use by another list', () => {
     expect(priceOfUse(use, listOf({ per_image: { middle: '0.03', large: '0.03' } }), names)).toBe(60_000_000)
     expect(priceOfUse(use, listOf({ per_image: { middle: '0.03', large: '0.04' } }), names)).toBe('variant')
     expect(priceOfUse(use, listOf({ per_image: { huge: '0.03' } }), names)).toBe('variant')
-    // It may have been the other one.
+    // It may have been the other size.
     expect(priceOfUse(use, listOf({ per_image: { middle: '0.03' } }), names)).toBe('variant')
     expect(priceOfUse(use, listOf({ per_image: '0.05' }), names)).toBe(100_000_000)
   })

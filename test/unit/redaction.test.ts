@@ -1,4 +1,4 @@
-// What is taken out of bodies before they are kept, on any text: whole, cut, wrong, or made to take long.
+// The parts removed from bodies before they are kept, for any text: whole, cut, wrong, or made to take long.
 
 import { describe, expect, test } from 'bun:test'
 import { redacted, redactionRules } from '../../src/request-log/redaction'

@@ -1,4 +1,5 @@
-// A configuration with other prices: which models a vendor's list prices, and what of them is the vendor's, with markups as in force.
+// A configuration with other prices: the models to which a vendor's list gives prices, and which of these are the vendor's own,
+// with the present markups.
 
 import { expect, test } from 'bun:test'
 import { rehearsedConfig } from '../../src/config/rehearsed'

@@ -1,5 +1,5 @@
-// The table of a stream's states and events: each pair of them by itself, and every path through it from the first byte to
-// the end. What a stream does with sockets, timers and money is tried with the real relay in streams.test.ts.
+// The table of a stream's states and events: each pair in isolation, and every path through it from the first byte to the end.
+// streams.test.ts tests what a stream does with sockets, timers and money, with the real relay.
 
 import { describe, expect, test } from 'bun:test'
 import {
@@ -32,7 +32,7 @@ const events = Object.keys({
   unsettled: '',
 } satisfies Record<RelayEvent, ''>) as RelayEvent[]
 
-/** The state that follows each event, in that order; a dot where an event changes nothing. */
+/** The state after each event, in that order; a dot if the event changes nothing. */
 const expected: Record<RelayState, string> = {
   //        what the caller does        what the vendor does         what the hold says       the vendor's end    what the clock says   what the ledger says
   unread:
@@ -103,7 +103,7 @@ describe('in the table of a stream', () => {
   test('an answer is settled as it stops to flow, and never again', () => {
     const entering = steps.filter(({ from, to }) => unsettled.includes(to) && !unsettled.includes(from))
     expect(names(entering.filter((step) => !settles(step)))).toEqual([])
-    // What is left may be unreadable: then nothing has been settled yet.
+    // The rest may be unreadable: then nothing has been settled yet.
     const again = steps.filter((step) => settles(step) && unsettled.includes(step.from))
     expect(names(again)).toEqual(['completing broke'])
     expect(names(steps.filter((step) => settles(step) && !unsettled.includes(step.to)))).toEqual([])
@@ -161,7 +161,7 @@ describe('in the table of a stream', () => {
 })
 
 describe('every path through the table of a stream', () => {
-  /** Each state with whether the answer was settled on the way to it. */
+  /** Each state, and whether the answer was settled on the way to it. */
   const reached = new Map<string, { state: RelayState; settled: number }>()
   const follow = (state: RelayState, settled: number): void => {
     const key = `${state} ${settled}`

@@ -1,5 +1,5 @@
-// Requests of the log as conversations of the playground: what was asked comes back from each form that a chat can have, and what
-// has no field is named.
+// Requests of the log as conversations of the playground: the question is restored from each form of a chat, and parts without a
+// field are named.
 
 import { expect, test } from 'bun:test'
 import { reopened } from '../../src/console/playground/from-request'

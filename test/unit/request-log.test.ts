@@ -1,4 +1,4 @@
-// The request log by itself: what is written comes back in order, whatever pages it lies in, and what is old goes.
+// The request log in isolation: rows come back in order, whatever pages they are in, and old ones are deleted.
 
 import { describe, expect, test } from 'bun:test'
 import { mkdtempSync } from 'node:fs'
@@ -97,7 +97,7 @@ describe('the request log', () => {
       requestLog.write({ ...entry(`${++id}`, at), clientAddress, keyId })
     for (let index = 0; index < 500; index++) {
       ask('192.0.2.1', null)
-      // One caller of IPv6 has as many addresses as it likes.
+      // One caller with IPv6 has as many addresses as it likes.
       ask(`2001:db8::${index.toString(16)}`, null)
       ask('192.0.2.1', 'key_1')
     }
@@ -250,7 +250,7 @@ describe('the request log', () => {
   test('drops pages that are older than 30 days, and keeps one that is old only in part', async () => {
     const requestLog = await open()
     await writePages(requestLog, [2, 2, 2], (id) => START + id * DAY_MS)
-    // The third row is 31 days old, the fourth 30 and not yet older.
+    // The third row is 31 days old, the fourth exactly 30.
     await requestLog.trim(START + 34 * DAY_MS)
     expect(await idsOf(requestLog, 10)).toEqual(['6', '5', '4', '3'])
     await requestLog.trim(START + 100 * DAY_MS)
@@ -324,7 +324,7 @@ describe('the request log', () => {
   })
 })
 
-/** The result of work, and how often other work had its turn meanwhile. */
+/** The result of some work, and how often other work had its turn meanwhile. */
 async function withTurns<Result>(work: () => Promise<Result>): Promise<{ result: Result; turns: number }> {
   let turns = 0
   let isDone = false

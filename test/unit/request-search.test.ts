@@ -1,4 +1,4 @@
-// What is typed into the console's search of requests, as filters.
+// Text typed into the console's search of requests, as filters.
 
 import { describe, expect, test } from 'bun:test'
 import { toggled, withTyped } from '../../src/console/explore/search'

@@ -1,5 +1,5 @@
-// Calls of tools as items of a response: each comes back with the type, the name and the namespace of the caller's own tool,
-// and what the model wrote of the arguments is neither lost nor made up.
+// Calls of tools as items of a response: each has the type, the name and the namespace of the caller's own tool, and the arguments
+// written by the model are neither lost nor invented.
 
 import { describe, expect, test } from 'bun:test'
 import type { ToolOrigin } from '../../src/families/dialects/responses/tools'

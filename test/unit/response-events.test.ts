@@ -1,4 +1,4 @@
-// The second reader of streamed responses: it takes a good stream, and none that lacks, repeats or changes anything.
+// The independent reader of streamed responses: it accepts a good stream, and none that lacks, repeats or changes anything.
 
 import { describe, expect, test } from 'bun:test'
 import { bridgedModel, responseStream, responsesRequest } from '../support/answers/response-bridges'

@@ -14,7 +14,7 @@ const MUTATIONS = Number(process.env.RESPONSE_MUTATIONS ?? 20_000)
 interface Reading {
   status: number
   body: string
-  /** Ended by its own framing, or by the close. */
+  /** Ended by its own framing, or by the close of the connection. */
   isWhole: boolean
   endsByClose: boolean
   reusable: boolean
@@ -45,7 +45,7 @@ function read(pieces: readonly Buffer[]): Reading {
   })
   try {
     for (const piece of pieces) {
-      // What follows the end goes to a connection without a request, which closes it.
+      // Bytes after the end arrive on a connection without a request, which closes it.
       if (reading.isWhole) reading.reusable = false
       else parser.push(Buffer.from(piece))
     }
@@ -73,7 +73,7 @@ function outcomeOf({ fault, isWhole, ...reading }: Reading): string {
   return JSON.stringify(isWhole ? reading : { refused: fault !== undefined })
 }
 
-/** In which dangerous way the two understand these bytes differently. */
+/** The dangerous way in which the two readers understand these bytes differently. */
 function differenceIn(bytes: Buffer, cut: readonly Buffer[]): string | undefined {
   const reference = readByLlhttp(bytes)
   const reading = read([bytes])
@@ -92,7 +92,7 @@ function differenceIn(bytes: Buffer, cut: readonly Buffer[]): string | undefined
   if (reading.reusable && !reference.keepsAlive) return 'kept, closed by llhttp'
   if (reference.end === undefined) return undefined
   if (reading.reusable && reference.end !== bytes.length) return 'kept with unread bytes'
-  // It ends with this byte, and not before.
+  // It ends with this byte, not before.
   if (!read([bytes.subarray(0, reference.end)]).isWhole) return 'another end'
   if (read([bytes.subarray(0, reference.end - 1)]).isWhole) return 'an earlier end'
   return undefined
@@ -116,7 +116,7 @@ describe('responses with faults', () => {
       count: 0,
       first: [],
     })
-    // Or nothing was compared.
+    // Otherwise nothing was compared.
     expect(accepted).toBeGreaterThan(MUTATIONS / 20)
     expect(accepted).toBeLessThan(MUTATIONS / 2)
   }, 600_000)

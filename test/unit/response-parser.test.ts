@@ -1,4 +1,4 @@
-// Responses as servers write them, cut in every way: always the same head, the same bytes and the same end.
+// Responses as servers write them, cut in every way: they always have the same head, the same bytes and the same end.
 
 import { describe, expect, test } from 'bun:test'
 import { MalformedResponse, type ResponseHead, ResponseParser } from '../../src/http-client/response-parser'
@@ -8,7 +8,7 @@ interface Parsed {
   status: number
   type: string | null
   body: string
-  /** Whether the connection may be used again; undefined where the response did not end. */
+  /** Whether the connection may be used again; undefined if the response did not end. */
   reusable: boolean | undefined
 }
 
@@ -28,7 +28,7 @@ function parse(pieces: readonly Buffer[]): Parsed[] {
       last().reusable = reusable
     },
   })
-  // The parser may overwrite what it is given.
+  // The parser may overwrite its input.
   for (const piece of pieces) parser.push(Buffer.from(piece))
   parser.close()
   return parsed

@@ -1,5 +1,5 @@
-// Requests for responses with one value changed, at every place: each is refused by the name of a field, or translated to
-// a request of right form. No change makes the translation break.
+// Requests for responses with one value changed, at every place: each is refused with the name of a field, or translated to a valid
+// request. No change breaks the translation.
 
 import { describe, expect, test } from 'bun:test'
 import type { MadeFamily, Model } from '../../src/contract/family'
@@ -38,7 +38,7 @@ const ALL_ODD = [
 ]
 
 const seed = seedOf('TRANSLATIONS_SEED')
-/** One odd value in four, in each run others, or all of them. */
+/** One odd value in four, different ones in each run, or all of them. */
 const ODD = isWholeRun ? ALL_ODD : ALL_ODD.filter((_, place) => place % 4 === seed % 4)
 
 const signed = { kind: 'messages', blocks: [{ thinking: 'Hm.', signature: 's' }] } as const
@@ -82,7 +82,7 @@ for (const [name, { upstreamModel, reasoning, samples, isRight }] of Object.entr
     ...Object.values(samples).flatMap((sample) => (sample ? [{ input: 'Hi', ...sample }] : [])),
   ]
 
-  /** The body that the vendor is sent; undefined if the request is refused. */
+  /** The body sent to the vendor; undefined if the request is refused. */
   const sent = (body: Json): Json => {
     const parsed = responsesRequest(body)
     try {
@@ -95,9 +95,9 @@ for (const [name, { upstreamModel, reasoning, samples, isRight }] of Object.entr
       expect(error.status === 400 || error.code === 'item_not_found').toBe(true)
       return undefined
     }
-    // What passed the check is quoted and sent without a further refusal.
+    // A request that passed the check is quoted and sent without a further refusal.
     family.quote(parsed, model)
-    // What is held by the caller's bytes covers the texts that the vendor counts.
+    // The hold for the caller's bytes covers the texts that the vendor counts.
     const byteLength = Buffer.byteLength(JSON.stringify(parsed.body))
     const texts = family.texts?.(parsed.body as ResponsesBody, model) ?? []
     const held = byteLength + addedBytes(parsed.body as ResponsesBody)

@@ -48,7 +48,7 @@ afterAll(async () => {
 
 const visiting = (...given: Journey) => journeyAs([browser, gateway], ...given)
 
-test('a secret that is shown once is not lost by a key press or a link', () =>
+test('D17: a secret that is shown once is not lost by a key press or a link', () =>
   visiting('operator', async ({ page, open, axe }) => {
     await open('keys')
     await page.getByRole('link', { name: 'New key' }).click()

@@ -52,7 +52,7 @@ async function spend(nano: number, endedAt: number): Promise<void> {
   await settle(db, charge, makeSettlement(nano, { endedAt }))
 }
 
-test('revenue, cost and margin stand first, and failures say who caused them', () =>
+test('D7: revenue, cost and margin stand first, failures say who caused them, and requests how many were charged', () =>
   journeyAs([browser, gateway], 'viewer', async ({ page, open, axe }) => {
     const figures = async () =>
       Object.fromEntries(

@@ -43,7 +43,7 @@ async function endedVideos(db: TestGateway['server']['world']['db']): Promise<nu
   return (await db.query({ sql: `select id from tasks where state = 'succeeded'` })).length
 }
 
-/** D15: opens a task, whose film the browser can play. */
+/** Opens a task, whose film the browser can play. */
 async function seePlaying({ page, open }: Visit): Promise<void> {
   await open('tasks')
   await page.locator('tbody a.row-link').first().click()
@@ -111,7 +111,7 @@ test('a new gateway shows its first steps, each with the page where it is done, 
 })
 
 for (const database of databaseKinds) {
-  test(`a sandbox is filled with thirty days of requests once, and its books are right (${database})`, async () => {
+  test(`D15: a sandbox is filled with thirty days of requests once, its films play, and its books are right (${database})`, async () => {
     const gateway = await startSandbox(database)
     const { db, now, requestLog } = gateway.server.world
     const token = await makeAdminToken(gateway, 'owner')

@@ -202,7 +202,7 @@ test('the playground makes all kinds, tells the price before and the cost after,
   await page.context().close()
 })
 
-test('a holder sees the pictures, plays the videos and hears the sounds that are kept, page by page', async () => {
+test('D33: a holder sees the pictures, plays the videos and hears the sounds that are kept, page by page', async () => {
   const { secret } = await gateway.makeKey('maker', '5')
   const visited = await visitConsole(browser, gateway, { token: secret })
   const { page, faults } = visited
@@ -242,7 +242,7 @@ test('a holder sees the pictures, plays the videos and hears the sounds that are
   }
   expect(await visited.axe()).toEqual([])
   expect(await visited.tooWide()).toEqual([])
-  // D33: each has the same room, and a picture is seen large.
+  // Each has the same room, and a picture is seen large.
   const heights = await page
     .locator('.gallery :is(img, video)')
     .evaluateAll((all) => all.map((each) => Math.round(each.getBoundingClientRect().height)))

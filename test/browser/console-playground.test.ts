@@ -197,7 +197,7 @@ test('an answer is shown as it comes, and one that is stopped is paid as far as 
   expect(visit.faults).toEqual([])
 })
 
-test('a request continues while another page is open, and a draft is kept', async () => {
+test('D19: a request continues while another page is open, and a draft is kept', async () => {
   const { page, open } = visit
   await begin('kind=chat&model=test-chat')
   await message().fill('[sandbox tokens=40 token_delay_ms=50] Go on')
@@ -320,7 +320,7 @@ test('structured output follows a schema in each form of a chat', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('pictures are dropped, pasted and chosen, can be removed, and belong to their kind of work', async () => {
+test('D3: pictures are dropped, pasted and chosen, can be removed, and belong to their kind of work', async () => {
   const { page, open, axe } = visit
   await begin('kind=chat&model=test-local')
   expect(await page.getByLabel('Pictures').count()).toBe(0)
@@ -387,7 +387,7 @@ test('a picture is edited with a mask, as a form that is priced before it is sen
   expect(visit.faults).toEqual([])
 })
 
-test('each picture that was paid is shown, whatever form its vendor has; what cannot be read is shown as JSON', async () => {
+test('D1, D2: each picture that was paid is shown, whatever form its vendor has; what cannot be read is shown as JSON', async () => {
   const { page } = visit
   await begin('kind=image&model=test-vendor-image')
   for (const count of [1, 2, 3, 4]) {
@@ -434,7 +434,7 @@ const kinds: { kind: string; model: string; text: string; shown: string; path: s
 ]
 
 for (const { kind, model, text, shown, path, sdk = true } of kinds) {
-  test(`${kind}: a price before, what it costs after, and the same call as curl, Python and TypeScript`, async () => {
+  test(`D23: ${kind}: a price before, what it costs after, and the same call as curl, Python and TypeScript`, async () => {
     const { page } = visit
     await begin(`kind=${kind}&model=${model}`)
     if (kind === 'rerank') await page.getByLabel('Documents').fill('The sky is blue\nGrass is green')
@@ -479,7 +479,7 @@ for (const { kind, model, text, shown, path, sdk = true } of kinds) {
   })
 }
 
-test('a program of a stream reads its pieces', async () => {
+test('D23: a program of a stream reads its pieces', async () => {
   const { page } = visit
   await begin('kind=chat&model=test-chat')
   await message().fill('Stream')

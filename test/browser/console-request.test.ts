@@ -198,7 +198,7 @@ test('a request that failed in full: its error, and what was held is given back'
   await visit.page.context().close()
 })
 
-test('the reason of a failed request is two clicks away, and requests are found by the name that was asked for', async () => {
+test('D4: the reason of a failed request is two clicks away, and requests are found by the name that was asked for', async () => {
   const visit = await visitConsole(browser, gateway, { role: 'viewer' })
   const refused = await gateway.chat({ model: 'house', max_tokens: 'many' })
   const id = refused.headers.get('x-request-id') as string

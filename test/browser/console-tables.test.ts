@@ -53,7 +53,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-test('lists of requests show each time to the millisecond and with its zone, and how long ago it was in the tooltip', async () => {
+test('D14: lists of requests show each time to the millisecond and with its zone, and how long ago it was in the tooltip', async () => {
   for (const [page, token] of [['requests'], ['activity', holder]] as const) {
     const visit = await visitConsole(browser, gateway, token ? { token } : {})
     await visit.open(page)
@@ -71,7 +71,7 @@ test('lists of requests show each time to the millisecond and with its zone, and
   }
 })
 
-test('the decimal points of a column of amounts are below each other', async () => {
+test('D21: the decimal points of a column of amounts are below each other', async () => {
   const visit = await visitConsole(browser, gateway, {})
   await visit.open('accounts')
   const points: { text: string; left: number }[] = await visit.page.evaluate(POINTS)
@@ -95,7 +95,7 @@ test('the head of a list stays below the header while the list scrolls', async (
   await visit.page.context().close()
 })
 
-test('pointing at a chart shows the figures and their total next to the pointer, and moves nothing', async () => {
+test('D11: pointing at a chart shows the figures and their total next to the pointer, and moves nothing', async () => {
   const visit = await visitConsole(browser, gateway, {})
   await visit.open('overview?range=7d')
   const plot = visit.page.locator('figure.chart .u-over').first()

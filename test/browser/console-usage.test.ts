@@ -233,6 +233,27 @@ test('failed requests are split by who caused them, and their rows add up', asyn
   expect(visit.faults).toEqual([])
 })
 
+test('D21: amounts are in the order in which they are subtracted', async () => {
+  const { page, open } = visit
+  const amounts = {
+    cost_usd: '0.01',
+    margin_usd: '0.02',
+    amount_with_cost_usd: '0.03',
+    shortfall_usd: '0.04',
+  }
+  await page.route('**/admin/v1/usage?*', async (route) => {
+    const answer = await (await route.fetch()).json()
+    await route.fulfill({ json: { ...answer, total: { ...answer.total, ...amounts } } })
+  })
+  await open('usage?by=account')
+  await page.locator('main thead th', { hasText: 'Shortfall' }).waitFor()
+  const heads = await page.locator('main thead th').allTextContents()
+  const known = ['Revenue', 'Cost', 'Margin', 'Margin %', 'Shortfall']
+  expect(heads.filter((head) => known.includes(head))).toEqual(known)
+  await page.unroute('**/admin/v1/usage?*')
+  expect(visit.faults).toEqual([])
+})
+
 test('D22: a range of some hours is shown by hour, a longer one by day', async () => {
   const { page, open } = visit
   for (const [address, by] of [

@@ -18,7 +18,7 @@ const accountArg = { type: 'positional', required: true, description: 'The accou
 
 const list = gatewayCommand({
   name: 'list',
-  description: 'List all accounts by their names.',
+  description: 'List all accounts, sorted by name.',
   examples: ['gateway accounts list', 'gateway accounts list --json | jq -r .[].account'],
   run: (args) => async (gateway) => {
     const accounts = await gateway.rows('listAccounts')
@@ -60,19 +60,19 @@ const update = gatewayCommand({
     'display-name': {
       type: 'string',
       valueHint: 'TEXT',
-      description: 'Shown instead of its name, which stays in the ledger',
+      description: 'A name to show; the ledger keeps the account name',
     },
     note: { type: 'string', valueHint: 'TEXT', description: 'For operators only' },
     plan: { type: 'string', valueHint: 'PLAN', description: 'A plan of the configuration' },
     budget: {
       type: 'string',
       valueHint: 'USD',
-      description: 'Spending limit of the account per period (none: that of its plan)',
+      description: "Spending limit of the account per period (none: the plan's limit)",
     },
     per: {
       type: 'string',
       valueHint: BUDGET_PERIODS.join('|'),
-      description: 'The period of the budget, by the calendar in UTC',
+      description: 'The calendar period of the budget, in UTC',
     },
   },
   run(args) {
@@ -95,7 +95,7 @@ const update = gatewayCommand({
 
 const freeze = gatewayCommand({
   name: 'freeze',
-  description: 'Refuse all keys of an account until it is unfrozen. Running requests finish.',
+  description: 'Freeze an account and all its keys until it is unfrozen. Running requests finish.',
   examples: ['gateway accounts freeze alice'],
   args: { account: accountArg },
   run: (args) => async (gateway) => {
@@ -110,7 +110,7 @@ const freeze = gatewayCommand({
 
 const unfreeze = gatewayCommand({
   name: 'unfreeze',
-  description: 'Take the keys of a frozen account again.',
+  description: 'Accept the keys of a frozen account again.',
   examples: ['gateway accounts unfreeze alice'],
   args: { account: accountArg },
   run: (args) => async (gateway) => {
@@ -124,7 +124,7 @@ const unfreeze = gatewayCommand({
 
 const close = gatewayCommand({
   name: 'close',
-  description: 'Refuse all keys of an account permanently. Only while nothing is held on it.',
+  description: 'Close an account and all its keys permanently. Only possible while nothing is held on it.',
   examples: ['gateway accounts close alice --yes'],
   args: {
     account: accountArg,
@@ -151,7 +151,7 @@ const close = gatewayCommand({
 export const accounts = defineCommand({
   meta: {
     name: 'accounts',
-    description: 'Accounts: what they are called, their plans and budgets, frozen or closed.',
+    description: 'Manage accounts: names, plans and budgets; freeze or close them.',
   },
   subCommands: { list, show, update, freeze, unfreeze, close },
 })

@@ -15,7 +15,7 @@ const nameArg = { type: 'positional', required: true, description: 'The name of 
 
 const create = gatewayCommand({
   name: 'create',
-  description: 'Make a token for the admin API and print it, which is shown only this once.',
+  description: 'Create a token for the admin API and print it. It is shown only once.',
   examples: [
     'gateway admins create ada --role owner',
     'gateway admins create grafana --role viewer --expires none --from 10.0.0.0/8',
@@ -26,17 +26,17 @@ const create = gatewayCommand({
       type: 'string',
       valueHint: ROLES.join('|'),
       required: true,
-      description: 'viewer looks, operator manages keys, money and tasks, owner also the gateway',
+      description: 'viewer reads; operator manages keys, money and tasks; owner also the gateway',
     },
     expires: {
       type: 'string',
       valueHint: '90d',
-      description: 'Refuse it after 12h, 30d or 2w (default 90d; none: never)',
+      description: 'It expires after this time, such as 12h, 30d or 2w (default 90d; none: never)',
     },
     from: {
       type: 'string',
       valueHint: 'NET,NET',
-      description: 'The only addresses and networks it may be used from (default: anywhere)',
+      description: 'The only addresses and networks that may use it (default: all)',
     },
   },
   run(args) {
@@ -79,7 +79,7 @@ const list = gatewayCommand({
 
 const revoke = gatewayCommand({
   name: 'revoke',
-  description: 'Refuse the token of an admin from now on.',
+  description: 'Revoke the token of an admin.',
   examples: ['gateway admins revoke ada'],
   args: { name: nameArg },
   run: (args) => async (gateway) => {
@@ -94,6 +94,6 @@ const revoke = gatewayCommand({
 })
 
 export const admins = defineCommand({
-  meta: { name: 'admins', description: 'Operators of the admin API, and their tokens.' },
+  meta: { name: 'admins', description: 'Manage operators of the admin API and their tokens.' },
   subCommands: { create, list, revoke },
 })

@@ -11,7 +11,7 @@ const DEFAULT_LIMIT = 50
 
 export const audit = gatewayCommand({
   name: 'audit',
-  description: 'Show changes by operators, newest first: who, what, before and after.',
+  description: 'Show changes by operators, newest first: actor, action, and values before and after.',
   examples: [
     'gateway audit --since 7d',
     'gateway audit --actor ada --action account.credit',
@@ -23,9 +23,9 @@ export const audit = gatewayCommand({
       valueHint: 'NAME',
       description: 'Only changes by this admin, or by cli:USER@HOST',
     },
-    action: { type: 'string', valueHint: 'WORD', description: 'Only these, such as key.update' },
-    target: { type: 'string', valueHint: 'T', description: 'Only of this, such as key:alice' },
-    since: { type: 'string', valueHint: '7d', description: 'Only those that are not older' },
+    action: { type: 'string', valueHint: 'WORD', description: 'Only this action, such as key.update' },
+    target: { type: 'string', valueHint: 'T', description: 'Only changes of this object, such as key:alice' },
+    since: { type: 'string', valueHint: '7d', description: 'Only those newer than this' },
     limit: limitArg(DEFAULT_LIMIT),
   },
   run(args) {

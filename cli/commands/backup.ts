@@ -34,7 +34,7 @@ export const backup = defineCommand({
     file: {
       type: 'positional',
       required: false,
-      description: 'The new file (default: one named by the time, in the place that the configuration names)',
+      description: 'The new file (default: named by the time, in the configured place)',
     },
     keep: {
       type: 'string',
@@ -44,7 +44,7 @@ export const backup = defineCommand({
     list: { type: 'boolean', description: 'List the backups of that place' },
     make: {
       type: 'boolean',
-      description: 'Make the folder with those around it, also where a disk may not be mounted',
+      description: 'Create the folder and its parents, even if a disk may not be mounted',
     },
     ...gatewayArgs,
   },

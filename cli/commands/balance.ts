@@ -34,13 +34,13 @@ const transferArgs = {
   'idempotency-key': {
     type: 'string',
     valueHint: 'TEXT',
-    description: 'Makes it once, however often the command is repeated with this text',
+    description: 'Make it once, however often the command is repeated with this text',
   },
 } as const
 
 const show = gatewayCommand({
   name: 'show',
-  description: 'Show what an account has, or what all of them have.',
+  description: 'Show the balance of one account, or of all.',
   examples: ['gateway balance show', 'gateway balance show alice --json | jq -r .available_usd'],
   args: {
     account: { type: 'positional', required: false, description: 'The account (default: all)' },
@@ -68,7 +68,7 @@ const add = gatewayCommand({
   args: {
     account: accountArg,
     usd: { type: 'positional', required: true, description: 'Dollars, such as 5 or 0.25' },
-    note: { type: 'string', valueHint: 'TEXT', description: 'What it is for; kept in the ledger' },
+    note: { type: 'string', valueHint: 'TEXT', description: 'The purpose; kept in the ledger' },
     ...transferArgs,
   },
   run(args) {
@@ -91,7 +91,7 @@ const adjust = gatewayCommand({
   args: {
     account: accountArg,
     usd: { type: 'positional', required: true, description: 'Dollars, such as -1.50 or 0.25' },
-    note: { type: 'string', valueHint: 'TEXT', description: 'Why; kept in the ledger (required)' },
+    note: { type: 'string', valueHint: 'TEXT', description: 'The reason; kept in the ledger (required)' },
     ...transferArgs,
   },
   run(args) {
@@ -129,7 +129,7 @@ const ledger = gatewayCommand({
       valueHint: 'N',
       description: `Only the newest N (default: ${DEFAULT_LIMIT} in a table, else all)`,
     },
-    csv: { type: 'boolean', description: 'Print comma-separated values with a title line' },
+    csv: { type: 'boolean', description: 'Print comma-separated values with a header line' },
   },
   run(args) {
     if (args.csv && args.json) throw new WrongUsage('Choose one of --csv and --json.')
@@ -165,10 +165,10 @@ const verifyBooks = defineCommand({
     ],
   },
   args: {
-    whole: { type: 'boolean', description: 'Read all charges, also those that were verified before' },
+    whole: { type: 'boolean', description: 'Read all charges, including those verified before' },
     archives: {
       type: 'boolean',
-      description: 'Also read the archives of closed months, and hold them against the books',
+      description: 'Also read the archives of closed months, and compare them with the books',
     },
     'sign-anew': {
       type: 'boolean',
@@ -215,7 +215,7 @@ const verifyBooks = defineCommand({
 })
 
 export const balance = defineCommand({
-  meta: { name: 'balance', description: 'Money: balances, deposits, corrections, the ledger.' },
+  meta: { name: 'balance', description: 'Manage money: balances, deposits, corrections, the ledger.' },
   subCommands: { show, add, adjust, ledger, verify: verifyBooks },
 })
 

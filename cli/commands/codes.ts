@@ -25,10 +25,19 @@ const create = gatewayCommand({
     'gateway codes create --amount 20 --count 100 --expires 90d --note "spring 2026" > codes.txt',
   ],
   args: {
-    amount: { type: 'string', required: true, valueHint: 'USD', description: 'Dollars that a code is worth' },
+    amount: {
+      type: 'string',
+      required: true,
+      valueHint: 'USD',
+      description: 'The value of each code in dollars',
+    },
     count: { type: 'string', valueHint: 'N', description: 'How many (default: 1)' },
-    expires: { type: 'string', valueHint: '30d', description: 'Refuse them after 12h, 30d or 2w' },
-    note: { type: 'string', valueHint: 'TEXT', description: 'What they are for; kept in the ledger' },
+    expires: {
+      type: 'string',
+      valueHint: '30d',
+      description: 'They expire after this time, such as 12h, 30d or 2w',
+    },
+    note: { type: 'string', valueHint: 'TEXT', description: 'The purpose; kept in the ledger' },
   },
   run(args) {
     const amountNano = parsePositiveNano('--amount', args.amount)
@@ -58,7 +67,7 @@ const create = gatewayCommand({
 
 const list = gatewayCommand({
   name: 'list',
-  description: 'List codes, newest first: what each is worth, and what became of it.',
+  description: 'List codes, newest first, with their values and states.',
   examples: [
     'gateway codes list --limit 20',
     `gateway codes list --json | jq -r '.[] | select(.status == "open") | .id'`,
@@ -87,7 +96,7 @@ const list = gatewayCommand({
 
 const revoke = gatewayCommand({
   name: 'revoke',
-  description: 'Refuse a code permanently. What was redeemed stays on its account.',
+  description: 'Revoke a code permanently. A redeemed amount stays on its account.',
   examples: ['gateway codes revoke AAAAA-BBBBB-CCCCC-DDDDD-EEEEE'],
   args: {
     code: { type: 'positional', required: true, description: 'The code, or its id of `codes list --json`' },
@@ -100,6 +109,6 @@ const revoke = gatewayCommand({
 })
 
 export const codes = defineCommand({
-  meta: { name: 'codes', description: 'Codes that holders of keys redeem for money.' },
+  meta: { name: 'codes', description: 'Manage codes that key holders redeem for money.' },
   subCommands: { create, list, revoke },
 })

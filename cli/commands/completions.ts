@@ -10,7 +10,7 @@ import { print } from '../view/output'
 export const completions = defineCommand({
   meta: {
     name: 'completions',
-    description: 'Print a script by which a shell completes commands and flags: bash, zsh or fish.',
+    description: 'Print a completion script for bash, zsh or fish.',
     examples: [
       'source <(gateway completions bash)',
       'gateway completions zsh > ~/.zfunc/_gateway',

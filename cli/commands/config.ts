@@ -31,7 +31,7 @@ import { renderBlock } from '../view/table'
 const check = defineCommand({
   meta: {
     name: 'check',
-    description: 'List all faults of the configuration, or what it offers when it has none.',
+    description: 'List all faults of the configuration, or its models and settings if it has none.',
     examples: ['gateway config check', 'gateway config check --config ./gateway.config.ts --json'],
   },
   args: commandArgs,
@@ -77,7 +77,7 @@ const printBuiltIn = defineCommand({
       "gateway config print --json | jq '.models | keys'",
     ],
   },
-  args: { json: { type: 'boolean', description: 'Print it as the content of gateway.config.json' } },
+  args: { json: { type: 'boolean', description: 'Print it in the form of gateway.config.json' } },
   run({ args }) {
     if (args.json) printJson(builtInJson())
     else print(builtInText().trimEnd())
@@ -87,7 +87,7 @@ const printBuiltIn = defineCommand({
 const diff = defineCommand({
   meta: {
     name: 'diff',
-    description: 'Show what a reload would change in the running gateway, and what needs a restart.',
+    description: 'Show the changes that a reload would apply, and those that need a restart.',
     examples: ['gateway config diff'],
   },
   args: gatewayArgs,

@@ -54,7 +54,7 @@ export const consoleCommand = defineCommand({
     url: {
       type: 'string',
       valueHint: 'URL',
-      description: 'Address of the gateway as the browser reaches it (default: that on this machine)',
+      description: 'URL at which the browser reaches the gateway (default: its address on this machine)',
     },
     open: { type: 'boolean', description: 'Open it in the browser of this machine' },
     ...commandArgs,

@@ -25,7 +25,7 @@ const newArgs = {
 const caFileArg = {
   type: 'string',
   valueHint: 'FILE',
-  description: 'Certificates of the authority that vouches for it, where the system does not know that',
+  description: 'Certificate of an authority that the system does not trust',
 } as const
 const allowHttpArg = { type: 'boolean', description: 'Allow sending the token unencrypted' } as const
 
@@ -40,7 +40,7 @@ function placeOf(args: { 'ca-file'?: string | undefined; 'allow-http'?: boolean 
 const add = defineCommand({
   meta: {
     name: 'add',
-    description: 'Save a gateway with the token of an admin, and work on it from now on.',
+    description: "Save a gateway with an admin's token, and use it from now on.",
     examples: [
       'gateway contexts add rack --server https://gateway.example.com --token @token.txt',
       'GATEWAY_ADMIN_TOKEN=adm-… gateway contexts add rack --server https://10.0.0.5:9090 --ca-file ca.pem',
@@ -69,7 +69,7 @@ const add = defineCommand({
 const login = defineCommand({
   meta: {
     name: 'login',
-    description: 'Save a gateway and sign in by its identity provider, in a browser anywhere.',
+    description: 'Save a gateway and sign in by its identity provider, in any browser.',
     examples: ['gateway contexts login rack --server https://gateway.example.com'],
   },
   args: {
@@ -77,7 +77,7 @@ const login = defineCommand({
     provider: {
       type: 'string',
       valueHint: 'NAME',
-      description: 'The identity provider, where the gateway has several',
+      description: 'The identity provider, if the gateway has several',
     },
     'ca-file': caFileArg,
     'allow-http': allowHttpArg,
@@ -154,7 +154,7 @@ const list = defineCommand({
 const use = defineCommand({
   meta: {
     name: 'use',
-    description: 'Work on a saved gateway from now on; the word none: on the database of this machine.',
+    description: 'Use a saved gateway from now on; the word none: the database of this machine.',
     examples: ['gateway contexts use rack', 'gateway contexts use none'],
   },
   args: { name: nameArg, ...jsonArg },
@@ -174,7 +174,8 @@ const use = defineCommand({
 const remove = defineCommand({
   meta: {
     name: 'remove',
-    description: 'Forget a saved gateway and its token, which stays valid: `admins revoke` refuses it.',
+    description:
+      'Forget a saved gateway and its token. The token stays valid: revoke it with `admins revoke`.',
     examples: ['gateway contexts remove rack'],
   },
   args: { name: nameArg, ...jsonArg },
@@ -192,7 +193,7 @@ const remove = defineCommand({
 export const contexts = defineCommand({
   meta: {
     name: 'contexts',
-    description: 'Gateways somewhere else that commands work on, over their admin API.',
+    description: 'Manage remote gateways that commands work on, over their admin API.',
   },
   subCommands: { add, login, list, use, remove },
 })

@@ -52,7 +52,7 @@ export const doctor = defineCommand({
     on: {
       type: 'string',
       valueHint: 'DAY',
-      description: 'List the models that their vendors end by this day instead, with their use in 30 days',
+      description: 'Instead list models that vendors retire by this day, with their use in 30 days',
     },
     ...commandArgs,
   },

@@ -16,7 +16,7 @@ const idArg = { type: 'positional', required: true, description: 'The id of the 
 
 const begin = gatewayCommand({
   name: 'begin',
-  description: 'Make an upstream fail for named keys. Other keys notice nothing.',
+  description: 'Make an upstream fail for the named keys only.',
   examples: [
     'gateway drill begin --upstream openai --status 503 --for 2m --share 20% --key staging',
     'gateway drill begin --upstream openai --hang --for 1m --key staging,load-test',
@@ -24,13 +24,13 @@ const begin = gatewayCommand({
   ],
   args: {
     upstream: { type: 'string', valueHint: 'NAME', required: true, description: 'The upstream that fails' },
-    key: { type: 'string', valueHint: 'A,B', required: true, description: 'The keys that it fails for' },
+    key: { type: 'string', valueHint: 'A,B', required: true, description: 'The affected keys' },
     for: { type: 'string', valueHint: '2m', required: true, description: 'How long, at most 8h' },
     status: { type: 'string', valueHint: '503', description: 'Refuse requests with this status' },
-    delay: { type: 'string', valueHint: '20s', description: 'Send calls so much later, at most 5m' },
-    hang: { type: 'boolean', description: 'Leave requests unanswered, until the time limit of the upstream' },
-    cut: { type: 'boolean', description: 'Break answers of the vendor off after the first 1,000 bytes' },
-    share: { type: 'string', valueHint: '20%', description: 'The part of their requests (default 100%)' },
+    delay: { type: 'string', valueHint: '20s', description: 'Delay calls by this time, at most 5m' },
+    hang: { type: 'boolean', description: "Leave requests unanswered until the upstream's timeout" },
+    cut: { type: 'boolean', description: "Break off the vendor's answers after the first 1,000 bytes" },
+    share: { type: 'string', valueHint: '20%', description: 'The share of their requests (default 100%)' },
   },
   run(args) {
     const flags = [args.status, args.delay, args.hang || undefined, args.cut || undefined]
@@ -85,7 +85,7 @@ const list = gatewayCommand({
 
 const show = gatewayCommand({
   name: 'show',
-  description: 'Show how the requests that a drill touched have ended, with sums from the ledger.',
+  description: 'Show the results of requests affected by a drill, with sums from the ledger.',
   examples: ['gateway drill show drill_01'],
   args: { id: idArg },
   run(args) {
@@ -123,7 +123,7 @@ const stop = gatewayCommand({
 })
 
 export const drill = defineCommand({
-  meta: { name: 'drill', description: 'Faults in front of an upstream for named keys, to see what holds.' },
+  meta: { name: 'drill', description: 'Make an upstream fail for named keys, as a test.' },
   subCommands: { begin, list, show, stop },
 })
 

@@ -37,7 +37,7 @@ const list = gatewayCommand({
     delivery: {
       type: 'string',
       valueHint: DELIVERY_STATES.join('|'),
-      description: 'Only those with this state of delivery',
+      description: 'Only those with this delivery state',
     },
     limit: limitArg(DEFAULT_LIMIT),
   },
@@ -69,7 +69,7 @@ const list = gatewayCommand({
 
 const conditions = gatewayCommand({
   name: 'conditions',
-  description: 'Show what lasts now: low balances, vendors that are down, backups that fail.',
+  description: 'Show current conditions: low balances, vendors that are down, failing backups.',
   examples: ['gateway events conditions'],
   run: (args) => async (gateway) => {
     const { data: lasting } = await gateway.call('listConditions')
@@ -93,14 +93,14 @@ function wordsOf({ since, type, subject, account, details }: ReplyOf<'listCondit
 const test = defineCommand({
   meta: {
     name: 'test',
-    description: 'Send a test to one recipient or to all, and show what each answers.',
+    description: 'Send a test to one recipient or all, and show their answers.',
     examples: ['gateway events test', 'gateway events test ops'],
   },
   args: {
     recipient: {
       type: 'positional',
       required: false,
-      description: 'The name of the recipient in events.to; all without it',
+      description: 'The name of the recipient in events.to (default: all)',
     },
     ...gatewayArgs,
   },
@@ -204,6 +204,6 @@ const redeliver = gatewayCommand({
 })
 
 export const events = defineCommand({
-  meta: { name: 'events', description: 'Notifications of operators by webhook, chat or mail.' },
+  meta: { name: 'events', description: 'Show and test operator notifications by webhook, chat or mail.' },
   subCommands: { list, conditions, test, redeliver },
 })

@@ -12,7 +12,7 @@ import { renderBlock } from '../view/table'
 export const health = defineCommand({
   meta: {
     name: 'health',
-    description: 'Ask the running gateway whether it and its database answer. Exit 1 if not.',
+    description: 'Check that the running gateway and its database answer. Exit 1 if not.',
     examples: [
       'gateway health',
       'gateway health --ready --json',
@@ -28,7 +28,7 @@ export const health = defineCommand({
     },
     ready: {
       type: 'boolean',
-      description: 'Ask whether it should be sent requests: its database takes changes, its disk has room',
+      description: 'Check that it is ready for requests: its database accepts changes, its disk has space',
     },
     ...commandArgs,
   },

@@ -25,13 +25,13 @@ import { renderTable } from '../view/table'
 const MAX_SHOWN = 20
 
 const importArgs = {
-  yes: { type: 'boolean', description: 'Carry it over; without this nothing is changed' },
+  yes: { type: 'boolean', description: 'Import; without this nothing is changed' },
   source: {
     type: 'string',
     valueHint: 'NAME',
-    description: 'A name for the other gateway, where several of its kind move in',
+    description: 'A name for the other gateway, if you import several of its kind',
   },
-  merge: { type: 'boolean', description: 'Add to accounts of equal names that are not from this source' },
+  merge: { type: 'boolean', description: 'Also add to accounts of the same name from another source' },
   'write-config': {
     type: 'string',
     valueHint: 'FILE',
@@ -40,7 +40,7 @@ const importArgs = {
   'write-env': {
     type: 'string',
     valueHint: 'FILE',
-    description: 'Write the keys of its upstreams as variables, for you only to read',
+    description: 'Write the keys of its upstreams as variables, to a file that only you can read',
   },
   ...commandArgs,
 } as const
@@ -58,7 +58,7 @@ function ofOneApi(flavor: 'one-api' | 'new-api', title: string) {
   return defineCommand({
     meta: {
       name: flavor,
-      description: `Move in from ${title}: its SQLite file, a dump of its MySQL, or the address of its PostgreSQL or MySQL.`,
+      description: `Import from ${title}: its SQLite file, a dump of its MySQL, or the URL of its PostgreSQL or MySQL.`,
       examples: [
         `gateway import ${flavor} /srv/${flavor}/one-api.db`,
         `gateway import ${flavor} /srv/${flavor}/one-api.db --write-config gateway.config.ts --write-env upstreams.env`,
@@ -71,7 +71,7 @@ function ofOneApi(flavor: 'one-api' | 'new-api', title: string) {
       database: {
         type: 'positional',
         required: true,
-        description: 'The SQLite file, the dump or the address',
+        description: 'The SQLite file, the dump or the URL',
       },
       ...importArgs,
     },
@@ -86,14 +86,14 @@ function ofOneApi(flavor: 'one-api' | 'new-api', title: string) {
 const litellm = defineCommand({
   meta: {
     name: 'litellm',
-    description: 'Move in from LiteLLM: keys and budgets of its PostgreSQL, models of its config.yaml.',
+    description: 'Import from LiteLLM: keys and budgets of its PostgreSQL, models of its config.yaml.',
     examples: [
       'gateway import litellm postgres://reader@db.example.com/litellm --models config.yaml',
       'gateway import litellm --models config.yaml --prices model_prices_and_context_window.json --write-config gateway.config.ts',
     ],
   },
   args: {
-    database: { type: 'positional', required: false, description: 'The address of its PostgreSQL' },
+    database: { type: 'positional', required: false, description: 'The URL of its PostgreSQL database' },
     models: { type: 'string', valueHint: 'FILE', description: 'Its config.yaml' },
     prices: {
       type: 'string',

@@ -30,7 +30,7 @@ const SQLITE = 'sqlite'
 export const init = defineCommand({
   meta: {
     name: 'init',
-    description: 'Write a commented configuration, after asking for what it needs. Overwrites nothing.',
+    description: 'Ask questions and write a commented configuration. Overwrites nothing.',
     examples: [
       'gateway init',
       'gateway init --upstream openai,anthropic --yes',
@@ -42,7 +42,7 @@ export const init = defineCommand({
     upstream: {
       type: 'string',
       valueHint: 'A,B',
-      description: `Vendors: ${choosableKinds.join(', ')} (default: those whose key is in the environment). With an address: azure=https://…, local=http://… (your own server)`,
+      description: `Vendors: ${choosableKinds.join(', ')} (default: those with a key in the environment). With a URL: azure=https://…, local=http://… (your own server)`,
     },
     database: {
       type: 'string',
@@ -51,7 +51,7 @@ export const init = defineCommand({
     },
     host: { type: 'string', valueHint: 'H', description: 'Address to listen on (default 127.0.0.1)' },
     port: { type: 'string', valueHint: 'P', description: 'Port to listen on (default 8080)' },
-    yes: { type: 'boolean', description: 'Ask nothing: take flags and defaults' },
+    yes: { type: 'boolean', description: 'Ask nothing: use flags and defaults' },
     json: { type: 'boolean', description: 'Print one JSON document instead of text' },
   },
   async run({ args }) {

@@ -19,7 +19,7 @@ const nameArg = { type: 'positional', required: true, description: 'Name or id o
 
 const create = gatewayCommand({
   name: 'create',
-  description: 'Make a key and print its secret, which is shown only this once.',
+  description: 'Create a key and print its secret. It is shown only once.',
   examples: [
     'gateway keys create alice --balance 5',
     'gateway keys create ci --account team --models pgt-6-luna,text-embedding-v4 --expires 30d',
@@ -31,7 +31,7 @@ const create = gatewayCommand({
     account: {
       type: 'string',
       valueHint: 'A',
-      description: 'The account that pays (default: one of its own name)',
+      description: 'The account that pays (default: one with the name of the key)',
     },
     balance: { type: 'string', valueHint: 'USD', description: 'Dollars to add to the account' },
     ...keySettingArgs,
@@ -90,7 +90,7 @@ const show = gatewayCommand({
 
 const update = gatewayCommand({
   name: 'update',
-  description: 'Change what a key may do. What is not named stays; the word none removes a limit.',
+  description: 'Change the limits of a key. Others stay as they are; the word none removes a limit.',
   examples: [
     'gateway keys update alice --rpm 120 --models none',
     'gateway keys update alice --budget 10 --per month',
@@ -125,7 +125,7 @@ const roll = gatewayCommand({
 
 const rollWebhook = gatewayCommand({
   name: 'roll-webhook',
-  description: 'Replace the secret that signs webhooks; for a day the old one signs too.',
+  description: 'Replace the secret that signs webhooks. For a day the old one signs too.',
   examples: [
     'gateway keys roll-webhook alice',
     'gateway keys roll-webhook alice --json | jq -r .webhook_secret',
@@ -142,7 +142,7 @@ const rollWebhook = gatewayCommand({
 
 const pause = gatewayCommand({
   name: 'pause',
-  description: 'Refuse a key until it is resumed, within a second. Running requests finish.',
+  description: 'Pause a key until it is resumed, within a second. Running requests finish.',
   examples: ['gateway keys pause alice'],
   args: { name: nameArg },
   run: (args) => async (gateway) => {
@@ -157,7 +157,7 @@ const pause = gatewayCommand({
 
 const resume = gatewayCommand({
   name: 'resume',
-  description: 'Take a paused key again.',
+  description: 'Accept a paused key again.',
   examples: ['gateway keys resume alice'],
   args: { name: nameArg },
   run: (args) => async (gateway) => {
@@ -170,7 +170,7 @@ const resume = gatewayCommand({
 
 const revoke = gatewayCommand({
   name: 'revoke',
-  description: 'Refuse a key permanently, within a second. Its account and its history stay.',
+  description: 'Revoke a key permanently, within a second. Its account and its history stay.',
   examples: ['gateway keys revoke alice'],
   args: { name: nameArg },
   run: (args) => async (gateway) => {
@@ -185,7 +185,7 @@ const revoke = gatewayCommand({
 })
 
 export const keys = defineCommand({
-  meta: { name: 'keys', description: 'Make and manage the keys that callers use.' },
+  meta: { name: 'keys', description: "Create and manage callers' keys." },
   subCommands: { create, list, show, update, pause, resume, roll, 'roll-webhook': rollWebhook, revoke },
 })
 

@@ -44,12 +44,12 @@ const list = defineCommand({
     mode: {
       type: 'string',
       valueHint: 'OPERATION',
-      description: 'Only models that serve it, such as chat, embeddings or video',
+      description: 'Only models for this operation, such as chat, embeddings or video',
     },
     search: {
       type: 'string',
       valueHint: 'TEXT',
-      description: "Only models with this in their id or the vendor's name",
+      description: "Only models with this text in their id or the vendor's name",
     },
     plan: planArg,
     ...gatewayArgs,
@@ -162,7 +162,7 @@ function wantedBy({ vendor, mode, search }: Filters) {
 }
 
 export const models = defineCommand({
-  meta: { name: 'models', description: 'Models, their prices, and what a request would cost.' },
+  meta: { name: 'models', description: 'List models and their prices, and price a request.' },
   subCommands: { list, price },
 })
 

@@ -25,11 +25,11 @@ export const move = defineCommand({
       type: 'string',
       valueHint: 'URL',
       required: true,
-      description: 'An empty PostgreSQL database, or one that this move was broken off in',
+      description: 'An empty PostgreSQL database, or that of an interrupted move',
     },
     anew: {
       type: 'boolean',
-      description: 'Remove what an interrupted move has copied there, and start over',
+      description: 'Remove the rows copied by an interrupted move, and start over',
     },
     ...commandArgs,
   },

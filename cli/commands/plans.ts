@@ -16,7 +16,7 @@ type Member = ReplyOf<'listPlanAccounts'>['data'][number]
 
 const list = gatewayCommand({
   name: 'list',
-  description: 'List plans, and how many accounts have each.',
+  description: 'List plans with their numbers of accounts.',
   examples: ['gateway plans list', 'gateway plans list --json | jq -r .[].plan'],
   run: (args) => async (gateway) => {
     const { data } = await gateway.call('listPlans')
@@ -39,7 +39,7 @@ const list = gatewayCommand({
 
 const show = gatewayCommand({
   name: 'show',
-  description: 'Show a plan and its accounts, with what they have used of their budget and allowance.',
+  description: 'Show a plan and its accounts, with the use of their budgets and allowances.',
   examples: ['gateway plans show team', 'gateway plans show team --json | jq -r .members[].account'],
   args: { plan: { type: 'positional', required: true, description: 'The plan' } },
   run: (args) => async (gateway) => {
@@ -59,7 +59,7 @@ const show = gatewayCommand({
 })
 
 export const plans = defineCommand({
-  meta: { name: 'plans', description: 'Plans: groups of accounts with prices and limits of their own.' },
+  meta: { name: 'plans', description: 'Show plans: groups of accounts with their own prices and limits.' },
   subCommands: { list, show },
 })
 

@@ -29,7 +29,7 @@ const MAX_SHOWN = 40
 const fetchPrices = defineCommand({
   meta: {
     name: 'fetch',
-    description: "Write a vendor's models with their prices to a file, and show what has changed in it.",
+    description: "Write a vendor's models with their prices to a file, and show the changes.",
     examples: [
       'gateway prices fetch openrouter',
       "gateway prices fetch openrouter --only 'anthropic/*' --to claude.models.json",
@@ -188,17 +188,17 @@ const update = defineCommand({
     from: {
       type: 'string',
       valueHint: 'FILE|URL',
-      description: 'The list, as prices/ of the source tree has it',
+      description: 'The list, in the form of the files in prices/ of the source',
     },
-    yes: { type: 'boolean', description: 'Take the list. It is in force at the next start or reload' },
+    yes: { type: 'boolean', description: 'Install the list. It takes effect at the next start or reload' },
     'accept-leaps': {
       type: 'boolean',
-      description: 'Take it even if a price falls to zero or changes by more than three times',
+      description: 'Accept it even if a price falls to zero or changes by more than three times',
     },
     undo: {
       type: 'string',
       valueHint: 'KIND',
-      description: 'Take the last list of this kind of upstream back',
+      description: 'Undo the last list of this kind of upstream',
     },
     ...commandArgs,
   },
@@ -247,6 +247,9 @@ function undo(dataDir: string, kind: string, json: boolean | undefined): void {
 }
 
 export const prices = defineCommand({
-  meta: { name: 'prices', description: "Fetch vendors' prices into files, and take newer lists of models." },
+  meta: {
+    name: 'prices',
+    description: "Fetch vendors' prices into files, and install newer lists of models.",
+  },
   subCommands: { fetch: fetchPrices, update },
 })

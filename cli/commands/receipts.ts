@@ -17,7 +17,7 @@ import { print, printJson, say } from '../view/output'
 
 const key = gatewayCommand({
   name: 'key',
-  description: 'Print the public keys that receipts are checked with, as a JSON Web Key Set.',
+  description: 'Print the public keys for checking receipts, as a JSON Web Key Set.',
   examples: ['gateway receipts key > keys.json'],
   run: () => async (gateway) => printJson({ keys: (await gateway.call('listReceiptKeys')).keys }),
 })
@@ -65,7 +65,7 @@ const verify = defineCommand({
 })
 
 export const receipts = defineCommand({
-  meta: { name: 'receipts', description: 'Signed receipts of requests: their keys, and their check.' },
+  meta: { name: 'receipts', description: 'Verify signed receipts, and manage their keys.' },
   subCommands: { key, rotate, verify },
 })
 

@@ -71,12 +71,13 @@ export const reconcile = gatewayCommand({
     file: {
       type: 'string',
       valueHint: 'FILES',
-      description: 'What the vendor exported: usage or cost as CSV, several with commas between',
+      description: "The vendor's export of usage or cost as CSV; separate several files by commas",
     },
     columns: {
       type: 'string',
       valueHint: 'A=B,…',
-      description: 'Columns of a file of another form: day, model, and any of requests, input, output, cost',
+      description:
+        'Columns of a file in another format: day, model, and any of requests, input, output, cost',
     },
     names: {
       type: 'string',
@@ -87,7 +88,7 @@ export const reconcile = gatewayCommand({
     tolerance: {
       type: 'string',
       valueHint: 'PERCENT',
-      description: 'Differences that are not listed (default: 1)',
+      description: 'Differences up to this percentage are not listed (default: 1)',
     },
   },
   run(args) {

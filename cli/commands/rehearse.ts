@@ -28,7 +28,7 @@ const REASONS: Record<Reason, string> = {
 
 export const rehearse = gatewayCommand({
   name: 'rehearse',
-  description: 'Show what accounts would have paid by other prices. It changes nothing.',
+  description: 'Show what accounts would have paid at other prices. Changes nothing.',
   examples: [
     'gateway rehearse --prices openai.json',
     'gateway rehearse --month 2026-10 --prices new.config.ts --plan gold=gold.json',
@@ -55,7 +55,7 @@ export const rehearse = gatewayCommand({
     route: {
       type: 'string',
       valueHint: 'MODEL=MODEL,…',
-      description: 'Price the use of a model as if another had served it',
+      description: 'Price the use of one model as if another had served it',
     },
     model: {
       type: 'string',

@@ -27,14 +27,14 @@ const filterArgs = {
   model: {
     type: 'string',
     valueHint: 'MODEL',
-    description: 'Only those of this model, or asked for by this name',
+    description: 'Only those answered by this model, or requested by this name',
   },
   upstream: { type: 'string', valueHint: 'U', description: 'Only those of this upstream' },
   operation: { type: 'string', valueHint: 'OP', description: 'Only this operation, such as chat or image' },
   status: {
     type: 'string',
     valueHint: '429|5xx|failed',
-    description: 'Only this status, this class, or all that failed, broken streams too',
+    description: 'Only this status, this class, or all failures, including broken streams',
   },
   'failed-by': {
     type: 'string',
@@ -45,7 +45,7 @@ const filterArgs = {
   spender: {
     type: 'string',
     valueHint: 'NAME',
-    description: 'Only those of this token or of whom a request named, by name or id',
+    description: 'Only those of this token or named spender, by name or id',
   },
   metadata: {
     type: 'string',
@@ -68,7 +68,7 @@ interface FilterFlags {
 
 const list = gatewayCommand({
   name: 'list',
-  description: 'List requests, the last that ended first.',
+  description: 'List requests, most recently ended first.',
   examples: [
     'gateway requests list --status failed --since 24h',
     'gateway requests list --failed-by vendor --since 24h',
@@ -84,8 +84,11 @@ const list = gatewayCommand({
       valueHint: 'N',
       description: `How many, at most ${MAX_LIMIT} (default ${DEFAULT_LIMIT}); with --csv any number (default: all)`,
     },
-    after: { type: 'string', valueHint: 'NEXT', description: 'Go on after a list, by its `next`' },
-    csv: { type: 'boolean', description: 'Print all that match as comma-separated values with a title line' },
+    after: { type: 'string', valueHint: 'NEXT', description: 'Continue a list after its `next`' },
+    csv: {
+      type: 'boolean',
+      description: 'Print all matching rows as comma-separated values with a header line',
+    },
   },
   run(args) {
     if (args.csv && args.json) throw new WrongUsage('Choose one of --csv and --json.')
@@ -124,9 +127,9 @@ const show = defineCommand({
     id: {
       type: 'positional',
       required: true,
-      description: 'The id, as the answer had it in x-request-id',
+      description: 'The id, from the header x-request-id of the answer',
     },
-    bodies: { type: 'boolean', description: 'Also what was asked and answered, as `log.bodies` has kept it' },
+    bodies: { type: 'boolean', description: 'Also show the request and answer, if kept by `log.bodies`' },
     ...gatewayArgs,
   },
   async run({ args }) {
@@ -149,7 +152,7 @@ const show = defineCommand({
 
 const tail = gatewayCommand({
   name: 'tail',
-  description: 'Show requests that end from now on, until Ctrl-C. With --json one document a line.',
+  description: 'Show requests as they end, until Ctrl-C. With --json one document per line.',
   examples: ['gateway requests tail --status failed', 'gateway requests tail --json | jq .model'],
   args: filterArgs,
   run: (args) => async (gateway) => {
@@ -173,7 +176,7 @@ const tail = gatewayCommand({
 })
 
 export const requests = defineCommand({
-  meta: { name: 'requests', description: 'Look requests up: a list, one with all about it, or as they end.' },
+  meta: { name: 'requests', description: 'List requests, show one in full, or follow them as they end.' },
   subCommands: { list, show, tail },
 })
 

@@ -20,7 +20,7 @@ import { createStatus, print, printJson } from '../view/output'
 export const restore = defineCommand({
   meta: {
     name: 'restore',
-    description: 'Bring the database back from a backup. Overwrites nothing.',
+    description: 'Restore the database from a backup. Overwrites nothing.',
     examples: [
       'gateway restore /mnt/nas/gateway.sqlite.zst',
       'gateway restore gateway-20261122T060000Z.sqlite.zst --data-dir ./again',
@@ -30,7 +30,7 @@ export const restore = defineCommand({
     backup: {
       type: 'positional',
       required: true,
-      description: 'A file, or the name of a backup in the place that the configuration names',
+      description: 'A file, or the name of a backup in the configured place',
     },
     ...commandArgs,
   },

@@ -15,7 +15,7 @@ import { printTable } from '../view/table'
 
 const show = gatewayCommand({
   name: 'show',
-  description: 'Show which months are closed, and where their archives are.',
+  description: 'Show closed months and the place of their archives.',
   examples: ['gateway retention show', 'gateway retention show --json | jq -r .closed[].archive'],
   run: (args) => async (gateway) => {
     const found = await gateway.call('getRetention')
@@ -35,14 +35,15 @@ const show = gatewayCommand({
 const apply = defineCommand({
   meta: {
     name: 'apply',
-    description: 'Close months that are old enough, as the server does by itself. --dry-run only lists them.',
+    description:
+      'Close months that are old enough; the server also does this by itself. --dry-run only lists them.',
     examples: ['gateway retention apply --dry-run', 'gateway retention apply --charges 36mo --dry-run'],
   },
   args: {
     charges: {
       type: 'string',
       valueHint: '24mo',
-      description: 'How many months charges stay (default: retention.charges of the configuration)',
+      description: 'How many months charges are kept (default: retention.charges of the configuration)',
     },
     'dry-run': { type: 'boolean', description: 'Only list what would be closed' },
     ...gatewayArgs,
@@ -99,7 +100,7 @@ function waitingText({ month, open }: { month: string; open: number }): string {
 export const retention = defineCommand({
   meta: {
     name: 'retention',
-    description: 'Old charges: which months are closed, and where their archives are.',
+    description: 'Manage old charges: closed months and their archives.',
   },
   subCommands: { show, apply },
 })

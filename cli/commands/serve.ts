@@ -66,7 +66,7 @@ export const serve = defineCommand({
     },
     'take-over': {
       type: 'boolean',
-      description: 'Take the place of the gateway that serves from this data directory, without a gap',
+      description: 'Replace the gateway that serves from this data directory, without a gap',
     },
     sandbox: {
       type: 'boolean',

@@ -11,7 +11,7 @@ const DEFAULT_LIMIT = 50
 
 const list = gatewayCommand({
   name: 'list',
-  description: 'List sessions of the console, newest first, also those that have ended.',
+  description: 'List sessions of the console, newest first, including ended ones.',
   examples: ['gateway sessions list', 'gateway sessions list --json | jq .[0].client_address'],
   args: {
     limit: limitArg(DEFAULT_LIMIT),
@@ -50,6 +50,6 @@ const revoke = gatewayCommand({
 })
 
 export const sessions = defineCommand({
-  meta: { name: 'sessions', description: 'Who is signed in to the web console.' },
+  meta: { name: 'sessions', description: 'List and end sessions of the web console.' },
   subCommands: { list, revoke },
 })

@@ -15,7 +15,7 @@ const DEFAULT_LIMIT = 50
 
 const list = gatewayCommand({
   name: 'list',
-  description: 'List spenders, newest first: tokens of keys, and users that requests name.',
+  description: 'List spenders, newest first: tokens of keys, and users named in requests.',
   examples: ['gateway spenders list', 'gateway spenders list --key alice --json | jq .[0].budget_used_usd'],
   args: {
     key: { type: 'string', valueHint: 'KEY', description: 'Only those of this key' },
@@ -50,7 +50,7 @@ const spenderArg = { type: 'positional', required: true, description: 'The id of
 
 const show = gatewayCommand({
   name: 'show',
-  description: 'Show one spender: its limits, and what it has spent of its budget.',
+  description: 'Show one spender: its limits and the use of its budget.',
   examples: ['gateway spenders show spn_019a…'],
   args: { spender: spenderArg },
   run: (args) => async (gateway) => {
@@ -62,7 +62,7 @@ const show = gatewayCommand({
 
 const update = gatewayCommand({
   name: 'update',
-  description: 'Change what a spender may do. The word none leaves it to the rule of its key.',
+  description: "Change the limits of a spender. The word none restores the limit of its key's rule.",
   examples: [
     'gateway spenders update spn_019a… --budget 10 --per month',
     'gateway spenders update spn_019a… --rpm none',
@@ -94,7 +94,7 @@ const update = gatewayCommand({
 
 const forget = gatewayCommand({
   name: 'forget',
-  description: 'Erase who a spender is. Its sums stay with its id; a token is revoked.',
+  description: "Erase a spender's name. Its sums stay with its id; a token is revoked.",
   examples: ['gateway spenders forget spn_019a…'],
   args: { spender: spenderArg },
   run: (args) => async (gateway) => {
@@ -106,7 +106,7 @@ const forget = gatewayCommand({
 
 const revoke = gatewayCommand({
   name: 'revoke',
-  description: 'Refuse a token permanently, within a second.',
+  description: 'Revoke a token permanently, within a second.',
   examples: ['gateway spenders revoke tok_019a…'],
   args: {
     spender: { type: 'positional', required: true, description: 'The id of the token' },
@@ -119,6 +119,6 @@ const revoke = gatewayCommand({
 })
 
 export const spenders = defineCommand({
-  meta: { name: 'spenders', description: 'Who spends below a key: tokens, end users and tags.' },
+  meta: { name: 'spenders', description: 'Manage spenders below a key: tokens, end users and tags.' },
   subCommands: { list, show, update, forget, revoke },
 })

@@ -19,14 +19,14 @@ type Summary = ReplyOf<'listStatements'>['data'][number]
 
 const issue = gatewayCommand({
   name: 'issue',
-  description: 'Issue the statements of a month that is over. Accounts that have one for this month keep it.',
+  description: 'Issue the statements of a past month. Existing statements stay unchanged.',
   examples: [
     'gateway statements issue --month 2026-10',
     'gateway statements issue --month 2026-10 --account alice',
   ],
   args: {
     month: { type: 'string', valueHint: '2026-10', required: true, description: 'The month, in UTC' },
-    account: { type: 'string', valueHint: 'A', description: 'Only that of this account' },
+    account: { type: 'string', valueHint: 'A', description: 'Only the statement of this account' },
   },
   run(args) {
     const { month, account } = args
@@ -67,7 +67,7 @@ const list = gatewayCommand({
 
 const show = gatewayCommand({
   name: 'show',
-  description: 'Print a statement: as a page for a browser or a printer, a table, or JSON.',
+  description: 'Print a statement as an HTML page, CSV or JSON.',
   examples: [
     'gateway statements show 12 > statement.html',
     'gateway statements show 12 --format csv',
@@ -96,7 +96,7 @@ const show = gatewayCommand({
 
 const verify = gatewayCommand({
   name: 'verify',
-  description: 'Check that all statements are there as they were issued, and agree with the ledger.',
+  description: 'Check that all statements are unchanged and agree with the ledger.',
   examples: ['gateway statements verify'],
   run: (args) => async (gateway) => {
     const found = await gateway.call('verifyStatements')
@@ -114,7 +114,7 @@ const verify = gatewayCommand({
 })
 
 export const statements = defineCommand({
-  meta: { name: 'statements', description: 'Monthly statements of accounts: issued once, numbered.' },
+  meta: { name: 'statements', description: 'Issue, show and verify monthly statements of accounts.' },
   subCommands: { issue, list, show, verify },
 })
 

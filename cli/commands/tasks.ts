@@ -38,7 +38,7 @@ const list = gatewayCommand({
     state: { type: 'string', valueHint: STATES.join('|'), description: 'Only tasks in this state' },
     model: { type: 'string', valueHint: 'MODEL', description: 'Only tasks of this model' },
     account: { type: 'string', valueHint: 'A', description: 'Only tasks of this account' },
-    since: { type: 'string', valueHint: '24h', description: 'Only tasks that are not older' },
+    since: { type: 'string', valueHint: '24h', description: 'Only tasks newer than this' },
     limit: limitArg(DEFAULT_LIMIT),
   },
   run(args) {
@@ -137,7 +137,7 @@ const reconcile = gatewayCommand({
     'not-begun': { type: 'boolean', description: 'The vendor does not have the task: release the hold' },
     'ask-again': {
       type: 'boolean',
-      description: 'Ask the vendor about a failed task once more; a finished video is charged',
+      description: 'Ask the vendor about a failed task again; a finished video is charged',
     },
   },
   run(args) {
@@ -164,7 +164,7 @@ const reconcile = gatewayCommand({
 export const tasks = defineCommand({
   meta: {
     name: 'tasks',
-    description: 'Videos, and requests that are answered later: follow, stop and settle them.',
+    description: 'Follow, stop and settle videos and requests that are answered later.',
   },
   subCommands: { list, show, watch, cancel, redeliver, reconcile },
 })

@@ -15,13 +15,13 @@ import { print, printJson, say } from '../view/output'
 export const upgrade = defineCommand({
   meta: {
     name: 'upgrade',
-    description: 'Bring the database to the schema of this version. No server may run.',
+    description: 'Upgrade the database to the schema of this version. No server may be running.',
     examples: ['gateway upgrade', 'gateway upgrade --without-copy'],
   },
   args: {
     'without-copy': {
       type: 'boolean',
-      description: 'Write no checked copy of a file first: for a database that you have copied yourself',
+      description: 'Do not make a checked copy first: for a database that you have copied yourself',
     },
     ...commandArgs,
   },

@@ -45,7 +45,7 @@ async function upstreamsOf(flags: GatewayFlags): Promise<Upstreams> {
 const list = defineCommand({
   meta: {
     name: 'list',
-    description: 'List the upstreams of the configuration, where they are, and which lack a key.',
+    description: 'List the upstreams of the configuration with their URLs, and which lack a key.',
     examples: ['gateway upstreams list', 'gateway upstreams list --json'],
   },
   args: gatewayArgs,
@@ -77,7 +77,7 @@ const list = defineCommand({
 const test = defineCommand({
   meta: {
     name: 'test',
-    description: 'Ask one upstream for something that costs nothing: whether it is there, and takes the key.',
+    description: 'Test one upstream with a free call: whether it answers and accepts the key.',
     examples: ['gateway upstreams test openai', 'gateway upstreams test openai --sandbox'],
   },
   args: {
@@ -98,7 +98,7 @@ const test = defineCommand({
 const health = defineCommand({
   meta: {
     name: 'health',
-    description: 'Ask all upstreams that have a key, side by side. Exit 1 if one cannot be used.',
+    description: 'Test all upstreams that have a key, in parallel. Exit 1 if one cannot be used.',
     examples: ['gateway upstreams health', 'gateway upstreams health --json'],
   },
   args: gatewayArgs,
@@ -127,7 +127,7 @@ const health = defineCommand({
 
 const refusals = gatewayCommand({
   name: 'refusals',
-  description: 'List what vendors refuse of requests, by model and field: rules that are not known here yet.',
+  description: "List vendors' refusals by model and field: rules not yet known here.",
   examples: ['gateway upstreams refusals', "gateway upstreams refusals --json | jq -r '.[].field'"],
   args: { limit: limitArg(DEFAULT_LIMIT) },
   run(args) {
@@ -165,7 +165,7 @@ function stateText({ state }: ProbeResult): string {
 export const upstreams = defineCommand({
   meta: {
     name: 'upstreams',
-    description: 'List the connections to vendors, try them, and see what they refuse.',
+    description: 'List connections to vendors, test them, and see their refusals.',
   },
   subCommands: { list, test, health, refusals },
 })

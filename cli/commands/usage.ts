@@ -39,16 +39,16 @@ export const usage = gatewayCommand({
     by: {
       type: 'string',
       valueHint: usageDimensions.join('|'),
-      description: 'What to sum by, also metadata.NAME (default key)',
+      description: 'The dimension to sum by, also metadata.NAME (default key)',
     },
     and: {
       type: 'string',
       valueHint: 'WORD',
-      description: 'A second of these: a row for each pair',
+      description: 'A second dimension: a row for each pair',
     },
     saved: {
       type: 'boolean',
-      description: "Also show what vendors' prompt caches saved; it reads all charges of the time",
+      description: "Also show the savings of vendors' prompt caches; reads all charges of the period",
     },
     rebuild: { type: 'boolean', description: 'First rebuild the totals from the charges' },
   },

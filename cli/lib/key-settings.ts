@@ -17,12 +17,12 @@ export const keySettingArgs = {
   from: {
     type: 'string',
     valueHint: 'NET,NET',
-    description: 'The only addresses and networks it may be used from (none: anywhere)',
+    description: 'The only addresses and networks that may use it (none: all)',
   },
   expires: {
     type: 'string',
     valueHint: '30d',
-    description: 'Refuse it after 45m, 12h, 30d or 2w (none: never)',
+    description: 'It expires after this time, such as 45m, 12h, 30d or 2w (none: never)',
   },
   rpm: { type: 'string', valueHint: 'N', description: 'Requests per minute (none: no limit)' },
   tpm: { type: 'string', valueHint: 'N', description: 'Tokens per minute (none: no limit)' },
@@ -34,18 +34,18 @@ export const keySettingArgs = {
   spenders: {
     type: 'string',
     valueHint: 'JSON',
-    description: 'Count and limit the spenders that its requests name (none: off)',
+    description: 'Rule to count and limit the spenders named in requests (none: off)',
   },
   cache: {
     type: 'string',
     valueHint: 'TTL[:PRICE]|off',
-    description: 'Answer equal requests again, as 1h:0.1 (none: as plan and model say)',
+    description: 'Cache answers to equal requests, such as 1h:0.1 (none: rule of plan or model)',
   },
-  budget: { type: 'string', valueHint: 'USD', description: 'Most it may spend in a period (none: no limit)' },
+  budget: { type: 'string', valueHint: 'USD', description: 'Spending limit per period (none: no limit)' },
   per: {
     type: 'string',
     valueHint: BUDGET_PERIODS.join('|'),
-    description: 'The period of the budget, by the calendar in UTC',
+    description: 'The calendar period of the budget, in UTC',
   },
 } as const
 

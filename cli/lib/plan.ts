@@ -7,7 +7,7 @@ import { CommandFailed } from './errors'
 export const planArg = {
   type: 'string',
   valueHint: 'PLAN',
-  description: 'At the prices of this plan, and only what it may use',
+  description: 'Use the prices and models of this plan',
 } as const
 
 /** A plan of the configuration by its name. */

@@ -49,7 +49,7 @@ export const questionArgs = {
   'service-tier': {
     type: 'string',
     valueHint: 'NAME',
-    description: 'With quantities: the service tier that the vendor reports, such as flex or priority',
+    description: 'With quantities: the service tier reported by the vendor, such as flex or priority',
   },
   text: {
     type: 'string',

@@ -24,12 +24,12 @@ export const gatewayArgs = {
   token: {
     type: 'string',
     valueHint: 'TOKEN|@FILE',
-    description: 'The token of an admin for it, or its file (default: GATEWAY_ADMIN_TOKEN)',
+    description: 'An admin token for it, or @FILE (default: GATEWAY_ADMIN_TOKEN)',
   },
   context: {
     type: 'string',
     valueHint: 'NAME',
-    description: 'Work on a gateway of `contexts list`; none: on the database of this machine',
+    description: 'Use a gateway of `contexts list` (none: the database of this machine)',
   },
 } as const
 

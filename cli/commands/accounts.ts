@@ -102,9 +102,9 @@ const freeze = gatewayCommand({
     const { account, status } = await accountOf(gateway, args.account)
     const after = await gateway.call('freezeAccount', { params: { account } })
     if (args.json) return showOne(after, true)
-    if (status === 'frozen') return print(`Account ${account} was frozen before.`)
+    if (status === 'frozen') return print(`Account ${account} was already frozen.`)
     print(`Account ${account} is frozen: its keys are refused within a second.`)
-    say(`To take them again: ${commandLineOf(`accounts unfreeze ${account}`, args)}`)
+    say(`To accept them again: ${commandLineOf(`accounts unfreeze ${account}`, args)}`)
   },
 })
 

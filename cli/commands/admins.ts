@@ -87,7 +87,7 @@ const revoke = gatewayCommand({
     if (args.json) return printJson(admin)
     print(
       admin.replayed
-        ? `It was revoked before, at ${utcTime(Date.parse(admin.revoked_at ?? ''))}.`
+        ? `It was already revoked, at ${utcTime(Date.parse(admin.revoked_at ?? ''))}.`
         : `The token of ${admin.name} is refused from now on.`,
     )
   },

@@ -123,7 +123,7 @@ const reload = defineCommand({
     const isRestartNeeded = changes.some(({ needsRestart }) => needsRestart)
     print(paint('green', changes.length === 0 ? 'Reloaded: nothing has changed.' : 'Reloaded.'))
     if (changes.length > 0) print(`\n${describeChanges(changes)}`)
-    if (isRestartNeeded) say('\nWhat needs a restart is as before until the gateway is started again.')
+    if (isRestartNeeded) say('\nSettings that need a restart stay unchanged until the gateway is restarted.')
   },
 })
 

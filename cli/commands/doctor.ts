@@ -106,7 +106,7 @@ async function showEnding(flags: SettingsFlags & { json?: boolean | undefined },
   )
   say('Requests and payments are those of the last 30 days; THEN is what they cost at the successor.')
   const notPriced = [...uses.values()].reduce((sum, use) => sum + use.notPriced, 0)
-  if (notPriced > 0) say(`${notPriced} of them cannot be priced again and keep their amount in THEN.`)
+  if (notPriced > 0) say(`${notPriced} of them cannot be repriced and keep their amount in THEN.`)
 }
 
 function successorText(

@@ -70,7 +70,7 @@ const list = gatewayCommand({
     return async (gateway) => {
       const drills = await gateway.rows('listDrills', {}, limit)
       if (args.json) return printJson(drills)
-      if (drills.length === 0) return say('There was no drill.')
+      if (drills.length === 0) return say('There were no drills.')
       printTable(drills, [
         ['ID', (drill) => drill.id],
         ['UPSTREAM', (drill) => drill.upstream],

@@ -199,7 +199,7 @@ const redeliver = gatewayCommand({
   run: (args) => async (gateway) => {
     await gateway.call('redeliverEvent', { params: { event: args.id } })
     if (args.json) return printJson({ id: args.id })
-    print(`${args.id} is sent again by the next server that runs.`)
+    print(`${args.id} is sent again when a server runs.`)
   },
 })
 

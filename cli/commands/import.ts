@@ -242,7 +242,7 @@ function showPlan(found: Found, plan: Plan): void {
     ]),
   )
   showSome(
-    ['LEFT BEHIND', 'WHY'],
+    ['NOT IMPORTED', 'REASON'],
     plan.left.map(({ what, why }) => [what, why]),
   )
 }
@@ -255,8 +255,7 @@ function showSome(titles: readonly string[], rows: readonly (readonly string[])[
 }
 
 function sayNext(found: Found, flags: ImportFlags): void {
-  if (!flags.yes)
-    say('\nNothing was changed. With --yes accounts, balances, keys and codes are carried over.')
+  if (!flags.yes) say('\nNothing was changed. With --yes accounts, balances, keys and codes are imported.')
   if (found.upstreams.length > 0 && flags['write-config'] === undefined)
     say('With --write-config FILE upstreams, models and prices are written.')
   const variables = found.upstreams.flatMap(({ keys }) => keys.map(({ variable }) => variable))

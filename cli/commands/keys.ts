@@ -149,9 +149,9 @@ const pause = gatewayCommand({
     const { id, name, paused_at: pausedAt } = await keyOf(gateway, args.name)
     const key = await gateway.call('pauseKey', { params: { key: id } })
     if (args.json) return printJson(key)
-    if (pausedAt !== null) return print(`Key ${name} was paused before.`)
+    if (pausedAt !== null) return print(`Key ${name} was already paused.`)
     print(`Key ${name} is paused: requests with it are refused within a second.`)
-    say(`To take it again: ${commandLineOf(`keys resume ${name}`, args)}`)
+    say(`To accept it again: ${commandLineOf(`keys resume ${name}`, args)}`)
   },
 })
 
@@ -178,7 +178,7 @@ const revoke = gatewayCommand({
     const revoked = await gateway.call('revokeKey', { params: { key: key.id } })
     if (args.json) return printJson(revoked)
     if (key.revoked_at !== null)
-      return print(`Key ${key.name} was revoked before, at ${utcTime(Date.parse(key.revoked_at))}.`)
+      return print(`Key ${key.name} was already revoked, at ${utcTime(Date.parse(key.revoked_at))}.`)
     print(`Key ${key.name} is revoked: requests with it are refused within a second.`)
     say(`Account ${key.account} keeps its balance of ${dollarsOf(key.balance_usd)}.`)
   },

@@ -77,7 +77,7 @@ const fetchPrices = defineCommand({
     show(file, list, changes, before === undefined)
     showRefused(list)
     if (args.sandbox) say('These are the models and prices of a simulator.')
-    say(`Review it. It is in force where an entry of models names it, once that is loaded:`)
+    say(`Review it. It takes effect when an entry of models names it and is loaded:`)
     say(
       `  '${name}/*': { family: 'openai-chat', upstream: '${name}', list: '${args.to || `${name}.models.json`}' }`,
     )
@@ -231,9 +231,9 @@ const update = defineCommand({
         'Nothing was written. Check these prices at the vendor, then add --accept-leaps:',
         leaping.slice(0, MAX_SHOWN),
       )
-    if (!isTaken) return say('Nothing was written. Add --yes to take this list.')
-    say('Taken. It is in force after gateway config reload. Charges keep the prices by which they were made.')
-    say(`Take it back with: gateway prices update --undo ${list.kind}`)
+    if (!isTaken) return say('Nothing was written. Add --yes to install this list.')
+    say('Installed. It takes effect with gateway config reload. Existing charges keep their prices.')
+    say(`Undo it with: gateway prices update --undo ${list.kind}`)
   },
 })
 
@@ -243,7 +243,7 @@ function undo(dataDir: string, kind: string, json: boolean | undefined): void {
     throw new CommandFailed(`No list of the kind ${kind} was taken: the one that ships is in force.`)
   const { fetchedAt = null } = listInForce(dataDir, kind) ?? {}
   if (json) printJson({ kind, fetched_at: fetchedAt })
-  else say(`Taken back: the list of ${fetchedAt ?? 'no vendor'} is in force after gateway config reload.`)
+  else say(`Undone: the list of ${fetchedAt ?? 'no vendor'} takes effect with gateway config reload.`)
 }
 
 export const prices = defineCommand({

@@ -245,9 +245,9 @@ function showResult({ differences, compared, vendor, charges, ...result }: Recon
     ['CHARGES', (figure) => shownFigure(charges[figure]), RIGHT],
   ])
   const { charges_without_figures: withoutFigures, shared_models: shared } = result
-  say(`\nCompared ${compared} figures. A cost is listed where the vendor asks for more than was charged.`)
+  say(`\nCompared ${compared} figures. A cost is listed if the vendor charges more than was charged here.`)
   if (withoutFigures > 0)
-    say(`Counted here, because the vendor gave no tokens: ${counted(withoutFigures, 'charge')}.`)
+    say(`Counted here, because the vendor reported no tokens: ${counted(withoutFigures, 'charge')}.`)
   if (shared.length > 0)
-    say(`Other upstreams serve these models too, and their charges are in it: ${shared.join(', ')}.`)
+    say(`Other upstreams also serve these models, and their charges are included: ${shared.join(', ')}.`)
 }

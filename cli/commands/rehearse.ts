@@ -87,7 +87,7 @@ export const rehearse = gatewayCommand({
 
 function show({ accounts, total, kept }: Rehearsal): void {
   if (total.requests === 0) {
-    say('There were no requests in this time.')
+    say('There were no requests in this period.')
     return
   }
   const hasCost = total.cost_usd !== null

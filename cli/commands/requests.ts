@@ -107,7 +107,7 @@ const list = gatewayCommand({
       if (args.json) return printJson({ rows, next, looked })
       if (rows.length > 0) print(requestTable(rows))
       else if (looked === null) return say('There are no such requests.')
-      if (looked !== null) say(`Looked at ${counted(looked, 'request')}. Go on: --after ${next}`)
+      if (looked !== null) say(`Searched ${counted(looked, 'request')}. Continue: --after ${next}`)
       else if (next !== null) say(`\nMore: --after ${next}`)
     }
   },
@@ -143,7 +143,7 @@ const show = defineCommand({
       print(detailsBlock(details))
       if (bodies) print(bodiesText(bodies))
       else if (bodies === null)
-        say('\nNo bodies are kept of it: log.bodies says which are, and for how long.')
+        say('\nIts bodies are not kept: log.bodies sets which are kept, and for how long.')
     }
     // Reading changes nothing, although the audit trail records it.
     await withGateway(args, show, { silent: true })

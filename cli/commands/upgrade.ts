@@ -43,7 +43,7 @@ export const upgrade = defineCommand({
       if (event !== 'database_upgrading') return
       copy = fields.copy
       const first = copy === null ? '' : ` First a checked copy is written: ${copy}`
-      say(`Bringing ${nameOfDatabase(config, dataDir)} from schema ${found.schema} to ${to}.${first}`)
+      say(`Upgrading ${nameOfDatabase(config, dataDir)} from schema ${found.schema} to ${to}.${first}`)
     }
     const makesCopy = args['without-copy'] !== true
     const db = await openDatabase(config, dataDir, {

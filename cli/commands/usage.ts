@@ -134,7 +134,7 @@ function usageColumns(by: readonly UsageDimension[]): UsageColumn[] {
 
 function showUsage(by: readonly UsageDimension[], usages: readonly UsageReply[], total: UsageReply): void {
   if (usages.length === 0) {
-    say('There were no requests in this time.')
+    say('There were no requests in this period.')
     return
   }
   const columns = usageColumns(by).filter(

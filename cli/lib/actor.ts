@@ -42,7 +42,7 @@ export async function auditCommand(
     const state = await inspectDatabase(config, dataDir)
     if (!state) return
     if (state.schema !== program().schema)
-      return say('Not in the audit trail: the database has another schema, and stays as it is.')
+      return say('Not in the audit trail: the database has another schema, and is not changed.')
     const db = await openDatabase(config, dataDir, { role: 'change', patient: true })
     try {
       for (const change of changes) await recordHere(db, change)

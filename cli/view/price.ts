@@ -97,11 +97,12 @@ export function showAnswer({ model, forms }: ListedModel, answer: PriceAnswer): 
   const which = [tier, above?.replace('_', ' ')].filter((word) => word !== undefined).join(', ')
   const total = `${isMost ? 'at most' : 'total'}${which && ` (${which})`}`
   print(renderTable(columns, [...rows, [total, '', '', formatUsd(amountNano)]]))
-  if (costNano !== null) say(`\nThe vendor asks ${isMost ? 'at most ' : ''}$${formatUsd(costNano)} for it.`)
+  if (costNano !== null)
+    say(`\nThe vendor charges ${isMost ? 'at most ' : ''}$${formatUsd(costNano)} for it.`)
   if (answer.table.minimumPico > 0)
     say(`\nA request costs at least ${dollarsOfOne(answer.table.minimumPico)}.`)
   if (isMost) {
-    say('\nThis much is held when the request arrives; what it really costs is paid.')
+    say('\nThis amount is held when the request arrives; its real cost is charged.')
   }
 }
 

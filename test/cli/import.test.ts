@@ -309,7 +309,7 @@ for (const flavor of ['one-api', 'new-api'] as const) {
       expect(left2 - left1).toBeWithin(1_990_000_000, 2_000_000_000)
       await expectRefused(server)
       const table = await run('import', flavor, theirs)
-      expect(table.stdout).toContain('LEFT BEHIND')
+      expect(table.stdout).toContain('NOT IMPORTED')
       expect(table.stderr).toContain('Nothing was changed')
       expect(table.stdout + table.stderr + text).not.toContain(theirSecrets.alice.slice(10))
     })

@@ -45,7 +45,9 @@ test('the file of a vendor is compared with the charges of its upstream', async 
   const same = await run('reconcile --upstream openai --month 2026-10 --file same.csv')
   expect({ code: same.code, out: same.stdout }).toEqual({ code: 0, out: expect.stringContaining('IN ALL') })
   expect(same.stderr).toContain('Compared 3 figures.')
-  expect(same.stderr).toContain('Other upstreams serve these models too, and their charges are in it: both.')
+  expect(same.stderr).toContain(
+    'Other upstreams also serve these models, and their charges are included: both.',
+  )
 
   expect(same.stdout).toMatch(/cost +- +\$0\.0000005\n/)
 

@@ -27,7 +27,7 @@ export interface Question {
   choices: number
   /** Stop sequences, which are not part of the answer. */
   stops: readonly string[]
-  /** Maximum of output tokens, including thinking. */
+  /** Maximum number of output tokens, including thinking. */
   tokenLimit: number | undefined
   reasoningTokens: number
   directives: Directives

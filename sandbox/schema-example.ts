@@ -8,7 +8,7 @@ import { exampleText } from './text-example'
 const depthMax = 6
 const lengthMax = 100
 const valuesMax = 2_000
-/** Maximum of references and choices that add no depth. */
+/** Maximum number of references and choices that add no depth. */
 const stepsMax = 32
 
 export function exampleOf(schema: unknown): unknown {

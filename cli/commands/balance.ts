@@ -109,7 +109,7 @@ const adjust = gatewayCommand({
 
 /** Number of charges from which a verification shows its progress. */
 const SHOWN_FROM = 200_000
-/** Maximum of entries in a table, unless more are requested. */
+/** Maximum number of entries in a table, unless more are requested. */
 const DEFAULT_LIMIT = 1_000
 
 const ledger = gatewayCommand({

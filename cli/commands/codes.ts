@@ -14,7 +14,7 @@ import { codesTable } from '../view/code'
 import { print, printJson, say } from '../view/output'
 import { distance, parseDurationMs } from '../view/times'
 
-/** Maximum of codes in a table, unless more are requested. */
+/** Maximum number of codes in a table, unless more are requested. */
 const DEFAULT_LIMIT = 1_000
 
 const create = gatewayCommand({

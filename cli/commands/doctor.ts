@@ -68,7 +68,7 @@ export const doctor = defineCommand({
   },
 })
 
-/** Lists the models that end by a day such as `2026-12-11`, that day included. */
+/** Lists models that are retired by a day such as `2026-12-11`, inclusive. */
 async function showEnding(flags: SettingsFlags & { json?: boolean | undefined }, day: string): Promise<void> {
   const before = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) + DAY_MS : Number.NaN
   if (Number.isNaN(before)) throw new CommandFailed(`--on: "${day}" is not a day such as 2026-12-11.`)

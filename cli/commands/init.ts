@@ -217,7 +217,7 @@ function readPort(text: string): number {
   throw new WrongUsage(`--port takes a number from 1 to 65535, not "${text}".`)
 }
 
-/** Writes a file that only its owner reads, because the address of a database may have a password. */
+/** Writes a file that only its owner can read, because the URL of a database may contain a password. */
 function write(file: string, text: string): void {
   try {
     mkdirSync(dirname(file), { recursive: true })

@@ -23,7 +23,7 @@ import { print, printJson, say } from '../view/output'
 import { renderTable, tableOf } from '../view/table'
 
 const TIMEOUT_MS = 120_000
-/** Maximum of changed models that are shown one by one. */
+/** Maximum number of changed models that are shown one by one. */
 const MAX_SHOWN = 40
 
 const fetchPrices = defineCommand({

@@ -53,7 +53,7 @@ const list = defineCommand({
     const { listed: rows } = await upstreamsOf(args)
     if (args.json) return printJson(rows)
     if (rows.length === 0) return say('The configuration has no upstreams.')
-    // The name of a variable is there to be copied.
+    // The name of a variable can be copied from here.
     const widthMin = Math.max(...rows.map(({ variable }) => variable?.length ?? 0))
     printTable(rows, [
       ['UPSTREAM', ({ name }) => name],

@@ -22,7 +22,7 @@ import { type Finding, ok, warning } from './findings'
 /** Days of use that are shown, and days before the end of a model at which it is worth a warning. */
 const DAYS = 30
 
-/** A model that ends by a day, and its use in the last 30 days. */
+/** A model that is retired by a day, and its use in the last 30 days. */
 export interface EndingModel {
   id: string
   retirement: Retirement

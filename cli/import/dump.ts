@@ -1,5 +1,5 @@
 // A MySQL or MariaDB dump, as mysqldump and mariadb-dump write it, read like the database itself: each statement begins on its own
-// line, and no value contains a line break. It must never hold a table that nobody needs: the logs of a gateway are gigabytes.
+// line, and no value contains a line break. It must never keep an unneeded table in memory: the logs of a gateway are gigabytes.
 
 import { closeSync, createReadStream, fstatSync, openSync, readSync } from 'node:fs'
 import { createInterface } from 'node:readline'

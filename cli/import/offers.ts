@@ -22,7 +22,7 @@ export interface Offer {
 type Group = Omit<FoundModel, 'id'>
 
 /**
- * Imports what is offered for each name that callers use, and then for the fallback names. Returns the ids by these names.
+ * Imports the offer for each name used by callers, then for the fallback names. Returns the ids by these names.
  */
 export function carryOffers(
   offers: ReadonlyMap<string, readonly Offer[]>,

@@ -13,7 +13,7 @@ import { CommandFailed } from './errors'
 import { readList } from './list-text'
 import { parsePairs } from './values'
 
-/** Maximum of faults that are shown for one file. */
+/** Maximum number of faults that are shown for one file. */
 const MAX_SHOWN = 40
 /** Formats of files that can only be configurations. */
 const CONFIGURATIONS = new Set(['.jsonc', '.yaml', '.yml', '.toml', '.ts', '.mts', '.js', '.mjs'])

@@ -73,7 +73,7 @@ function waitingFor(wanted: number): { descriptor: number; event: DataView } | u
       /^tfd: *(\d+) events: *([0-9a-f]+) data: *([0-9a-f]+)/gm,
     )) {
       if (Number(target) !== wanted) continue
-      // `struct epoll_event` has no gap on x64.
+      // `struct epoll_event` has no padding on x64.
       const event = new DataView(new ArrayBuffer(256))
       event.setUint32(0, Number.parseInt(events ?? '', 16), true)
       event.setBigUint64(process.arch === 'x64' ? 4 : 8, BigInt(`0x${data}`), true)

@@ -24,7 +24,7 @@ interface Introduction {
   commands: { usage: string; makeKey: string; sandbox: string }
 }
 
-/** Maximum of models without a simulator that are listed. */
+/** Maximum number of models without a simulator that are listed. */
 const MAX_NAMED = 6
 
 /** The text. `width` is the terminal's columns; undefined for a program, which gets every command on one line. */

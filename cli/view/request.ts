@@ -115,7 +115,7 @@ function rowEntries(row: RequestReply): Entry[] {
   return entries
 }
 
-/** The error message, the field, and whose fault it was. */
+/** The error message, the field, and who caused it. */
 function failureEntries(row: RequestReply): Entry[] {
   const { error_message: message, error_param: field, failed_by: party, vendor_status: status } = row
   const entries: Entry[] = []

@@ -201,7 +201,7 @@ function findSealFault(items: readonly JsonObject[], account: string): Fault | u
   return undefined
 }
 
-/** Maximum of output tokens, including thinking. */
+/** Maximum number of output tokens, including thinking. */
 export function limitOf(body: JsonObject): number | undefined {
   return asNumber(body.max_output_tokens)
 }

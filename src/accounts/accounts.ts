@@ -102,7 +102,7 @@ export function introduceAccount({
   }
 }
 
-/** Parts of an account that people set. */
+/** Settings of an account. */
 export type AccountDetails = Pick<Account, 'account' | 'displayName' | 'note' | 'plan' | 'budget'>
 
 /** Sets the display name, the note, the plan and the budget of an account. */

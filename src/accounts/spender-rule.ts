@@ -48,7 +48,7 @@ export const UNREADABLE_RULE: SpenderRule = { from: [] }
 
 type Defaults = SpenderDefaults | undefined
 
-/** Maximum of new spenders of a key per day, by its rule, otherwise by its plan. */
+/** Maximum number of new spenders of a key per day, by its rule, otherwise by its plan. */
 export function mostNewPerDay({ most_new_per_day: most }: SpenderRule, defaults: Defaults): number {
   return most ?? defaults?.mostNewPerDay ?? DEFAULT_NEW_PER_DAY
 }

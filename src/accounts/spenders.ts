@@ -24,14 +24,14 @@ export interface Spender extends SpenderLimits {
 /** A token to store, with the hash of its secret. */
 export type NewToken = Omit<Spender, 'endedAt'> & { kind: 'browser' | 'mcp'; hash: string }
 
-/** Maximum of valid tokens per key. */
+/** Maximum number of valid tokens per key. */
 export const MAX_TOKENS = 10_000
 const DAY_MS = 86_400_000
 /** How long a token is listed after its end, in milliseconds. */
 const LISTED_MS = DAY_MS
 /** The SQL condition for spenders with a secret. Others are named by requests. */
 const IS_TOKEN = `kind in ('browser', 'mcp')`
-/** Maximum of spenders of one name that a filter finds. */
+/** Maximum number of spenders of one name that a filter finds. */
 const MAX_NAMESAKES = 500
 /** Number of tokens that are deleted at once. */
 const MAX_DELETED = 1_000

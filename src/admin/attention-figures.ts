@@ -6,7 +6,7 @@ import type { Db, Value } from '../db/db'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Maximum of rows per list. */
+/** Maximum number of rows per list. */
 const MAX_LISTED = 20
 
 /** A key whose last hour costs far more than its usual hours. */

@@ -21,7 +21,7 @@ export interface CheckWorld extends PeopleWorld, Pick<System, 'log'> {
 const EVERY_MS = 30_000
 /** How long a session continues while its provider does not answer, in milliseconds. */
 const UNANSWERED_MS = 10 * 60_000
-/** Maximum of checks per run, and of concurrent ones. */
+/** Maximum number of checks per run, and of concurrent ones. */
 const MAX_CHECKS = 500
 const AT_A_TIME = 10
 

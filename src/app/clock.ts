@@ -18,7 +18,7 @@
 import { apply, type Db } from '../db/db'
 
 interface ClockParts {
-  /** Milliseconds since some moment; never goes back. */
+  /** Milliseconds since some moment; never decreases. */
   monotonic: () => number
   /** Milliseconds since 1970 by a clock that may be set. */
   reference: () => number

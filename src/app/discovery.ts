@@ -1,5 +1,5 @@
 // Lists the models of the operator's own servers: at the start, after a reload and every minute, if their upstream is
-// configured so. If a server does not answer, its last list must stay in force. It must never delay the start.
+// configured so. If a server does not answer, its last list must stay in use. It must never delay the start.
 
 import type { DiscoveredModels } from '../config/models/discovered'
 import type { ListedModels } from '../contract/upstream'

@@ -21,7 +21,7 @@ const MAX_FILE_BYTES = 2 * 1024 ** 3
 
 export class Copying {
   private readonly world: ArtifactsWorld
-  /** Called before a file goes to the store. */
+  /** Called before a file is stored. */
   private readonly makeRoom: () => Promise<void>
   private readonly semaphore = createSemaphore(MAX_COPIES)
   private readonly copies = new Set<Copy>()

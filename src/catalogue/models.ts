@@ -286,14 +286,14 @@ function resolveListed(
 
 /** The id of the model that serves a request for a model: itself, or a successor that has taken over. */
 function servingNow(catalogue: Catalogue, id: string, operation: Operation, now: () => number): string {
-  // The clock is only read for the few models that end.
+  // The clock is read only for the few models with a retirement date.
   if (!catalogue.models.get(id)?.[0]?.retirement?.handsOver) return id
   const formsOf = (each: string) =>
     (catalogue.models.get(each) ?? []).filter(({ family }) => family.operation === operation.name)
   return servingId(id, now(), formsOf, (name) => idOfExactName(catalogue, name))
 }
 
-/** Maximum of models that an error lists before it refers to the list. */
+/** Maximum number of models that an error lists before it refers to the list. */
 const MAX_NAMED = 5
 
 /** The message for a name that no model of the key has: the models that it may use, and how to give one of them that name. */
@@ -323,7 +323,7 @@ export function formsBehind({ models, routes }: Catalogue, id: string): readonly
   return (routes.get(id)?.models ?? [id]).flatMap((each) => models.get(each) ?? [])
 }
 
-/** Words as a sentence lists them: `chat, messages and responses`. */
+/** Words joined as in a sentence: `chat, messages and responses`. */
 function listed(words: readonly string[], before: 'and' | 'or'): string {
   const most = words.slice(0, -1)
   return most.length === 0 ? words.join('') : `${most.join(', ')} ${before} ${words.at(-1)}`
@@ -404,7 +404,7 @@ export function idOfExactName(catalogue: Catalogue, name: string): string | unde
   return models.has(id) || routes.has(id) || hidden.has(id) ? id : undefined
 }
 
-/** Whether only the star of an alias leads from a name to a model. */
+/** Whether a name reaches a model only through an alias with a star. */
 function isMatchedByStar(catalogue: Catalogue, requested: unknown): boolean {
   if (typeof requested !== 'string') return false
   const { aliases, realNames } = catalogue

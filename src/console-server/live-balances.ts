@@ -41,7 +41,7 @@ interface CurrentTask {
   state: string
 }
 
-/** Maximum of rows per read. If there are more within a second, a row says so. */
+/** Maximum number of rows per read. If there are more within a second, a row says so. */
 const MAX_ROWS = 200
 const MAX_OPEN_TASKS = 500
 const DAY_MS = 86_400_000

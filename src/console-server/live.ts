@@ -12,7 +12,7 @@ import type { SignedIn, SignIn } from './sign-in'
 
 const MAX_WATCHERS = 100
 const MAX_PER_SESSION = 6
-/** Maximum of bytes that wait for a reader. Events that do not fit are dropped, and the reader is asked to reload. */
+/** Maximum number of bytes that wait for a reader. Events that do not fit are dropped, and the reader is asked to reload. */
 const MAX_WAITING_BYTES = 256 * 1024
 /** A reader that takes nothing for this long is disconnected, in milliseconds. */
 const SLOW_MS = 60_000

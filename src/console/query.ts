@@ -25,7 +25,7 @@ export interface Load<Data> extends State {
   reload(): void
 }
 
-/** Maximum of cached answers that nobody sees. */
+/** Maximum number of cached answers that nobody sees. */
 const MOST_KEPT = 30
 /** Requests by key, the most recent one at the end. */
 const questions = new Map<string, Question>()

@@ -12,7 +12,7 @@ export interface SavedView {
 }
 
 const KEPT_AS = 'gateway-console-views'
-/** Maximum of stored views per user. */
+/** Maximum number of stored views per user. */
 const MOST = 50
 
 /** Increases with each change of the stored views. */

@@ -60,7 +60,7 @@ export interface LeanHold {
   byteLength: number
   /** Tokens of the texts by the gateway's count; undefined if they were not counted. */
   textTokens: number | undefined
-  /** Maximum of output tokens per candidate that a stream holds before it begins. */
+  /** Maximum number of output tokens per candidate that a stream holds before it begins. */
   firstTokens: number
 }
 
@@ -249,7 +249,7 @@ export type Family<Body = unknown> =
 
 /** The output tokens that each candidate of a request can use. */
 export interface OutputTokens {
-  /** Maximum of tokens per candidate, by the request or the model; Infinity if neither sets one. */
+  /** Maximum number of tokens per candidate, by the request or the model; Infinity if neither sets one. */
   most: number
   /** Minimum of tokens per candidate for a useful answer, such as those of its thinking. */
   least: number
@@ -385,21 +385,21 @@ export interface Model {
   traits: Traits
   /** Output tokens that are held if the caller sets no limit. */
   reserveOutputTokens: number
-  /** Maximum of tokens that the model writes at once: the limit for vendors that require one, if the caller sets none. */
+  /** Maximum number of tokens that the model writes at once: the limit for vendors that require one, if the caller sets none. */
   maxOutputTokens: number | undefined
-  /** Maximum of tokens that a request can have: an upper bound of every hold on input. */
+  /** Maximum number of tokens that a request can have: an upper bound of every hold on input. */
   contextTokens: number | undefined
   /** Kinds of input other than text that a chat model reads. */
   inputModalities: readonly string[] | undefined
   /** Dimensions that an embedding model accepts: a list, or every integer in a range. */
   dimensions: readonly number[] | { min: number; max: number } | undefined
-  /** Maximum of inputs that the vendor accepts per call. */
+  /** Maximum number of inputs that the vendor accepts per call. */
   batchSize: number | undefined
-  /** Maximum of tokens that the vendor accepts per call. */
+  /** Maximum number of tokens that the vendor accepts per call. */
   batchTokens: number | undefined
   /** Sizes of images that may be requested; undefined leaves it to the family. */
   sizes: readonly string[] | undefined
-  /** Maximum of reference images in a request. */
+  /** Maximum number of reference images in a request. */
   referenceImages: { min: number; max: number } | undefined
   /** False for a model that edits whole images only. */
   mask: boolean

@@ -21,7 +21,7 @@ export interface FieldRule {
   instead?: string
   /** Price that a model needs to accept the field. */
   price?: Unit | 'service_tier'
-  /** Another price that suffices, if vendors of the contract bill the same by one of two units. */
+  /** Another sufficient price, if vendors of the contract bill the same thing by either of two units. */
   orPrice?: Unit
   /** True for a rule that is about more than money: a free model does not accept the field either. */
   always?: true
@@ -73,7 +73,7 @@ export function bridgedFields(
   }))
 }
 
-/** A bridge's table that differs from another's in some rows. */
+/** A bridge's table, derived from another's by changing some rows. */
 export function redefinedFields(
   rows: readonly BridgedField[],
   own: readonly BridgedField[],

@@ -44,7 +44,7 @@ const DOWN_MS = 60_000
 const JUST_NOW_MS = 60_000
 /** How long a condition that has come and gone is remembered. */
 const REMEMBERED_MS = 86_400_000
-/** Maximum of conditions that are reported at once. */
+/** Maximum number of conditions that are reported at once. */
 const MAX_SENT = 200
 
 /** The statement that records a condition, which lasts for some time unless it is seen again. */
@@ -109,7 +109,7 @@ export function newAmong(type: EventName, now: number, repeatMs: number, current
   }
 }
 
-/** Conditions to report now: those that begin, that last, and that are over. */
+/** Conditions to report now: beginning, continuing and ended ones. */
 export async function dueConditions(db: Db, now: number, repeatMs: number): Promise<DueCondition[]> {
   const rows = await db.query({
     sql: `select * from event_conditions where

@@ -110,7 +110,7 @@ export class Notices {
     }
   }
 
-  /** The notes since the last check, and those of states that last. */
+  /** The notes since the last check, and those of continuing states. */
   take(): Notice[] {
     const notices = [...this.own.values(), ...this.waiting.values()]
     this.waiting.clear()

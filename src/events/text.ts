@@ -109,7 +109,7 @@ const sentences: Readonly<Record<EventName, { on: Words; over: Words }>> = {
   },
 }
 
-/** Maximum of subjects that are written out; a webhook has all. */
+/** Maximum number of subjects that are written out; a webhook has all. */
 const MAX_LINES = 50
 
 export function textOfEvent({ type, data: { state, items } }: EventBody): EventText {

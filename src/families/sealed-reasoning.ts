@@ -12,7 +12,7 @@ export type ThinkingBlock = { thinking: string; signature: string } | { redacted
 /** Parts of an answer that are sent back to a vendor of chat completions. Absent members are empty. */
 export interface ChatReasoning {
   kind: 'chat'
-  /** The `reasoning_content`, which every model of the same family of models reads. */
+  /** The `reasoning_content`, which every model of the same model family can read. */
   text: string
   /** The `reasoning_details`. */
   details?: readonly unknown[]

@@ -5,7 +5,7 @@ import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { BodyTooLarge, HttpBody } from './response'
 
-/** Maximum of unpacked bytes: as many as the largest reply may have. */
+/** Maximum number of unpacked bytes: as many as the largest reply may have. */
 const MAX_UNPACKED_BYTES = 256 * 1024 * 1024
 
 const decoders = new Map<string, () => Transform>([

@@ -18,11 +18,11 @@ export interface ResponseSink {
 export class MalformedResponse extends Error {}
 
 const MAX_HEAD_BYTES = 64 * 1024
-/** Maximum of bytes around the chunks: extensions of one size line, or the trailers. */
+/** Maximum number of bytes around the chunks: extensions of one size line, or the trailers. */
 const MAX_FRAMING_BYTES = 16 * 1024
-/** Maximum of hexadecimal digits in a chunk's size. */
+/** Maximum number of hexadecimal digits in a chunk's size. */
 const MAX_SIZE_DIGITS = 12
-/** Maximum of responses with a status below 200 before the final one. */
+/** Maximum number of responses with a status below 200 before the final one. */
 const MAX_INTERIM_RESPONSES = 16
 const MAX_COPIED_BYTES = 4 * 1024
 const HEAD_START = 'HTTP/1.'

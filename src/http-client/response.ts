@@ -26,7 +26,7 @@ export interface Head {
 /** Thrown for a body with more bytes than allowed. */
 export class BodyTooLarge extends Error {}
 
-/** Maximum of bytes that may arrive before somebody takes them. */
+/** Maximum number of bytes that may arrive before somebody takes them. */
 const MAX_WAITING_BYTES = 256 * 1024
 
 export class HttpResponse {

@@ -14,7 +14,7 @@ export type BunRoutes = Record<string, RouteAnswer | Record<string, RouteAnswer>
 
 /** The methods that Bun's router knows. It answers HEAD by the route of GET, and omits the body. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-/** Maximum of segments of a path whose segments are checked. The longest route has fewer. */
+/** Maximum number of segments of a path whose segments are checked. The longest route has fewer. */
 const MAX_SEGMENTS = 16
 
 /** Gives the routes of an application to the servers that are made from it. */

@@ -15,7 +15,7 @@ const MAX_TEXTS = 100
 const MAX_TEXT_BYTES = 256 * KIBIBYTE
 /** Maximum size of all texts together, in bytes. */
 const MAX_TEXTS_BYTES = MEBIBYTE
-/** Sixteen images, the most that a vendor accepts, and a mask. */
+/** Sixteen images, the maximum that a vendor accepts, and a mask. */
 const MAX_FILES = 17
 const MAX_FILE_BYTES = 50 * MEBIBYTE
 const MAX_NAME_LENGTH = 128

@@ -24,7 +24,7 @@ export interface ConversationToContinue {
   input: readonly Item[]
 }
 
-/** Maximum of items that one request appends. */
+/** Maximum number of items that one request appends. */
 const MAX_ADDED_ITEMS = 1_000
 /** Maximum length of an id that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 128

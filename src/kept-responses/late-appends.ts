@@ -13,7 +13,7 @@ interface LateAppend {
   misses: number
 }
 
-/** Maximum of remembered appends: an unavailable database refuses every one. */
+/** Maximum number of remembered appends: an unavailable database refuses every one. */
 const MAX_APPENDS = 1_000
 /** A server that has just resumed may still execute earlier statements, so the first check is not the last. */
 const MAX_MISSES = 2

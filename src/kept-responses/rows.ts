@@ -40,7 +40,7 @@ interface ResponseContent {
   answer: string
 }
 
-/** Maximum of responses in a chain. */
+/** Maximum number of responses in a chain. */
 export const MAX_CHAIN_LENGTH = 1_000
 /** Number of ids per query: it never changes, so that the statement is prepared once. */
 const IDS_PER_QUERY = 32

@@ -17,7 +17,7 @@ const MAPPED_BITS = 96
 const CLOUD_AGENT = '168.63.129.16'
 /** Names that no public name server knows: those of this machine, a local network, or a cloud's metadata service. */
 const PRIVATE_NAME = /^[^.]*$|(?:^|\.)(?:localhost|local|lan|internal|home\.arpa)$/i
-/** Maximum of characters of a text in which an address is searched. */
+/** Maximum number of characters of a text in which an address is searched. */
 const HEAD_LENGTH = 4096
 /** A file path, for servers that accept one instead of a URL. */
 const PATH = /^(?:[/\\]|\.{1,2}[/\\]|~|[a-z]:[/\\])/i
@@ -90,8 +90,8 @@ export function hostOf(url: URL): string {
 }
 
 /**
- * Whether a text names a file of the machine that reads it, or a host that is not public by its address or name. Names
- * are not looked up: a public name may still lead to a private address.
+ * Whether a text names a file of the machine that reads it, or a host that is not public by its address or name. Host names are
+ * not resolved: a public name may still have a private address.
  */
 export function isPrivatePlace(text: string): boolean {
   const head = text.slice(0, HEAD_LENGTH).trimStart()

@@ -89,7 +89,7 @@ export function dataOfEvent(event: string): string | undefined {
   return data === undefined ? undefined : fromLatin1(data)
 }
 
-/** The `data` of one event in the encoding of its text, with its lines joined; undefined for a comment or an empty event. */
+/** The `data` of one event, encoded like its text, with its lines joined; undefined for a comment or an empty event. */
 export function dataIn(event: string): string | undefined {
   // Nearly all events have one line of data, possibly after a name. Lines in a list take three times as long.
   const at = event.startsWith('event: ') ? event.indexOf('\n') + 1 : 0

@@ -7,7 +7,7 @@ import type { Mp3Answer, Mp3Task } from './mp3-encoder'
 
 /** More than enough for speech in one channel. A constant rate lets players know the duration without a table. */
 const KILOBITS_PER_SECOND = 96
-/** Maximum of idle encoders that are kept to reuse their memory. */
+/** Maximum number of idle encoders that are kept to reuse their memory. */
 const MAX_SPARE = 16
 const FULL_SCALE = 32_768
 

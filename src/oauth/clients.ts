@@ -23,7 +23,7 @@ function clientOfRow(row: Row) {
 const MAX_NAME_LENGTH = 80
 const MAX_URIS = 10
 const MAX_URI_LENGTH = 1_000
-/** Maximum of registered programs that nobody has allowed yet. The oldest is deleted for a new one. */
+/** Maximum number of registered programs that nobody has allowed yet. The oldest is deleted for a new one. */
 const MAX_WAITING = 1_000
 /** How long a program that nobody has allowed is kept, in milliseconds. */
 const WAITING_MS = 86_400_000

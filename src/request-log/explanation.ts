@@ -21,7 +21,7 @@ const OPERATORS: ReadonlySet<string> = new Set([
 /** Temporary faults of the gateway. */
 const PASSING: ReadonlySet<string> = new Set(['shutting_down', 'hold_expired', 'upstream_unavailable'])
 
-/** The sentence; null for a request that did not fail, and for a row of an older gateway, which does not say whose fault it was. */
+/** The sentence; null for a request that did not fail, and for a row of an older gateway, which does not say who caused it. */
 export function explanationOf(row: FailedRow): string | null {
   if (row.failed_by === null || row.error_code === null) return null
   const party = row.failed_by as Party

@@ -1,4 +1,4 @@
-// Why a request failed, for its row in the log: the error message without keys, the field, and whose fault it was. It must never be
+// Why a request failed, for its row in the log: the error message without keys, the field, and who caused it. It must never be
 // read before a request has failed: successful requests do no work for it.
 
 import { GatewayError } from '../lib/errors'

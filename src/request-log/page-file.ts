@@ -5,7 +5,7 @@ import { findInPages, listPages, scanPages } from './page-search'
 import { joinPages, logPageOf } from './pages'
 import type { RequestReader, RequestStore } from './request-log'
 
-/** Maximum of stored rows: otherwise the file would grow to many gigabytes in a month. */
+/** Maximum number of stored rows: otherwise the file would grow to many gigabytes in a month. */
 const KEEP_ROWS = 2_000_000
 const TRIM_PAGES = 500
 

@@ -43,7 +43,7 @@ const USUAL_MS = 600_000
 const LONGEST_MS = 86_400_000
 /** How far a clock that is wrong may be from the others, in milliseconds. */
 const WRONG_CLOCK_MS = 3_600_000
-/** Maximum of pages that are searched for an id whose time does not determine the page: some tenths of a second. */
+/** Maximum number of pages that are searched for an id whose time does not determine the page: some tenths of a second. */
 const SOME_PAGES = 5_000
 /** Limits of the search for an id by its time: the difference of clocks, the duration of the request, and the number of pages. */
 const LOOKS = [

@@ -12,7 +12,7 @@ export interface CountedRefusal extends VendorRefusal {
   lastAt: number
 }
 
-/** Maximum of stored rows, those of the last refusals. */
+/** Maximum number of stored rows, those of the last refusals. */
 const MOST_ROWS = 500
 /** Maximum length of a vendor's stored message, in characters. */
 const LONGEST_MESSAGE = 500

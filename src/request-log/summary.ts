@@ -62,7 +62,7 @@ export interface Unpaid {
 
 /** Number of listed values per facet, the most frequent ones. */
 const MOST_VALUES = 50
-/** Maximum of recorded requests without a price. */
+/** Maximum number of recorded requests without a price. */
 const MOST_UNPAID = 5_000
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -74,7 +74,7 @@ const SPANS_MS = [
   ...[1, 3, 6, 12].map((count) => count * HOUR),
   ...[1, 2, 7, 30].map((count) => count * DAY),
 ]
-/** Maximum of spans per period. */
+/** Maximum number of spans per period. */
 const MOST_SPANS = 60
 
 /** The columns of each facet that are texts. */

@@ -5,7 +5,7 @@ import { networkOf } from '../lib/network'
 import type { Log } from '../lib/system'
 import type { RequestLogRow } from './row'
 
-/** Maximum of rows per network and minute. */
+/** Maximum number of rows per network and minute. */
 const MOST_ROWS = 10
 /** Number of networks that are counted separately per minute. All others share one count. */
 const MOST_NETWORKS = 100

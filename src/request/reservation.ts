@@ -87,7 +87,7 @@ const SETTLE_MS = 5_000
 const DRAIN_CHECK_MS = 20
 /** Pause between attempts to store the ends of charges while the gateway stops, in milliseconds. */
 const PENDING_CHECK_MS = 500
-/** Maximum of waiting ends before a lost hold is left to expire: an unavailable database refuses every request. */
+/** Maximum number of waiting ends before a lost hold is left to expire: an unavailable database refuses every request. */
 const MAX_WAITING_ENDS = 1_000
 /** How long an expired hold of another process is observed before it is released, in milliseconds: several sweeps of that process. */
 const SILENT_MS = 20_000

@@ -5,7 +5,7 @@ import type { Key } from '../accounts/keys'
 import { tooManyRunning } from '../billing/ledger/limits'
 import type { Config } from '../config/schema'
 
-/** Maximum of requests per key in this process. The key's own limit is in the database, exact on any number of nodes. */
+/** Maximum number of requests per key in this process. The key's own limit is in the database, exact on any number of nodes. */
 const MAX_REQUESTS_PER_KEY = 2_000
 
 export class RunningRequests {

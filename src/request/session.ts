@@ -35,7 +35,7 @@ const HEADERS = [
 /** The end of the user id of earlier versions of Claude Code. */
 const SESSION_OF_USER = /_session_([0-9a-f-]{36})$/
 
-/** Maximum of characters read from a text, and of values from a request: more would cost time and distinguish nothing. */
+/** Maximum number of characters read from a text, and of values from a request: more would cost time and distinguish nothing. */
 const MAX_CHARACTERS = 4_096
 const MAX_VALUES = 300
 

@@ -13,7 +13,7 @@ import { stageOf } from './transitions'
 export const DEFERRED_LEASE_MS = 45_000
 /** Name of the guard that misses when an account has too many deferred tasks. */
 export const OPEN_TASKS = 'open tasks'
-/** Maximum of deferred tasks per account: each holds a request in memory. */
+/** Maximum number of deferred tasks per account: each holds a request in memory. */
 export const MAX_OPEN_TASKS = 100
 
 /** A guard for the batch of the hold: misses if the account has the maximum of deferred tasks. */

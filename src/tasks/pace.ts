@@ -8,7 +8,7 @@ import type { Task } from './task'
 
 /** Longer than a cancellation and a poll may take, so that only a dead node loses a lease. */
 const LEASE_MS = 45_000
-/** Maximum of concurrent polls of one upstream on a node: vendors are slow, and the limit per second is theirs. */
+/** Maximum number of concurrent polls of one upstream on a node: vendors are slow, and the limit per second is theirs. */
 const PARALLEL_POLLS = 100
 /** Number of tasks per claim, because a query costs as much as several polls. */
 const TASKS_PER_CLAIM = 40

@@ -26,7 +26,7 @@ export interface UpstreamWorld extends Pick<System, 'wall' | 'monotonic' | 'log'
   environment?: Environment
 }
 
-/** Maximum of attempts: other keys after 401 and 429, and a second attempt if the connection was refused. */
+/** Maximum number of attempts: other keys after 401 and 429, and a second attempt if the connection was refused. */
 const MAX_ATTEMPTS = 3
 
 /** Number of tokens of each key that are masked: the current and the previous one. */

@@ -8,7 +8,7 @@ import { parseForeign } from '../lib/json/json'
 
 const MAX_LIST_BYTES = 32 * 1024 * 1024
 const MAX_DETAILS_BYTES = 4 * 1024 * 1024
-/** Maximum of models whose details are requested one by one. */
+/** Maximum number of models whose details are requested one by one. */
 const MAX_DETAILED = 1_000
 /** The account of these calls, which is not a customer's. */
 const ACCOUNT = 'operator'

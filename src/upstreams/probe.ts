@@ -35,7 +35,7 @@ const TIMEOUT_MS = 20_000
 const LIST: Call = compatibleCall('/models', null, { method: 'GET' })
 /** Maximum length of a vendor's message that is shown, in characters. */
 const MAX_SHOWN = 200
-/** Maximum of models that a reason names. */
+/** Maximum number of models that a reason names. */
 const MAX_NAMED = 5
 /** Maximum size of a list of models that is compared, in bytes. */
 const MAX_LIST_BYTES = 4 * 1024 * 1024

@@ -3,15 +3,15 @@
 
 import { createEventSplitter, dataIn, eventsIn, fromLatin1, objectIn, toLatin1 } from '../lib/sse'
 
-/** Maximum of characters of a key's beginning that pass at once, such as `sk-`: a text that ends with them is not held back. */
+/** Maximum number of characters of a key's beginning that pass at once, such as `sk-`: a text that ends with them is not held back. */
 const MAX_OPEN_CHARACTERS = 7
 /** The share of a key that may pass before it is known whether the rest follows. */
 const OPEN_SHARE = 1 / 4
-/** Maximum of bytes of events that wait for the rest of a key, and of a document that is read as a whole. */
+/** Maximum number of bytes of events that wait for the rest of a key, and of a document that is read as a whole. */
 const MAX_HELD_BYTES = 256 * 1024
-/** Maximum of waiting events: other candidates and pings may arrive between the strings that contain a key. */
+/** Maximum number of waiting events: other candidates and pings may arrive between the strings that contain a key. */
 const MAX_HELD_EVENTS = 4_096
-/** Maximum of places whose strings end with the beginning of a key at the same time. */
+/** Maximum number of places whose strings end with the beginning of a key at the same time. */
 const MAX_PLACES = 64
 const QUOTE = 34
 const COLON = 58

@@ -22,7 +22,7 @@ function webhookOfRow(row: Row) {
     account: row.account as string,
     keyId: row.key_id as string,
     url: row.url as string,
-    /** The host of the URL, or the recipient: only a few deliveries at once go to one. */
+    /** The host of the URL, or the recipient: each gets only a few deliveries at a time. */
     host: row.host as string,
     /** The stored body; `bodyOfWebhook` reads it. */
     storedBody: row.body as string,

@@ -63,7 +63,7 @@ const LEASE_MS = 60 * SECOND
 /** How long running deliveries may continue when the gateway stops. */
 const STOP_GRACE_MS = 2 * SECOND
 /**
- * Maximum of concurrent deliveries: in total, per account (which may have any number of hosts), and per host.
+ * Maximum number of concurrent deliveries: in total, per account (which may have any number of hosts), and per host.
  */
 const PARALLEL = 256
 const PARALLEL_PER_ACCOUNT = 32

@@ -1,7 +1,7 @@
 // Tests of work with a time limit of the gateway. On a machine that is too slow for it they prove nothing, and are run again; a
 // failure within the time is a fault, and is never repeated.
 
-/** Maximum of runs of a test before it fails because the machine is too slow. */
+/** Maximum number of runs of a test before it fails because the machine is too slow. */
 const MAX_TRIES = 5
 
 /** A part of a test that must not take longer than the gateway allows. */

@@ -51,7 +51,7 @@ const TransferReply = Type.Object({ id: Type.String(), amount_usd: dollars, acco
 const Amount = Type.String({ description: 'Dollars, such as `5` or `0.25`.', minLength: 1, maxLength: 40 })
 const Note = Type.String({ maxLength: MAX_NOTE_LENGTH, description: 'Kept in the ledger.' })
 
-/** Maximum of last movements: they are in memory at once. */
+/** Maximum number of last movements: they are in memory at once. */
 const MAX_LAST_MOVEMENTS = 100_000
 
 const accountOf = ({ world, params }: OperationContext) => requireAccount(world.db, params.account ?? '')

@@ -1,7 +1,8 @@
 // Money: the only file that moves it, with the statements of charge-statements.ts. A request holds its maximum price before the
 // vendor is called; a stream holds the first step of it, and more as it continues. It is then settled (pays its true price) or
-// released (pays nothing), exactly once. A balance must never be below the amounts held on it. Every movement goes from one book to
-// another and is appended, never changed: a settled charge, or a transfer by the operator. So the sum of all books is zero.
+// released (pays nothing), exactly once. A balance must never be below the amounts held on it. Every movement transfers from one
+// book to another and is appended, never changed: a settled charge, or a transfer by the operator. So the sum of all books is
+// zero.
 
 import { strict as assert } from 'node:assert'
 import type { EndedBy } from '../../contract/failures'

@@ -22,7 +22,7 @@ export interface KeyLimits {
   id: string
   requestsPerMinute: number | null
   tokensPerMinute: number | null
-  /** Maximum of concurrent requests. */
+  /** Maximum number of concurrent requests. */
   concurrency: number | null
   budgetNano: number | null
   budgetPeriod: BudgetPeriod | null

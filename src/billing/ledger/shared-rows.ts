@@ -32,7 +32,7 @@ export const OTHER_METADATA = -1
 const MAX_RECENT = 4
 /** Numbers that are cached per table, so that most charges do not query the database. */
 const MAX_KNOWN = 20_000
-/** Maximum of usage shapes. Usage of vendors that keep inventing shapes is stored as text. */
+/** Maximum number of usage shapes. Usage of vendors that keep inventing shapes is stored as text. */
 const MAX_SHAPES = 1_000
 /** How often the next number is tried while other nodes take numbers too. */
 const TRIES = 100

@@ -112,7 +112,7 @@ export interface Priced {
 }
 
 const DAY_MS = 86_400_000
-/** Maximum of models that are reported per day. */
+/** Maximum number of models that are reported per day. */
 const MAX_MODELS = 10_000
 
 /** Logs the first difference per model and day. */

@@ -14,7 +14,7 @@ import { asObject } from '../../lib/objects'
 import { wholeUsageOf } from '../reports/usage-form'
 import { positionsBetween } from '../reports/usage-totals'
 
-/** A figure of a day and a model that differs between both sides. */
+/** A figure for a day and a model that differs between the two sides. */
 export interface Difference {
   day: string
   model: string

@@ -147,8 +147,8 @@ async function* pagesOf(
 }
 
 /**
- * A sentence for each seal since a time that differs from what this gateway signed. If `since` is null, all seals are checked, and
- * also compared with their charges; charges in an archive are omitted.
+ * A sentence for each seal since a time that differs from the one this gateway signed. If `since` is null, all seals are checked,
+ * and also compared with their charges; charges in an archive are omitted.
  */
 export async function faultsOfSeals(db: Db, since: number | null): Promise<string[]> {
   const rows = await db.query({

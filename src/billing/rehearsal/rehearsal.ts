@@ -180,7 +180,7 @@ class Run {
     this.addKeptSums(account, reason, kept)
   }
 
-  /** Adds charges of which only the sums are known. */
+  /** Adds charges whose sums alone are known. */
   private addKept(account: string, reason: KeptReason, used: Usage): void {
     for (const sums of this.sumsOf(account)) {
       sums.requests += used.requests

@@ -13,7 +13,7 @@ export const DAY_MS = 24 * HOUR_MS
 
 /** Charges that are added in one transaction: some milliseconds of work. */
 const CHUNK = 5_000
-/** Maximum of transactions per run, so that a stopping process is not delayed. */
+/** Maximum number of transactions per run, so that a stopping process is not delayed. */
 const MAX_CHUNKS = 400
 
 /** The last position whose charge is in the totals. */
@@ -86,7 +86,7 @@ export async function lastPosition(db: Db): Promise<number> {
 /** The lowest position of charges that ended at a time or later. */
 export async function firstPositionSince(db: Db, at: number): Promise<number> {
   const [row] = await db.query({
-    // The hours to the end of a day, and then days, of which there are fewer.
+    // The hours to the end of a day, then whole days, to read fewer rows.
     sql: `select coalesce((select min(first) from (
           select min(first_position) as first from usage_totals where span = ${HOUR_MS} and start >= $1 and start < $2
           union all select min(first_position) from usage_totals where span = ${DAY_MS} and start >= $2) as firsts),
@@ -116,7 +116,7 @@ export function totalsWithin({ span, from, to }: TotalsWithin): string {
 }
 
 /**
- * Totals of the series for which a condition holds, by their own index: a query for one account or key must not cost as much as one
+ * Totals of the series that satisfy a condition, by their own index: a query for one account or key must not cost as much as one
  * for all. SQLite keeps the order of a cross join. It considers every compared column selective, and would rather read all totals
  * of a time; pairs make it choose the index. PostgreSQL expects pairs to match one row, and would read all totals of a time;
  * `offset 0` makes it read series by series.

@@ -53,7 +53,7 @@ const CODE_FORM = new RegExp(`^[${CODE_DIGITS}]{${RANDOM_LENGTH + GROUP_LENGTH}}
 const IMPORTED_FORM = /^[0-9A-F]{32}$/
 const MINUTE_MS = 60_000
 
-/** Maximum of codes per request. */
+/** Maximum number of codes per request. */
 export const MAX_NEW_CODES = 10_000
 
 /** Attempts per minute, including wrong ones: of one key, and of all keys together. */

@@ -43,7 +43,7 @@ export function colourOf(name: string): string {
   return `light-dark(${hexOf(shade.light, hue)}, ${hexOf(shade.dark, hue)})`
 }
 
-/** FNV-1a of the UTF-16 units, mixed again: names that differ only in their last digit must not get similar colours. */
+/** FNV-1a of the UTF-16 units, mixed again, so that names differing only in their last digit do not get similar colours. */
 function hashOf(name: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193)

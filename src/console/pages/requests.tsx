@@ -271,7 +271,7 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
   )
 }
 
-/** The error message, the field, and whose fault it was. */
+/** The error message, the field, and who caused it. */
 function failureFacts(request: LoggedRequest) {
   const { error_message: message, error_param: field, failed_by: party, vendor_status: status } = request
   return [

@@ -134,7 +134,7 @@ function InForce({ configuration }: { configuration: Readonly<Record<string, unk
   )
 }
 
-/** Maximum of settings that a search lists. */
+/** Maximum number of settings that a search lists. */
 const MOST_FOUND = 200
 
 /** Each setting with its path: `models.pgt-5.price.per_1m_input_tokens: 1.25`. */

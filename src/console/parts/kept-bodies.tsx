@@ -12,7 +12,7 @@ import { Loaded } from './loaded'
 
 const words = texts.requests
 
-/** Maximum of displayed characters of a body: a longer text makes a page slow. */
+/** Maximum number of displayed characters of a body: a longer text makes a page slow. */
 const SHOWN = 20_000
 
 /** The request whose bodies are shown. */

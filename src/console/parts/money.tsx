@@ -5,7 +5,7 @@ import { afterDollars, beforeDollars, exactDecimalText } from '../language'
 
 interface MoneyProps {
   usd: string | null | undefined
-  /** Maximum of digits below the cent in the column of the amount: shorter amounts are padded. */
+  /** Maximum number of digits below the cent in the column of the amount: shorter amounts are padded. */
   fineDigits?: number
 }
 

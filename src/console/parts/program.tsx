@@ -1,4 +1,4 @@
-// A request of the playground as programs: curl, Python and TypeScript with exactly that request. The key is omitted.
+// A request of the playground as code: curl, Python and TypeScript with exactly that request. The key is omitted.
 
 import { useState } from 'preact/hooks'
 import { SAMPLE_KEY, samplesOf } from '../../api-document/samples'

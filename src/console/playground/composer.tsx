@@ -204,7 +204,7 @@ export function Price({ quoted, toWrite }: { quoted: Quoted; toWrite: string }):
 interface FilesProps {
   files: readonly Attachment[]
   change(files: readonly Attachment[]): void
-  /** Whether a picture may mask the part of another that is to be changed. */
+  /** Whether a picture may be a mask: it marks the part of another that should change. */
   canMask: boolean
 }
 

@@ -19,7 +19,7 @@ export type Kind = (typeof KINDS)[number] & OperationName
 export const DIALECT_NAMES = ['chat', 'responses', 'messages'] as const
 export type DialectName = (typeof DIALECT_NAMES)[number]
 
-/** Maximum of models that answer side by side. */
+/** Maximum number of models that answer side by side. */
 export const MOST_MODELS = 4
 
 /** Values of fields by name; empty for those that are left to the model. */
@@ -30,7 +30,7 @@ export interface Attachment {
   name: string
   type: string
   url: string
-  /** Whether it masks the part of a picture that is to be changed. */
+  /** Whether it is a mask: it marks the part of a picture that should change. */
   isMask?: boolean
 }
 

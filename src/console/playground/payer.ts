@@ -16,7 +16,7 @@ export interface Payer {
 
 /** Maximum lifetime of such a key, in milliseconds. */
 const LONGEST_MS = 8 * 3_600_000
-/** Maximum of concurrent requests: one conversation with several models, and a few more. */
+/** Maximum number of concurrent requests: one conversation with several models, and a few more. */
 const CONCURRENCY = 8
 
 /** The payer with the secret of the key. */

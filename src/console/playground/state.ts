@@ -150,8 +150,8 @@ export class PlaygroundState {
   }
 
   /**
-   * Asks a model again for its reply to the last turn. Sends nothing if that costs more than what was shown; in that case, shows
-   * the new price.
+   * Asks a model again for its reply to the last turn. Sends nothing if the price is higher than the one shown; in that case,
+   * shows the new price.
    */
   async regenerate(turn: Turn, reply: ModelReply): Promise<void> {
     const place = this.current.value

@@ -6,7 +6,7 @@ import type { Conversation, ModelReply } from './conversation'
 const NAME = 'gateway-playground'
 const TABLE = 'conversations'
 const MOST_CONVERSATIONS = 50
-/** Maximum of stored characters of a conversation; a larger one is stored without its files. */
+/** Maximum number of stored characters of a conversation; a larger one is stored without its files. */
 const MOST_CHARACTERS = 24_000_000
 
 interface Kept extends Conversation {

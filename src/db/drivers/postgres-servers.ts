@@ -237,7 +237,7 @@ function readAddress(address: string): {
   urls: string[]
   target: Target
   isPooled: boolean
-  /** Maximum of connections per process. */
+  /** Maximum number of connections per process. */
   limit: number
 } {
   const parts = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/.exec(address)

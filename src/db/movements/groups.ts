@@ -5,7 +5,7 @@
 import type { BatchResult, Guard, Movement, Statement } from '../db'
 import { arrayOfRecords, arrayOfTexts, movementRecord } from './records'
 
-/** Maximum of movements per call, and of characters of their data: the accounts of a call are locked until its end. */
+/** Maximum number of movements per call, and of characters of their data: the accounts of a call are locked until its end. */
 const MAX_MOVEMENTS = 256
 const MAX_LENGTH = 8 * 1024 * 1024
 

@@ -34,7 +34,7 @@ export interface PiecedCall extends CallPiece {
   failedChecks: number
 }
 
-/** Maximum of failed checks per call; each one parses all of its text so far. After that, the call is complete only at its end. */
+/** Maximum number of failed checks per call; each one parses all of its text so far. After that, the call is complete only at its end. */
 const MAX_FAILED_CHECKS = 100
 
 const NO_CALLS: readonly CallPiece[] = []

@@ -21,7 +21,7 @@ import { completionEdit } from '../completion-edit'
 import { optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../shared-schemas'
 import { dearerModes, laterAnswers, localServerFields, otherModels, serviceTier, speed } from '../surcharges'
 
-/** Maximum of prompts in a request. */
+/** Maximum number of prompts in a request. */
 const MAX_PROMPTS = 2_048
 
 const Token = Type.Integer({ minimum: 0 })

@@ -166,7 +166,7 @@ export interface Settings {
   stream: boolean
   /** Number of candidates; at least 1. */
   candidates: number
-  /** Maximum of output tokens, and the field of the caller that sets it. */
+  /** Maximum number of output tokens, and the field of the caller that sets it. */
   limit: { tokens: number; at: string } | undefined
   temperature: number | undefined
   topP: number | undefined

@@ -9,13 +9,13 @@ import type { CacheMark, Conversation, Part } from './conversation'
 /** Tokens of the largest picture. */
 const PICTURE_TOKENS = 4_784
 /**
- * Maximum of tokens of a picture in addition to those, if it is unknown how a vendor counts: OpenAI's smallest models count 2,833,
+ * Maximum number of tokens of a picture in addition to those, if it is unknown how a vendor counts: OpenAI's smallest models count 2,833,
  * and 5,667 for each of up to 8 tiles (https://platform.openai.com/docs/guides/images-vision). A picture of fewer bytes counts
  * less.
  */
 const EXPENSIVE_PICTURE_TOKENS = 50_000
 /**
- * Maximum of tokens per base64 character of a document: four for each of its bytes. A page takes at least a kilobyte. It is read as
+ * Maximum number of tokens per base64 character of a document: four for each of its bytes. A page takes at least a kilobyte. It is read as
  * text, compressed to about a third, and as a picture of up to a few thousand tokens.
  */
 const TOKENS_PER_DOCUMENT_CHARACTER = 3

@@ -9,7 +9,7 @@ import { optionalField } from '../shared-schemas'
 import { toBase64 } from './vectors'
 
 /**
- * Maximum of inputs in a request. Vendors accept fewer per call, so the inputs are split; the merged answer has a vector of
+ * Maximum number of inputs in a request. Vendors accept fewer per call, so the inputs are split; the merged answer has a vector of
  * thousands of numbers for each.
  */
 const MAX_INPUTS = 8192

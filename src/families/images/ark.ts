@@ -20,7 +20,7 @@ import { addresses } from '../vendor-state'
 import { NO_USER, ONE_QUALITY, type OwnForm, openaiEditsOn, openaiImagesOn } from './openai-form'
 import { isPicture, linksIn, picturesIn } from './picture-list'
 
-/** Maximum of references and results of a request together. */
+/** Maximum number of references and results of a request together. */
 const MAX_IMAGES = 15
 const MAX_REFERENCES = 14
 

@@ -127,7 +127,7 @@ const MAX_IMAGE_TOKENS = 2_520
 /** The tokens of Gemini 3.1 Flash Image, by its page at docs.cloud.google.com (2026-11-24). */
 const USUAL_TOKENS: TokensByClass = { '512': 747, '1K': 1_120, '2K': 1_680, '4K': 2_520 }
 /**
- * The tokens of models that differ: Gemini 3 Pro Image costs $0.134 up to 2K and $0.24 at 4K, at $120 for a million (litellm
+ * Token counts that differ by model: Gemini 3 Pro Image costs $0.134 up to 2K and $0.24 at 4K, at $120 for a million (litellm
  * 1.110.2, HeyPuter/puter#2562); Gemini 2.5 Flash Image makes one size.
  */
 const OTHER_TOKENS: readonly [models: RegExp, tokens: TokensByClass][] = [
@@ -259,12 +259,12 @@ const openaiForm: OwnForm<Body> = {
 export const openaiImagesOnGemini = openaiImagesOn('gemini', openaiForm)
 export const openaiImageEditsOnGemini = openaiEditsOn('gemini', openaiForm)
 
-/** Maximum of reference images for a model without its own figure. */
+/** Maximum number of reference images for a model without its own figure. */
 const MAX_REFERENCES = 14
 const ASPECT_RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9']
 /** The upper limit of pixels of each class: half way to the next, in powers of two. */
 const MAX_PIXELS = { '1K': 2 * 1024 * 1024, '2K': 8 * 1024 * 1024, '4K': 32 * 1024 * 1024 }
-/** Maximum of pixels per class; the smallest class ends half way to 1K. */
+/** Maximum number of pixels per class; the smallest class ends half way to 1K. */
 const CLASS_PIXELS: Readonly<Record<string, number>> = { '512': 512 * 1024, ...MAX_PIXELS }
 
 /** The shape and the class of a size such as `1536x1024` or `2K`; undefined for the vendor's default. */

@@ -46,7 +46,7 @@ export interface OwnForm<Body> {
   complete?(own: Record<string, unknown>, asked: OpenaiBody): Record<string, unknown>
   /** True if one call makes all `n` pictures. Absent: there is one call per picture. */
   makesSeveral?: true
-  /** Maximum of reference images in a request. */
+  /** Maximum number of reference images in a request. */
   references(model: Model): { min: number; max: number }
   pictures(reply: unknown): Picture[]
 }
@@ -54,9 +54,9 @@ export interface OwnForm<Body> {
 const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
 const open = { additionalProperties: true }
 
-/** Maximum of pictures per request. */
+/** Maximum number of pictures per request. */
 const MAX_PICTURES = 10
-/** Maximum of bytes of all files of a request: as base64 they are part of a JSON text. */
+/** Maximum number of bytes of all files of a request: as base64 they are part of a JSON text. */
 const MAX_UPLOAD_BYTES = 20 * 1024 * 1024
 
 const fields = {

@@ -141,7 +141,7 @@ export const plainMessages: PlainForm = {
 /** Tokens of the largest picture. */
 const PICTURE_TOKENS = 4_784
 /**
- * Maximum of tokens per base64 character of a document: four for each of its bytes. A page takes at least a kilobyte. It is read as
+ * Maximum number of tokens per base64 character of a document: four for each of its bytes. A page takes at least a kilobyte. It is read as
  * text, compressed to about a third, and as a picture of up to a few thousand tokens.
  */
 const TOKENS_PER_DOCUMENT_CHARACTER = 3

@@ -13,7 +13,7 @@ import { countedFigure, optionalField } from '../shared-schemas'
 import { otherModels } from '../surcharges'
 import { addresses, fileIds } from '../vendor-state'
 
-/** Maximum of texts or parts in a request. */
+/** Maximum number of texts or parts in a request. */
 const MAX_INPUTS = 2_048
 /** Tokens held for a picture, whose size its address does not show. */
 const IMAGE_TOKENS = 4_096

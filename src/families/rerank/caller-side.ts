@@ -49,7 +49,7 @@ export function wantedResults({ top_n: topN, top_k: topK }: RerankBody): number 
 /** Price units: searches or tokens. */
 export const rerankUnits = [['search'], ['input_token']] as const
 
-/** Maximum of documents per search. */
+/** Maximum number of documents per search. */
 const DOCUMENTS_PER_SEARCH = 100
 /**
  * Longer documents count as several; at least this many bytes each: 500 tokens less those of the query, at a byte each.

@@ -53,10 +53,10 @@ export const audioRules = [
 const MIN_BYTES_PER_SECOND = 1_000
 /** Tokens per minute of audio, by the vendor's price list. */
 const TOKENS_PER_MINUTE = 1_000
-/** Maximum of output tokens per second of audio: as fast as a person can speak. */
+/** Maximum number of output tokens per second of audio: as fast as a person can speak. */
 const OUTPUT_TOKENS_PER_SECOND = 15
 const MIN_OUTPUT_TOKENS = 2_000
-/** Maximum of letters per second of audio: a longer text means that the file is longer than it declares. */
+/** Maximum number of letters per second of audio: a longer text means that the file is longer than it declares. */
 const LETTERS_PER_SECOND = 30
 /** Maximum length of each sample of a known speaker, in seconds. */
 const REFERENCE_SECONDS = 10

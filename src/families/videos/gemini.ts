@@ -99,7 +99,7 @@ const fieldRules: readonly FieldRule[] = [
 ]
 
 /**
- * Maximum of tokens per second of video, input and output alike, by resolution. A recorded video of ten seconds at 720p has 57,920;
+ * Maximum number of tokens per second of video, input and output alike, by resolution. A recorded video of ten seconds at 720p has 57,920;
  * at 360p it costs a third (Google's announcement of 1.1), and at 1080p and 4k 1.5 times and three times as much: 260,640 tokens,
  * the most that the model writes, are fifteen seconds at 4k (litellm 1.110.2, vertex_ai/gemini-omni-1.2-flash).
  */

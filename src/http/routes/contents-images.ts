@@ -134,7 +134,7 @@ function partOf(part: Fields, place: string): { text?: string; picture?: string 
   )
 }
 
-/** Maximum of pixels of each named size: half way to the next, in powers of two. */
+/** Maximum number of pixels of each named size: half way to the next, in powers of two. */
 const CLASSES: Readonly<Record<string, { side: number; mostPixels: number }>> = {
   '1K': { side: 1_024, mostPixels: 2 * 1_024 * 1_024 },
   '2K': { side: 2_048, mostPixels: 8 * 1_024 * 1_024 },

@@ -278,7 +278,7 @@ function withNamed(bytes: Uint8Array, { model, stream }: Named): Uint8Array {
   return Buffer.from(editObject(text, scanned, { set }))
 }
 
-/** The request whose tokens are to be counted: the body, or a member of it. */
+/** The request whose tokens are counted: the body, or a member of it. */
 function countedIn(bytes: Uint8Array): Uint8Array {
   const json = scanBody(bytes)
   const request = fieldOf(json, 'generateContentRequest') ?? fieldOf(json, 'generate_content_request')

@@ -27,7 +27,7 @@ const formats: Record<PictureSize['format'], { parser: IImage; head(): Search<Ui
 
 /** Number of bytes that contain the size in a PNG and in every kind of WebP. */
 const HEAD_BYTES = 64
-/** Maximum of segments before the size: even pictures with many megabytes of colour profiles and depth maps have fewer. */
+/** Maximum number of segments before the size: even pictures with many megabytes of colour profiles and depth maps have fewer. */
 const MAX_SEGMENTS = 1000
 
 /** Format and size of a picture. Undefined for other formats, and for a file too damaged to have a size. */

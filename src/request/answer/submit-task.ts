@@ -24,7 +24,7 @@ interface SubmitWorld extends Pick<System, 'now' | 'log'> {
 
 /** Time from the submission to the first poll, in milliseconds. */
 const FIRST_POLL_MS = 2_000
-/** Maximum of earlier tasks in a request: each is a query before anything is charged. */
+/** Maximum number of earlier tasks in a request: each is a query before anything is charged. */
 const MAX_EARLIER_TASKS = 8
 
 /**

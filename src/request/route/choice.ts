@@ -25,7 +25,7 @@ export interface RoutingParts extends Pick<Line, 'world' | 'textCounts' | 'warmS
 
 type Pass = (model: Model, reason: PassedOverReason, detail: string) => void
 
-/** Maximum of recorded models, and maximum length of a reason, in characters. */
+/** Maximum number of recorded models, and maximum length of a reason, in characters. */
 const MAX_RECORDED = 32
 const MAX_DETAIL_LENGTH = 200
 const NO_LIMIT = Number.POSITIVE_INFINITY

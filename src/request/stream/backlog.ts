@@ -3,7 +3,7 @@
 
 import type { Log } from '../../lib/system'
 
-/** Maximum of bytes that wait for all callers together: twice the largest whole answer, so that one alone is never cut off. */
+/** Maximum number of bytes that wait for all callers together: twice the largest whole answer, so that one alone is never cut off. */
 const MOST_BYTES = 512 * 1024 * 1024
 /** A caller with fewer bytes is not counted: nearly all have less, and a process has at most 20,000 of them. */
 const SMALL_BYTES = 16 * 1024

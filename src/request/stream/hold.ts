@@ -113,7 +113,7 @@ type Answer = 'held' | 'refused' | 'failed'
 
 export class StreamHold {
   /**
-   * Maximum of output tokens that may be delivered with the current hold, compared with the meter's upper bound of them. That bound
+   * Maximum number of output tokens that may be delivered with the current hold, compared with the meter's upper bound of them. That bound
    * is the number of bytes of the text, which is never below its number of tokens, until a count replaces it (`recount`). If the
    * whole limit of the request is held, `UNCOUNTED_BYTES` per token pass first, then `TOKENS_FOR_ONE` times the limit by count.
    */
@@ -208,7 +208,7 @@ export class StreamHold {
     return this.steps.output.most * this.steps.output.candidates
   }
 
-  /** Maximum of tokens, by our count, of an answer within the held limit; 0 while less than that limit is held, or more. */
+  /** Maximum number of tokens, by our count, of an answer within the held limit; 0 while less than that limit is held, or more. */
   private ownTokens(): number {
     return this.isAtLimit() ? this.limitTokens() * TOKENS_FOR_ONE : 0
   }
@@ -307,7 +307,7 @@ export class StreamHold {
   }
 
   /**
-   * Counts the tokens of what was delivered, of which there are fewer than bytes. True if the next event fits in that many tokens:
+   * Counts the tokens of the delivered text: fewer than its bytes. True if the next event fits in that many tokens:
    * then it is delivered, and so are others until their bytes may exceed it.
    */
   private async recount(meter: StreamMeter, mostTokens: number): Promise<boolean> {

@@ -48,11 +48,11 @@ export interface StreamMeter {
   /** The event in which the vendor has reported an error to the caller; undefined if it has not. */
   failure(): object | undefined
   outcome(endedBy: EndedBy): Outcome
-  /** Maximum of output tokens that were passed on, without reading anything. */
+  /** Maximum number of output tokens that were passed on, without reading anything. */
   mostTokens(): number
-  /** Maximum of output tokens that were passed on, according to all events. */
+  /** Maximum number of output tokens that were passed on, according to all events. */
   countTokens(): number
-  /** Maximum of output tokens that were passed on, plus those in the next event. */
+  /** Maximum number of output tokens that were passed on, plus those in the next event. */
   neededTokens(): number
   /** The output in the next event, if it was not passed on because it exceeds the hold; empty otherwise. */
   nextText(): string

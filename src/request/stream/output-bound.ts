@@ -28,7 +28,7 @@ const QUOTE = '"'
 const BACKSLASH = 92
 /** The end of a member's name and what precedes its value. */
 const MEMBER_LEADS = ['":', '": ']
-/** Maximum of known kinds at a time: candidates and tool calls alternate. */
+/** Maximum number of known kinds at a time: candidates and tool calls alternate. */
 const MOST_KINDS = 4
 
 export class OutputBound {

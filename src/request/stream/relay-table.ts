@@ -91,7 +91,7 @@ export type RelayAction =
   | 'close'
   /** Break the answer off, so that nobody mistakes it for a complete one. */
   | 'breakOff'
-  /** Send nothing more: nobody is there. */
+  /** Send nothing more: the caller has disconnected. */
   | 'forgetCaller'
   /** Report a caller that takes nothing as given up: it counts as disconnected. */
   | 'giveUpCaller'

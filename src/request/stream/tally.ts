@@ -22,7 +22,7 @@ import {
 import { isObject } from '../../lib/objects'
 import { reportsUsage } from './event-search'
 
-/** Maximum of text that is kept for counting, in characters. */
+/** Maximum amount of text kept for counting, in characters. */
 const TEXT_LENGTH = 256 * 1024
 const SILENT: Reading = {}
 /**
@@ -58,7 +58,7 @@ export class StreamTally {
   private endedLength = 0
   /** Bytes of all output. */
   private bytes = 0
-  /** Maximum of tokens of all output: as reported by the vendor, plus the bytes since then. */
+  /** Maximum number of tokens of all output: as reported by the vendor, plus the bytes since then. */
   private tokens = 0
   private reportedTokens = 0
 
@@ -122,7 +122,7 @@ export class StreamTally {
     return this.newText(this.readSafely(json)) ?? ''
   }
 
-  /** Maximum of output tokens in the events that were added, including hidden ones that the vendor has reported. */
+  /** Maximum number of output tokens in the events that were added, including hidden ones that the vendor has reported. */
   mostTokens(): number {
     return this.tokens
   }

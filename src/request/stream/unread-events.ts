@@ -3,7 +3,7 @@
 
 const BLOCK_BYTES = 8 * 1024
 const LARGE_BYTES = BLOCK_BYTES / 4
-/** Maximum of blocks that wait for the next stream: those of a thousand streams that have just ended. */
+/** Maximum number of blocks kept for the next stream: enough for a thousand streams that have just ended. */
 const MOST_FREE = 4 * 1024
 const NOTHING = Buffer.alloc(0)
 

@@ -22,7 +22,7 @@ export interface Job {
   steps: readonly Step[]
 }
 
-/** Maximum of clicks per task. */
+/** Maximum number of clicks per task. */
 export const MAX_CLICKS = 4
 
 /** Performs a task, and returns its clicks. */

@@ -87,7 +87,7 @@ function filesBehind({ call, parts }: ToolResult, model: Model): Part[] {
   return files.length === 0 ? [] : [{ text: `Files in the result of ${call.name}:` }, ...files]
 }
 
-/** Whether a file goes inside its result; models before Gemini 3 do not accept that. */
+/** Whether a file is sent inside its result; models before Gemini 3 do not accept that. */
 function isWithin(
   part: ToolResult['parts'][number],
   model: Model,

@@ -49,7 +49,7 @@ export class KeptReasoning {
     return isSigned && (this.hasCalls || !this.hasText)
   }
 
-  /** The parts since the last call; undefined if nothing must be sent back. Later parts go to another carrier. */
+  /** The parts since the last call; undefined if nothing must be sent back. Later parts are sent to another carrier. */
   give(): ChatReasoning | undefined {
     const { soFar } = this
     this.text = ''

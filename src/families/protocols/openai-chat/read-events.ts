@@ -125,7 +125,7 @@ export class ChatReader implements AnswerReader {
     this.writer.add(this.itemOf(kind), piece, logprobs)
   }
 
-  /** Gives reasoning without text an item that carries it to the caller. */
+  /** Adds an item that carries reasoning without text to the caller. */
   private carry(): void {
     this.itemOf('thinking')
   }

@@ -9,16 +9,16 @@ export interface KnownModel {
   traits: Partial<Traits>
   /** Additional traits if an upstream of this kind serves it. */
   at?: Readonly<Record<string, Partial<Traits>>>
-  /** Maximum of tokens of a request and its answer together. */
+  /** Maximum number of tokens of a request and its answer together. */
   contextTokens?: number
   maxOutputTokens?: number
   /** Kinds of input other than text. */
   inputModalities?: readonly ('image' | 'file')[]
   /** Dimensions that may be requested from an embedding model. */
   dimensions?: Model['dimensions']
-  /** Maximum of tokens per embedding call; more are split. */
+  /** Maximum number of tokens per embedding call; more are split. */
   batchTokens?: number
-  /** Maximum of inputs per embedding call; more are split. */
+  /** Maximum number of inputs per embedding call; more are split. */
   batchSize?: number
   /** A page of the vendor, or a refusal that somebody reported. */
   source: string

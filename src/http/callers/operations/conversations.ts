@@ -30,9 +30,9 @@ import { isObject } from '../../../lib/objects'
 import { InputItemList, ItemPageQuery, itemList, MAX_SHOWN_LENGTH, noSuchPlace } from '../item-list'
 import { type CallerWorld, callerOperation } from '../operation'
 
-/** Maximum of items per call. */
+/** Maximum number of items per call. */
 const MAX_ITEMS = 20
-/** Maximum of metadata pairs, and of the length of keys and values, in characters. */
+/** Maximum number of metadata pairs, and maximum length of keys and values, in characters. */
 const METADATA = { pairs: 16, keyLength: 64, valueLength: 512 } as const
 /** Random bytes of an id: it cannot be guessed. */
 const ID_BYTES = 16

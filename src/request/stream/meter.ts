@@ -294,7 +294,8 @@ class PassingMeter implements StreamMeter {
 
   /** The events up to and including the closing one, which is not plain. */
   private upToEnd(whole: Buffer, plain: PlainEvents): Buffer {
-    const found = this.endBytes ? whole.indexOf(this.endBytes, plain.start === 0 ? plain.end : 0) : -1
+    const from = plain.start === 0 ? plain.end : 0
+    const found = this.endBytes && from < whole.length ? whole.indexOf(this.endBytes, from) : -1
     if (found === -1) return whole
     let at = startOfEvent(whole, found)
     for (const event of eventsIn(whole, at)) {

@@ -153,7 +153,7 @@ test('holders of keys read German on every page, and amounts as Germans write th
   }
   await open('home')
   expect(await page.locator('.figure').first().textContent()).toMatch(
-    /^Verfügbar1\.23\d,\d+\s\$reicht bei diesem Verbrauch über ein Jahr$/,
+    /^Verfügbar1\.23\d,\d+\s\$reicht bei diesem Verbrauch noch über ein Jahr$/,
   )
   expect(faults).toEqual([])
   await page.context().close()

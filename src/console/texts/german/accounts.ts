@@ -30,7 +30,7 @@ export default {
   availableNow: 'Jetzt verfügbar',
   lasts: 'Reicht',
   lastsDays: daysText,
-  lastsAtThisRate: (days) => `reicht bei diesem Verbrauch ${daysText(days)}`,
+  lastsAtThisRate: (days) => `reicht bei diesem Verbrauch noch ${daysText(days)}`,
   rateMeans: 'Verbrauch: was in den letzten sieben Tagen ausgegeben wurde',
   spend: 'Ausgaben, 30 Tage',
   trend: 'Pro Tag',
@@ -57,7 +57,8 @@ export default {
     'budget.reached': 'Ein Schlüssel hat sein Budget fast verbraucht.',
     'account_budget.reached': 'Das Budget ist fast verbraucht.',
     'key.expiring': 'Ein Schlüssel läuft bald ab.',
-    shortfall: 'Anfragen haben mehr gekostet, als Guthaben da war: Den Rest hat das Gateway gezahlt.',
+    shortfall:
+      'Anfragen haben mehr gekostet, als an Guthaben vorhanden war: Den Rest hat das Gateway gezahlt.',
     'payment.not_credited': 'Eine Zahlung konnte nicht gutgeschrieben werden.',
   }),
   noRequests:

@@ -18,7 +18,7 @@ export default {
   today: 'Heute ausgegeben',
   month: 'In diesem Monat ausgegeben',
   low: (available, lasts) =>
-    `Das Guthaben ist niedrig: ${available} sind verfügbar${lasts === null ? '' : ` und reichen beim Verbrauch der letzten sieben Tage ${lasts}`}.`,
+    `Das Guthaben ist niedrig: ${available} sind verfügbar${lasts === null ? '' : ` und reichen noch ${lasts}, gemessen an den letzten sieben Tagen`}.`,
   lowAdvice:
     'Laden Sie mit einem Code auf, oder fragen Sie Ihren Betreiber. Anfragen, die mehr kosten, als da ist, werden abgelehnt.',
   budget: 'Budget dieses Schlüssels',

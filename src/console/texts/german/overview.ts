@@ -41,9 +41,9 @@ export default {
       request: { text: 'Die erste Anfrage senden', action: 'Playground öffnen' },
       backup: { text: 'Eine Sicherung anlegen', action: 'Zu den Sicherungen' },
     },
-    fill: '30 Tage Leben hinzufügen',
+    fill: '30 Tage Betrieb simulieren',
     fillMeans:
-      'Drei Kunden mit etwa 1.300 simulierten Anfragen, vom Hauptbuch belastet. Dauert bis zu 3 Minuten.',
+      'Drei Kunden mit etwa 1.300 simulierten Anfragen, die im Hauptbuch stehen. Dauert bis zu 3 Minuten.',
   },
   p99: (duration) => `p99 ${duration}`,
   noAnswers: 'keine Antworten',

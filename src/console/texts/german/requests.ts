@@ -79,8 +79,8 @@ export default {
   usageSource: 'Nutzung laut',
   usageSources: named({
     upstream: 'Anbieter',
-    upstream_above_quote: 'Anbieter, über dem Angebot',
-    counted: 'Zählung des Durchgelaufenen',
+    upstream_above_quote: 'Anbieter, über dem Kostenvoranschlag',
+    counted: 'Zählung des Gateways',
     estimated: 'Schätzung',
   }),
   endedBy: 'Beendet durch',

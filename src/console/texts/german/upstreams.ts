@@ -25,7 +25,7 @@ export default {
     'Anfragen, die Anbieter wegen ihres Inhalts abgelehnt haben, nach Modell und Feld. Ein Feld, das niemand vermisst, kann in `omittedFields` stehen.',
   noRefusals: 'Kein Anbieter hat eine Anfrage wegen ihres Inhalts abgelehnt.',
   field: 'Feld',
-  words: 'Worte des Anbieters',
+  words: 'Wortlaut des Anbieters',
   count: 'Anzahl',
   last: 'Zuletzt',
   states: named({

@@ -47,7 +47,7 @@ export default {
   shortfall: 'Fehlbetrag',
   saved: 'Gespart',
   savedHint:
-    'Durch Caches der Anbieter gespart: der normale Preis der Eingabe aus dem Cache, abzüglich des dafür bezahlten. Dafür werden alle Belastungen des Zeitraums gelesen.',
+    'Durch Caches der Anbieter gespart: der normale Preis der Eingabe aus dem Cache abzüglich dessen, was dafür bezahlt wurde. Gelesen werden dafür alle Belastungen des Zeitraums.',
   savedUnknown: (count) =>
     `Für ${counted(count, 'Anfrage', 'Anfragen')} ist nicht bekannt, was Caches gespart haben; sie fehlen in der Summe.`,
   others: 'andere',

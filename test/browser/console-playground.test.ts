@@ -35,6 +35,12 @@ beforeAll(async () => {
         upstreamModel: 'qwen-image-max',
         price: { per_image: '0.075' },
       },
+      'test-ark-image': {
+        family: 'ark-images',
+        upstream: 'ark',
+        upstreamModel: 'seedream-4-5-251128',
+        price: { per_image: '0.04' },
+      },
       'test-edit-image': {
         family: ['openai-images', 'openai-image-edits'],
         upstream: 'openai',
@@ -387,7 +393,7 @@ test('a picture is edited with a mask, as a form that is priced before it is sen
   expect(visit.faults).toEqual([])
 })
 
-test('D1, D2: each picture that was paid is shown, whatever form its vendor has; what cannot be read is shown as JSON', async () => {
+test('D1: each picture that was paid is shown, whatever form its vendor has; what cannot be read is shown as JSON', async () => {
   const { page } = visit
   await begin('kind=image&model=test-vendor-image')
   for (const count of [1, 2, 3, 4]) {
@@ -405,6 +411,16 @@ test('D1, D2: each picture that was paid is shown, whatever form its vendor has;
   await page.getByText('This answer has no known form.').waitFor()
   expect(await page.locator('.reply .code').last().textContent()).toContain('"unknown": "form"')
   await page.unroute('**/v1/images/generations')
+  expect(visit.faults).toEqual([])
+})
+
+test('D2: a vendor that would keep a picture at its own address is asked for its bytes', async () => {
+  const { page } = visit
+  await begin('kind=image&model=test-ark-image')
+  await page.getByLabel('Prompt').fill('A red fox')
+  await pay()
+  expect(lastBody().response_format).toBe('b64_json')
+  expect(await page.locator('.reply img').count()).toBe(1)
   expect(visit.faults).toEqual([])
 })
 

@@ -1,5 +1,5 @@
-// What the console is like without a mouse, in a real browser: the focus never goes to what a panel covers, the palette finds pages,
-// names and actions, and lists have no stop without a purpose.
+// The console without a mouse, in a real browser: the focus never goes behind a panel, the palette finds pages, names and actions,
+// and lists have no focus stop without a purpose.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -31,7 +31,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** In the page: what has the focus, and whether all of it that is on the screen is covered by something else. */
+/** In the page: the focused element, and whether its visible part is completely covered by something else. */
 const FOCUSED = `(() => {
   const at = document.activeElement
   if (at === document.body) return { name: 'body', isCovered: false, isInPanel: false }
@@ -100,7 +100,7 @@ test('D27: the palette opens by Ctrl+K and finds pages, tabs and actions by thei
     await choose('theme: dark', 'Theme: Dark')
     await page.keyboard.press('Enter')
     await waitFor(async () => (await page.locator('html').getAttribute('data-theme')) === 'dark')
-    // What was opened last is offered before anything is typed; a theme has no address.
+    // The last opened page is offered before anything is typed; a theme has no address.
     await search.focus()
     expect(await page.locator('#hits [role=option]').allTextContents()).toEqual([
       'Settings: Audit trail page',

@@ -1,5 +1,5 @@
 // Customers and keys in a real browser: made, topped up, corrected, limited, paused, given new secrets and revoked, and a ledger
-// whose balance after each movement is right. Clicks are counted: each job takes at most four.
+// with the correct balance after each movement. Clicks are counted: each job takes at most four.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -81,7 +81,7 @@ test('D17: a secret that is shown once is not lost by a key press or a link', ()
       expect(await page.locator('.secret code').first().textContent()).toBe(secret)
       expect(page.url()).toContain('#/keys/new')
     }
-    // A reload asks in the words of the browser.
+    // On a reload the browser asks in its own words.
     const asked = await page.evaluate(`!dispatchEvent(new Event('beforeunload', { cancelable: true }))`)
     expect(asked).toBe(true)
     await page.keyboard.press('Escape')
@@ -372,7 +372,7 @@ test('a customer: its ledger has the balance after each movement, and leads to r
     await admin('POST', '/accounts/ledgered/credits', { amount_usd: '2', note: 'invoice 7' })
     for (let count = 0; count < 2; count++)
       await (await gateway.chat({}, { authorization: `Bearer ${key}` })).text()
-    // What happens in one millisecond has no order in a ledger.
+    // Events in one millisecond have no order in a ledger.
     await Bun.sleep(2)
     await admin('POST', '/accounts/ledgered/adjustments', { amount_usd: '-0.25', note: 'too much' })
     await gateway.server.world.requestLog.flush()

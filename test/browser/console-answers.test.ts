@@ -1,5 +1,5 @@
-// What the console asks of the server, and how often, in a real browser: one question once, an answer at once after Back, and
-// all that is seen again after a change.
+// The console's requests to the server in a real browser: each request once, an immediate answer after Back, and everything visible
+// again after a change.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
@@ -23,7 +23,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** Notes the path of each request for data from now on. */
+/** Records the path of each request for data from now on. */
 function asked(page: Page): string[] {
   const paths: string[] = []
   page.on('request', (request) => {

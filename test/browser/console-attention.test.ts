@@ -1,5 +1,5 @@
-// What the overview says about money and what needs attention, in a real browser: margin, failures by who caused them, keys that spend
-// too fast or expire, models that lose money, each with what to do about it in its line.
+// What the overview says about money and about things that need attention, in a real browser: margin, failures by their cause, keys
+// that spend too fast or expire, models that lose money, each with the remedy in its line.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -26,7 +26,7 @@ beforeAll(async () => {
   browser = await openBrowser()
   ask = askAs(gateway, await makeAdminToken(gateway, 'owner', 'seeder'))
   await (await gateway.chat({ model: 'costly' })).text()
-  // Refused for what the caller asked, and failed at the vendor.
+  // Refused because of the caller's request, and failed at the vendor.
   await gateway.chat({ model: 'gpt-99' })
   await gateway.chat({ messages: [{ role: 'user', content: '[sandbox status=500]' }] })
   const expires = new Date(Date.now() + 3 * 24 * HOUR_MS).toISOString().slice(0, 16)

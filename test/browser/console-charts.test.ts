@@ -1,5 +1,5 @@
-// Charts in a real browser: a model has one colour everywhere, news and other ranges change the drawing that is there, series can
-// be hidden, keys point as the pointer does, and the table of the figures is made only when somebody opens it.
+// Charts in a real browser: a model has one colour everywhere, news and other ranges change the existing drawing, series can be
+// hidden, arrow keys work like the pointer, and the table of the figures is made only when somebody opens it.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'

@@ -23,7 +23,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** Opens the address that a program sends a person to, who signs in with a key. */
+/** Opens the address to which a program sends a person, who signs in with a key. */
 async function open(clientId: string) {
   const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 480, height: 800 } })
   const faults: string[] = []

@@ -1,5 +1,5 @@
-// Requests are explored in a real browser: values with counts, several at once, words that are typed, sums, a range that is chosen
-// on the chart, and Back.
+// Requests are explored in a real browser: values with counts, several at once, typed words, sums, a range chosen on the chart, and
+// Back.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser, Locator, Page } from 'playwright-core'

@@ -1,5 +1,5 @@
-// What the holder of a key sees in a real browser: what there is and what is held and why, spend by time and by model, prices of
-// the models of the key in plain words, own requests and tasks and nobody else's, and settings for every known client.
+// What the holder of a key sees in a real browser: the balance, the holds and their reasons, spending by time and by model, prices
+// of the key's models in plain words, own requests and tasks and nobody else's, and settings for every known client.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -22,7 +22,7 @@ let own: { secret: string; id: string }
 let vendor: HeldVendor
 let running: Promise<Response>[] = []
 
-/** Asks with a key of the account: the one whose holder looks, or another one. */
+/** Sends requests with a key of the account: that of the viewing holder, or another one. */
 const ask = (path: string, body: object, { secret } = own) =>
   fetch(`${gateway.url}${path}`, {
     method: 'POST',

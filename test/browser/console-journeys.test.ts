@@ -264,7 +264,7 @@ const ofHolders = (): Job[] => [
   },
 ]
 
-/** Walks jobs one after another, each from the first page, and returns how many clicks each took. */
+/** Performs jobs one after another, each from the first page, and returns how many clicks each took. */
 async function walked(visit: Visit, start: string, jobs: readonly Job[]): Promise<Record<string, number>> {
   const clicks: Record<string, number> = {}
   for (const job of jobs) {

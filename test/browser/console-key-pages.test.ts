@@ -53,7 +53,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** A day so many days from now. */
+/** The day this number of days from now. */
 function dayIn(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 }
@@ -64,7 +64,7 @@ const visit = (width = 1280) =>
 const textOf = async ({ page }: Visit, place = 'main') =>
   (await page.locator(place).allInnerTexts()).join(' ')
 
-/** Sends what is typed in the playground, and returns its price, its cost and the place of its answer. */
+/** Sends the typed text in the playground, and returns its price, its cost and the place of its answer. */
 async function play(visited: Visit, kind: string, field: string, text: string): Promise<string> {
   const { page } = visited
   await visited.open(`playground?kind=${kind}`)
@@ -154,7 +154,7 @@ test('a holder sees balance, spend and own requests, and redeems a code', async 
   await page.getByLabel('Code').fill(text)
   await page.getByRole('button', { name: 'Redeem' }).click()
   await waitFor(async () => (await textOf(visited)).includes('was redeemed before'))
-  // What happens meanwhile comes by itself.
+  // Meanwhile new events arrive by themselves.
   await visited.open('activity')
   const rows = (await gateway.requestLog()).length
   await waitFor(async () => (await page.locator('tbody tr').count()) === rows)

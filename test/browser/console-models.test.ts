@@ -62,7 +62,7 @@ afterAll(async () => {
   await sandbox.stop()
 })
 
-/** A day so many days from now. */
+/** The day this number of days from now. */
 function dayIn(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 }

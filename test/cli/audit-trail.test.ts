@@ -1,5 +1,5 @@
-// Every command, and what it leaves in the audit trail: one that changes something has its line there with who did it, one that
-// only reads has none. A new command needs a row here.
+// Every command, and its entry in the audit trail: a command that changes something has one with its author, a command that only
+// reads has none. A new command needs a row here.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -26,14 +26,14 @@ setDefaultTimeout(240_000)
 /** The effect of a command, with its line if it is run here. */
 type Row =
   | { reads: string }
-  /** A line, the action of its entry, and its target if that is of interest. `ID` stands for what the line before printed. */
+  /** A line, the action of its entry, and its target if that matters. `ID` stands for the output of the previous line. */
   | { line: string; writes: string; target?: string }
   /** Tried in another file, which names the action. */
   | { in: string; writes: string }
   /** Why it cannot touch the database of a gateway. */
   | { apart: string }
 
-/** In this order: what is made by one is used by the next. */
+/** In this order: each uses what the previous one made. */
 const rows: Record<string, Row> = {
   'keys create': { line: 'keys create ann', writes: 'key.create', target: 'key:ann' },
   'keys list': { reads: 'keys list' },
@@ -183,7 +183,7 @@ test('each command that changes something is in the trail with who did it, and n
     const expected =
       'line' in row ? { actor, action: row.writes, target: row.target ?? first?.target } : undefined
     const found = first && { actor: first.actor, action: first.action, target: first.target }
-    // It may find nothing, or reach nobody, but it must have tried.
+    // The command may find nothing, or reach nobody, but it must have tried.
     if (ran.code > 1 || more.length > 0 || !Bun.deepEquals(found, expected))
       wrong.push({ line, ...ran, found, more })
   }

@@ -1,5 +1,5 @@
-// gateway backup, restore and move as people type them, next to a running server too; and a server that does not start on
-// a database whose log has lost commits.
+// gateway backup, restore and move as people type them, also while a server runs; and a server that does not start on a database
+// whose log has lost commits.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import {

@@ -43,11 +43,11 @@ writeFileSync(configFile, `export default ${JSON.stringify(config)}\n`)
 
 const { environment, call, run, json, inShell, allFail, onTerminal } = createCommandLine(folder, dataDir)
 
-/** A process that keeps the database of its own folder from being written to, from the start of the tests on. */
+/** A process that blocks writes to the database of its own folder, from the start of the tests on. */
 const lockedDir = join(folder, 'locked')
 const refusedByLock = (async () => {
   await run('keys create alice', lockedDir)
-  // It goes with whoever started it, also where the one test that waits for it is not run, or all of them are killed.
+  // It ends with its parent, even if the one test that waits for it is not run, or all tests are killed.
   const source = `const db = new (require('bun:sqlite').Database)(${JSON.stringify(join(lockedDir, 'gateway.sqlite'))})
     db.run('begin immediate'); console.log('locked')
     process.stdin.resume().on('end', () => process.exit(db.inTransaction ? 0 : 1))`
@@ -616,7 +616,7 @@ test('flags win over the environment, and the sandbox has a directory of its own
   expect(await names(['--data-dir', byFlag], env)).toEqual(['flagged'])
   expect(await names([], env)).toEqual(['surrounded'])
   expect(await names([])).toEqual(['real'])
-  // A database for real money is not asked about simulated money.
+  // A database with real money is not queried for simulated money.
   expect(await names(['--sandbox'], { GATEWAY_DATABASE_URL: 'postgres://127.0.0.1:1/none' })).toEqual([
     'simulated',
   ])

@@ -1,5 +1,5 @@
-// Words that shells complete: each shell loads its script and is asked what may follow. Shells that this machine lacks are
-// left out, except bash.
+// Completions in shells: each shell loads its script and returns the possible next words. Shells missing on this machine are left
+// out, except bash.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ const asked: Record<string, (script: string, words: readonly string[]) => string
     `source ${script}; COMP_WORDS=(${listOf(words)}); COMP_CWORD=${words.length - 1}
      _gateway; printf '%s\\n' "\${COMPREPLY[@]}"`,
   ],
-  // Without a terminal nothing is completed, so the functions that would show what is found print it.
+  // Without a terminal nothing is completed, so the functions that would show the completions print them.
   zsh: (script, words) => [
     'zsh',
     '-fc',

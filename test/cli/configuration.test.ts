@@ -1,5 +1,5 @@
-// Where the configuration is found, in which formats, and what `${NAME}` means there; and that nothing of an upstream's
-// address is lost. Commands run as processes in folders of their own.
+// Where the configuration is found, in which formats, and what `${NAME}` means there; and that no part of an upstream's address is
+// lost. Commands run as processes in their own folders.
 
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands for a variable in a data format looks so
 
@@ -273,7 +273,7 @@ describe('a configuration is found', () => {
       file: undefined,
       lookedIn: [join(base, 'work'), join(base, 'bin'), join(base, 'xdg/gateway'), '/etc/gateway'],
     })
-    // Each shadows those before it.
+    // Each overrides those before it.
     for (const [folder, name] of places) {
       const file = fileIn(join(base, folder), name, '')
       expect(findConfig(undefined, around()).file).toBe(file)

@@ -32,7 +32,7 @@ async function json(line: string) {
   return JSON.parse(stdout)
 }
 
-/** Signs in with a link as its page does, and answers who somebody is then. */
+/** Signs in with a link as its page does, and returns the identity of the session. */
 async function follow(link: string) {
   const [address = '', token = ''] = link.split('/console#link=')
   const response = await fetch(`${address}/console/session`, {

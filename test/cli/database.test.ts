@@ -1,5 +1,5 @@
-// What commands say about the database: each that writes says where it wrote, none that only reads does; and that reports
-// may take longer than anything that serves.
+// What commands say about the database: a command that writes says where, a command that only reads does not; and that reports may
+// take longer than any request.
 
 import { Database } from 'bun:sqlite'
 import { expect, setDefaultTimeout, test } from 'bun:test'
@@ -87,7 +87,7 @@ test.concurrent('a report that PostgreSQL needs longer for than a statement that
   const url = await postgresUrl({ template: 'template1' })
   const db = openAddress(url)
   await migrate(db)
-  // As slow as with millions of charges: every look at them takes longer than the five seconds.
+  // As slow as with millions of charges: every query of them takes longer than the five seconds.
   await db.batch([
     { sql: 'alter view charges rename to quick_charges' },
     { sql: 'create view charges as select c.* from quick_charges c, (select pg_sleep(5.5)) as slow' },
@@ -254,7 +254,7 @@ test.concurrent('an interrupted move is not served, and continues or starts agai
       code: 1,
       stderr: expect.stringContaining('--anew'),
     })
-  // What was copied already differs now.
+  // The copied file differs now.
   await run('balance add alice 5')
   expect(await run(`move --to ${url}`)).toMatchObject({ code: 1, stderr: expect.stringContaining('--anew') })
   expect(existsSync(file)).toBe(true)

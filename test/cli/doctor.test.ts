@@ -1,5 +1,5 @@
-// `gateway doctor` and `gateway health`: what is wrong is found where it is, with its cure, and a check of health asks the server
-// that really runs.
+// `gateway doctor` and `gateway health`: every problem is found with its place and its cure, and the health check queries the
+// running server.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => vendor.stop())
 
-/** Runs the doctor on a configuration, and gives its findings by check. */
+/** Runs the doctor on a configuration, and returns its findings by check. */
 async function examine(
   config: object,
 ): Promise<{ code: number; ok: boolean; findings: Record<string, Json> }> {

@@ -1,5 +1,5 @@
-// Commands on an encrypted database: they read and write with the key of the same configuration, say which key is lacking
-// before they do anything, and never say the key.
+// Commands on an encrypted database: they read and write with the key of the same configuration, name a missing key before they do
+// anything, and never print a key.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'

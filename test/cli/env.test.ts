@@ -1,5 +1,5 @@
-// `gateway env` as a shell sees it: what it prints is run by a real shell and used by real clients; nothing but lines to
-// paste may be on standard output.
+// `gateway env` as a shell sees it: its output is run by a real shell and used by real clients; only lines to paste may be on
+// standard output.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// What is different in the compiled executable from the same code run by Bun: its worker, its limits, what it loads from
-// the folder it is started in, and a configuration file in TypeScript next to no source at all.
+// Differences between the compiled executable and the same code run by Bun: its worker, its limits, files that it loads from its
+// working directory, and a configuration file in TypeScript without any source.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { copyFileSync, existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
@@ -153,7 +153,7 @@ describe('a folder that means harm', () => {
       join(folder, 'bunfig.toml'),
       `preload = ["./preload.ts"]\n[run]\npreload = ["./preload.ts"]\n`,
     )
-    // No machine has this address, so that a server which obeyed could not start.
+    // No machine has this address, so a server that obeyed could not start.
     writeFileSync(join(folder, '.env'), 'GATEWAY_HOST=192.0.2.1\n')
     writeFileSync(join(folder, 'tsconfig.json'), '{"compilerOptions":{"paths":{"citty":["./preload.ts"]}}}')
     writeFileSync(join(folder, 'package.json'), '{"name":"hostile","imports":{"citty":"./preload.ts"}}')

@@ -1,5 +1,5 @@
-// gateway import as a shell sees it: what is found in databases of other gateways, that it is carried over once, and that a
-// key which moved in calls models with the official SDK and pays for them.
+// gateway import as a shell sees it: what is found in databases of other gateways, that it is imported once, and that an imported
+// key calls models with the official SDK and pays for them.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -81,7 +81,9 @@ async function configOf(file: string, variables: readonly string[]): Promise<Con
   }
 }
 
-/** Calls a model with the official SDK at a gateway of what was written. Answers what the account has afterwards. */
+/**
+ * Calls a model with the official SDK at a gateway with the written configuration. Returns the balance of the account afterwards.
+ */
 async function callAs(
   secret: string,
   model: string,
@@ -103,7 +105,7 @@ async function callAs(
   }
 }
 
-/** Redeems a code twice, and a wrong one, by HTTP. Answers the statuses. */
+/** Redeems a code twice, and a wrong one, by HTTP. Returns the statuses. */
 async function redeemAs(
   secret: string,
   code: string,
@@ -130,9 +132,9 @@ async function statusOf(call: Promise<unknown>): Promise<unknown> {
   return call.catch(({ status }) => status)
 }
 
-/** Accounts, keys and what is left behind of both databases, which only differ in columns. */
+/** Accounts, keys and the parts that are not imported, of both databases, which only differ in columns. */
 function expectFound(looked: Json, flavor = 'one-api'): void {
-  // What is left of subscriptions, which New API has.
+  // The remainder of subscriptions, which New API has.
   const [alice, debtor] = flavor === 'new-api' ? ['17.469134', '0.80'] : ['2.469134', '0.00']
   expect(looked.accounts).toEqual([
     { name: 'alice', state: 'new', balance_usd: alice, frozen: false, plan: 'vip' },
@@ -231,7 +233,7 @@ function expectWritten(configFile: string, envFile: string): string {
   return text
 }
 
-/** Imports twice, of which the second time changes nothing, and looks at what came. Answers the second report. */
+/** Imports twice, where the second import changes nothing, and checks the result. Returns the second report. */
 async function carryTwice(
   json: (...words: string[]) => Promise<Json>,
   words: readonly string[],

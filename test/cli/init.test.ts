@@ -37,7 +37,7 @@ test('init writes a configuration for every vendor that passes the check, and sa
     baseUrl: 'http://127.0.0.1:8000/v1',
     apiKey: null,
   })
-  // It serves what the server has, as soon as that runs.
+  // It serves the models of the server, as soon as that runs.
   expect(written.upstreams.ollama).toMatchObject({ kind: 'ollama', discover: true })
   // The examples in comments are settings that pass, too.
   const examples = readFileSync(file, 'utf8').replaceAll(/^( *)\/\/ (.*[,{])$/gm, '$1$2')

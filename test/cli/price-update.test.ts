@@ -1,5 +1,5 @@
-// `gateway prices update`: a newer list is shown first, taken only when its operator says so and only without faults, and can be
-// taken back. A broken, huge or hostile list changes nothing.
+// `gateway prices update`: a newer list is shown first, adopted only on the operator's command and only without faults, and can be
+// reverted. A broken, huge or hostile list changes nothing.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'

@@ -209,7 +209,7 @@ const body = { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 100, 
 writeFileSync(join(folder, 'request.json'), JSON.stringify(body))
 const chatBytes = JSON.stringify({ ...body, model: 'chat' }).length
 
-/** Each line, and what it answers: the price is worked out by hand. */
+/** Each line, and its output: the price is computed by hand. */
 const priced: [line: string, answer: Json][] = [
   [
     'chat --input-tokens 1000 --output-tokens 10',

@@ -1,5 +1,5 @@
-// Receipts as a customer checks them: with `gateway receipts verify`, which has no gateway, and with the program of docs/receipts.md,
-// which is in Python and shares nothing with ours.
+// Receipts as a customer checks them: with `gateway receipts verify`, which needs no gateway, and with the program of
+// docs/receipts.md, which is in Python and shares no code with ours.
 
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'

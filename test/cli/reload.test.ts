@@ -118,7 +118,7 @@ async function followsNamedFiles(
   await waitFor(() => events('config_reloaded') > reloads)
 }
 
-/** Not known by the number of reloads: a file may be read again than it was changed. */
+/** The number of reloads does not show it: a file may be read more often than it was changed. */
 async function isAsTheFileSays({ json }: Installation): Promise<boolean> {
   return (await json('config', 'diff')).changes.length === 0
 }

@@ -1,6 +1,6 @@
-// Commands on the database and over the admin API: each line of a table is run both ways and prints the same, in one process
-// for each way, against the real executable. What a lost answer, a wrong token or another server does, is tried by the
-// executable itself with real servers between.
+// Commands on the database and over the admin API: each line of a table is run both ways and prints the same, in one process for
+// each way, against the real executable. The executable itself, with real servers in between, tests the effects of a lost answer, a
+// wrong token or another server.
 
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -169,7 +169,7 @@ const lines = [
   'audit --limit 3 --action account.close',
 ]
 
-/** Output without what differs by nature: names, ids, secrets, times, and the place that was written to. */
+/** Output without the parts that always differ: names, ids, secrets, times, and the written place. */
 function plain({ code, stdout, stderr }: Ran) {
   const text = (output: string) =>
     output
@@ -467,7 +467,7 @@ test('each command of the page of the admin API runs as it stands', async () => 
           PATH: process.env.PATH,
           HOME: home,
           TOKEN: token,
-          // Variables do not name the database as flags do, which would win over a context.
+          // Variables do not name the database as flags do, which would have precedence over a context.
           GATEWAY_CONFIG: installation.configFile,
           GATEWAY_DATA_DIR: installation.dataDir,
         },

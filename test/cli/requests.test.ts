@@ -57,7 +57,7 @@ test('show has the money and, where they are asked for, the bodies; tail shows w
   const [lines, notes] = [tail.stdout.getReader(), tail.stderr.getReader()]
   const next = async (from = lines) => Buffer.from((await from.read()).value ?? []).toString()
   expect(await next(notes)).toContain('as they end')
-  // It begins now: what has ended before is not shown.
+  // It begins now: requests that ended before are not shown.
   const failed = await gateway.chat({ max_tokens: 'many' })
   const line = await next()
   expect(line).not.toContain(id)
@@ -100,7 +100,7 @@ test('no text of a vendor ends a line, paints or sets a title, in lists, blocks 
       expect(text).not.toMatch(TERMINAL_CONTROL)
       expect(text).not.toMatch(/^forged/m)
     }
-    // Green is ours only where it marks what is well.
+    // Our own green appears only on marks of success.
     expect(shown).not.toContain('\u001b[32mcode')
   }
   expect((await run(dataDir, 'list')).stdout).toContain('\\u001b[32mcode')

@@ -41,7 +41,7 @@ const STREAM = { stream: true, messages: say('[sandbox tokens=100 token_delay_ms
 const NOBODY = 65_534
 const seed = seedOf('KILL_SEED')
 const KILLS = casesOf(20)
-/** Shorter than a start and a handing over take together. */
+/** Shorter than a start and a handover take together. */
 const KILLED_WITHIN_MS = 1_600
 const onLinux = describe.skipIf(process.platform !== 'linux')
 
@@ -90,7 +90,7 @@ onLinux('gateway restart', () => {
     expect((await stream).trimEnd()).toEndWith('data: [DONE]')
     await waitFor(() => child.exitCode !== null)
     expect(child.exitCode).toBe(0)
-    // One that waits for its callers does not answer in the place of its successor.
+    // A server that waits for its callers does not answer instead of its successor.
     const kept = await RawCaller.connect(url)
     const long = say('[sandbox tokens=2000 token_delay_ms=40] Hello!')
     kept.send(chatRequest(secret, { model: 'test-chat', stream: true, messages: long }))
@@ -143,7 +143,7 @@ onLinux('gateway restart', () => {
           code: 1,
           stderr: expect.stringContaining('keeps serving'),
         })
-        // Longer than the old one takes to leave.
+        // Longer than the old one takes to end.
         for (let look = 0; look < 8; look++) {
           expect((await health()).status).toBe(200)
           await Bun.sleep(250)
@@ -168,7 +168,7 @@ onLinux('gateway restart', () => {
     })
     await waitFor(() => receiver.take() === 'READY=1')
     const { pid } = await restart(installation)
-    // Said before the older one is asked to leave: with the end of its main process the whole service would end.
+    // Sent before the older process is asked to end: with the end of its main process the whole service would end.
     await waitFor(() => receiver.take() === `MAINPID=${pid}`)
     await waitFor(() => receiver.take() === 'READY=1')
     await stop(pid)
@@ -295,7 +295,7 @@ onLinux('serve --take-over', () => {
 onLinux('connections of what was replaced end with an answer that says so', () => {
   /** Longer than the system holds back a connection that sends nothing. */
   const SILENCE_MS = 3_000
-  /** How long the gateway keeps a connection that asks nothing. */
+  /** How long the gateway keeps an idle connection. */
   const IDLE_MS = 5_000
   const request = (secret: string, more: object = {}) =>
     chatRequest(secret, { model: 'test-chat', messages: say('Hello!'), ...more })

@@ -1,4 +1,4 @@
-// gateway retention as people type it: what would be closed, what was, and what the other commands say of closed months.
+// gateway retention as people type it: what would be closed, what was closed, and what other commands say about closed months.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'

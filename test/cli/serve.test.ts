@@ -1,4 +1,4 @@
-// gateway serve as a process: what it prints can be pasted, commands take effect while it runs, and it stops in order.
+// gateway serve as a process: its output can be pasted, commands take effect while it runs, and it stops in order.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ const env = { PATH: process.env.PATH ?? '', HOME: folder, XDG_DATA_HOME: join(fo
 
 interface Process {
   stop(signal?: NodeJS.Signals): void
-  /** Waits until the text is on standard output, and answers all of it so far. */
+  /** Waits until the text is on standard output, and returns everything so far. */
   until(words: string | RegExp): Promise<string>
   /** Waits until the text is on standard error so many times. */
   logged(words: string, times: number): Promise<void>
@@ -329,7 +329,7 @@ for (const [first, second] of stoppings) {
   test.concurrent(`${first} and ${second} within a second count as one, as from a terminal and a script runner`, async () => {
     const { server, reported } = await serve(['--data-dir', `${first}-${second}`])
     const whole = (await streamFrom(reported, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
-    // At once: a busy machine can make a second of any pause.
+    // At once: on a busy machine any pause can last a second.
     server.stop(first)
     server.stop(second)
     expect(await whole).toEndWith('data: [DONE]\n\n')

@@ -1,5 +1,5 @@
-// gateway tasks, and the keys that sign webhooks, as an operator uses them next to a running gateway: what is printed,
-// what it is worth as an exit code, and what has then become of the money and the webhook.
+// gateway tasks, and the keys that sign webhooks, as an operator uses them while a gateway runs: the output, the exit code, and the
+// effects on the money and the webhook.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -74,7 +74,7 @@ async function submitted(body: object): Promise<string> {
 
 const show = (id: string): Promise<Json> => line.inShell.json(`tasks show ${id}`)
 
-// Waits ask the database: a process for each look takes longer than the task on a busy machine.
+// Waits query the database: on a busy machine a process for each check takes longer than the task.
 const waitUntil = (id: string, state: string) =>
   waitFor(async () => (await serving.rows(`select state from tasks where id = '${id}'`))[0]?.state === state)
 const webhookOf = async (id: string) =>
@@ -159,7 +159,7 @@ describe('looking', () => {
     expect(open.stdout).toMatch(/^ {2}polls +\d+, the next (is due|in \d+ seconds?)$/m)
     expect(ended.stdout).toMatch(/^ {2}money +nothing paid$/m)
     expect(ended.stdout).toMatch(/^ {2}error +OutputVideoSensitiveContentDetected: /m)
-    // What is to be copied is not shortened, however long it is.
+    // Text to be copied is not shortened, however long it is.
     expect(narrow.replaceAll(/\s/g, '')).toContain(upstreamId)
   })
 

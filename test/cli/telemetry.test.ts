@@ -1,5 +1,4 @@
-// What the executable tells others of itself: metrics to a reader of Prometheus' form, and traces to the collector that the
-// variables of OpenTelemetry name.
+// What the executable reports about itself: metrics in Prometheus' form, and traces to the collector in OpenTelemetry's variables.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { waitFor } from '../support/gateway'

@@ -7,7 +7,7 @@ import { startServing } from '../support/processes/serving'
 setDefaultTimeout(180_000)
 
 const PAGES = ['troubleshooting', 'error-codes', 'events']
-/** Commands that replace the process, need a file, or change what is not there: their help must have their flags. */
+/** Commands that replace the process, need a file, or change missing things: their help must have their flags. */
 const HELP_ONLY =
   /^(restart|restore|reconcile|serve|tasks|events|keys (resume|roll)|accounts (un)?freeze|balance add|admins create)\b/
 

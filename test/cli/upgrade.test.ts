@@ -1,5 +1,5 @@
 // Who may change the schema of a database, in processes as operators run them: `serve` and `gateway upgrade`, while nobody else
-// serves it and with a checked copy of a file first. No other command changes it under a server that runs.
+// serves it and with a checked copy of a file first. No other command changes it under a running server.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// `gateway upstreams` and `gateway prices fetch`: connections tried by hand, and models of a vendor's list that only a file
-// which was fetched and reviewed brings into the catalogue.
+// `gateway upstreams` and `gateway prices fetch`: connections tested by hand, and models of a vendor's list that enter the
+// catalogue only from a fetched and reviewed file.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

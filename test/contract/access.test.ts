@@ -1,5 +1,5 @@
-// Who may ask what, for every operation and path that is served: without a key, with a token, from a page of another site, without
-// the token of a session, and for what belongs to another account. What is served without a row here fails.
+// Who may use what, for every operation and path: without a key, with a token, from a page of another site, without the token of a
+// session, and for objects of another account. An operation or path without a row here fails.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
@@ -21,7 +21,7 @@ setDefaultTimeout(120_000)
 
 const EVIL = 'https://evil.example'
 const HOSTILE = `"><img src=x onerror=alert(1)><script>alert(2)</script>`
-/** Pages of the documentation, which show nothing of a request. */
+/** Pages of the documentation, which do not depend on the request. */
 const PAGES = ['/docs', '/docs/reference']
 
 let gateway: TestGateway
@@ -95,7 +95,7 @@ async function send(method: string, path: string, { headers = {}, body }: Sent =
 
 const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` })
 
-/** Requests with the cookie of a session that its own page would never send, by what each must be refused with. */
+/** Requests with the cookie of a session that its own page would never send, by the refusal that each must get. */
 function forgeries(
   { cookie, csrf }: Session,
   method: string,
@@ -124,7 +124,7 @@ function expectRefused(what: object, { status, text, body }: Answer, expected: n
   expect({ ...what, status, code: told }).toEqual({ ...what, status: expected, code })
 }
 
-/** A path with ids that nothing has. */
+/** A path with ids that do not exist. */
 const filled = (path: string) => path.replaceAll(/\{\+?\w+\}/g, 'none_1')
 
 describe('operations of callers', () => {
@@ -316,7 +316,7 @@ describe('what belongs to another account', () => {
   })
 })
 
-/** How each path is guarded that is not an operation. */
+/** How each path that is not an operation is guarded. */
 const otherPaths: Record<string, Guard> = {
   '/': 'public',
   '/.well-known/oauth-authorization-server': 'public',
@@ -350,7 +350,7 @@ const otherPaths: Record<string, Guard> = {
   '/v1/videos/:id/remix': 'key',
 }
 
-/** Paths of operations that read their body by themselves. */
+/** Paths of operations that read their body themselves. */
 const rawPaths: Record<string, Guard> = {
   '/messages/count_tokens': 'key',
   '/v1/messages/count_tokens': 'key',
@@ -362,7 +362,7 @@ const rawPaths: Record<string, Guard> = {
 }
 
 const guards = {
-  /** Answered equally for everybody: nothing of anybody is shown. */
+  /** The same answer for everybody: it shows nobody's data. */
   async public(path) {
     const [bare, known] = [
       await send('GET', path),
@@ -372,14 +372,14 @@ const guards = {
     expect({ path, isSame: known.text === bare.text }).toEqual({ path, isSame: true })
     expect(known.headers.getSetCookie()).toEqual([])
   },
-  /** Asked with a key, or from the console's own page. */
+  /** Requested with a key, or from the console's own page. */
   async key(path) {
     const at = path.replace(':id', 'video_1')
     expect([path, (await send('POST', at, { body: {} })).status]).toEqual([path, 401])
     for (const [headers, code] of forgeries(holder, 'POST'))
       expectRefused({ path, headers }, await send('POST', at, { body: {}, headers }), 403, code)
   },
-  /** Asked with a key or a token in a header: no cookie counts. */
+  /** Requested with a key or a token in a header: no cookie counts. */
   async header(path) {
     const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
     const own = { cookie: holder.cookie, origin: gateway.url, 'x-csrf-token': holder.csrf }
@@ -396,14 +396,14 @@ const guards = {
           headers,
           body: method === 'POST' ? {} : undefined,
         })
-        // Who signs in has no session yet, of which there could be a token.
+        // During a sign-in there is no session yet, and so no token of one.
         if (path === '/console/session' && method === 'POST' && code === 'csrf_token_invalid') continue
         const expected =
           path === '/console/consent' && method === 'DELETE' ? [405, 'method_not_allowed'] : [403, code]
         expect({ path, method, headers, told: [status, body.error?.code] }).toMatchObject({ told: expected })
       }
   },
-  /** Proven by what a program sends: a person's session is not looked at, and nothing is done for who sends nothing. */
+  /** Proven by what a program sends: a person's session is ignored, and a request without proof has no effect. */
   async program(path) {
     const method = path === '/oauth/authorize' ? 'GET' : 'POST'
     const own = { cookie: holder.cookie, origin: gateway.url, 'x-csrf-token': holder.csrf }
@@ -453,7 +453,7 @@ describe('texts of others', () => {
     ]
     for (const [method = '', path = ''] of asked) {
       const query = `${path}?error=${text}&error_description=${text}&state=${text}&client_id=${text}&redirect_uri=${text}`
-      // One of the operations replaces the key that asks.
+      // One of the operations replaces the key of the request.
       const { secret } = await gateway.makeKey('carol', '1')
       const own = path.startsWith('/admin') ? { cookie: admin.cookie } : bearer(secret)
       const { headers, text: answer } = await send(method, query, { headers: own })

@@ -128,14 +128,14 @@ async function makeKnown({ url, secret, server }: TestGateway): Promise<Known> {
   return { token, request: asked.headers.get('x-request-id'), followed: followed.id, sent: sent.id }
 }
 
-/** Answers of operations by their ids, and ids of what was there before. */
+/** Answers of operations by their ids, and ids of things that existed before. */
 type Known = Record<string, Reply['body']>
 
 interface Step {
   id: string
   path: string | ((known: Known) => string)
   body?: unknown
-  /** Action in the audit trail; absent for what changes nothing. */
+  /** The action in the audit trail; absent if nothing changes. */
   writes?: string
   /** Fields of its entry there. */
   change?: { before?: object; after?: object }
@@ -143,7 +143,7 @@ interface Step {
   answers?: object | ((known: Known) => object)
 }
 
-/** A request of each operation that succeeds, in this order. */
+/** A successful request of each operation, in this order. */
 const journey: Step[] = [
   { id: 'createKey', path: '/keys', body: { name: 'ann', models: ['test-chat'] }, writes: 'key.create' },
   { id: 'listAccounts', path: '/accounts?limit=1' },
@@ -505,7 +505,7 @@ for (const database of databaseKinds) {
       })
     const file = await ask(id)
     expect(file.headers.get('content-type')).toBe(type)
-    // A vendor decides what is in it: no page may take it for one of its own.
+    // A vendor decides its content: no page may mistake it for its own.
     expect(file.headers.get('x-content-type-options')).toBe('nosniff')
     expect(await file.bytes()).toEqual(whole)
     const part = await ask(id, { range: 'bytes=2-5' })
@@ -588,7 +588,7 @@ for (const database of databaseKinds) {
       { amount_usd: '7.00', balance_after_usd: '28.00' },
       { amount_usd: '6.00', balance_after_usd: '21.00' },
     ])
-    // What comes meanwhile is on no older page.
+    // New rows are on no older page.
     await call('POST', '/accounts/pages/credits', { body: { amount_usd: '8' } })
     const older = await call('GET', `${ledger}?limit=2&after=${encodeURIComponent(newest.next)}`)
     expect(older.body.data).toMatchObject([
@@ -718,7 +718,7 @@ for (const database of databaseKinds) {
     expect((await call('GET', '/nothing', { token: null })).status).toBe(401)
     expect((await call('GET', '/nothing')).status).toBe(404)
     expect((await call('PUT', '/keys')).status).toBe(405)
-    // A proxy asks for somebody else, and a page of another site under a name of its own.
+    // A proxy forwards for somebody else, and a page of another site uses its own host name.
     for (const headers of OF_OTHERS) expect((await call('GET', '/keys', { headers })).status).toBe(404)
     // A page of another site can have a browser ask, without a token: that closes the API to nobody.
     const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }

@@ -1,5 +1,5 @@
-// Requests of the admin API that its own document generates, right ones and ones that are wrong in a place, on both
-// databases: none ends in a fault, and all money on accounts is money that an answer said was moved.
+// Requests of the admin API generated from its own document, valid ones and ones with one fault, on both databases: none ends in an
+// internal error, and all money on accounts is money that an answer reported as moved.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
@@ -14,7 +14,7 @@ import { createRandom, type Random, seedOf } from '../support/random'
 setDefaultTimeout(180_000)
 
 const ROUNDS = 12
-/** Requests that are asked at most until each that moves money was once right and once wrong. */
+/** The maximum number of requests until each one that moves money was once valid and once invalid. */
 const MAX_MORE = 5_000
 /** Operations that move money, or make codes of it. */
 const MOVING = ['creditAccount', 'adjustAccount', 'createKey', 'createCustomer', 'createCodes']
@@ -144,7 +144,7 @@ function spoiled(body: Record<string, unknown>, random: Random): unknown {
   return { ...body, [name]: random.pick(WRONG) }
 }
 
-/** Nano-dollars that an answer says were moved to accounts. */
+/** Nano-dollars that an answer reports as moved to accounts. */
 function movedNano(operation: string, status: number, body: unknown, asked: unknown): number {
   if (status !== 200) return 0
   if (operation === 'creditAccount' || operation === 'adjustAccount') {
@@ -212,10 +212,10 @@ for (const database of databaseKinds) {
       expected += BigInt(movedNano(operationId, status, isJson ? JSON.parse(text) : null, body))
     }
     for (let round = 0; round < ROUNDS; round++) for (const operation of operations) await ask(operation)
-    // Money is what this is about: it is asked for more often.
+    // Requests about money are more frequent, because they are the subject here.
     const moving = operations.filter(({ operationId }) => MOVING.includes(operationId))
     for (let round = 0; round < 20 * ROUNDS; round++) await ask(random.pick(moving))
-    // Of few requests a seed may make none right.
+    // With few requests a seed may produce no valid one.
     const lacking = () =>
       moving.filter(
         ({ operationId }) => ![200, 400].every((status) => statuses.get(operationId)?.has(status)),
@@ -223,7 +223,7 @@ for (const database of databaseKinds) {
     for (let more = 0; more < MAX_MORE && lacking().length > 0; more++) await ask(random.pick(lacking()))
     expect(await totalOf(gateway)).toBe(expected)
     expect((await gateway.audit()).problems).toEqual([])
-    // Right ones were among them.
+    // Valid ones were among them.
     for (const id of MOVING)
       expect({ id, statuses: [...(statuses.get(id) ?? [])] }).toMatchObject({
         statuses: expect.arrayContaining([200, 400]),

@@ -1,5 +1,5 @@
-// GET and HEAD /v1/artifacts/{id}: whole files and parts of them with the signed address, and one and the same 404
-// for everybody else, and nothing that a browser would run.
+// GET and HEAD /v1/artifacts/{id}: whole files and parts of them with the signed address, the same 404 for everybody else, and
+// nothing that a browser would run.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { unlinkSync } from 'node:fs'
@@ -286,7 +286,7 @@ describe('the address begins with', () => {
   })
 })
 
-// What follows moves the time, which never goes back.
+// The following tests move the clock, which never goes back.
 
 test('an address that was given out an hour ago says to caches how long it still holds', async () => {
   now += HOUR_MS

@@ -1,5 +1,5 @@
-// Mistakes of callers: each is one row with the answer that says what to change.
-// None of them may reach a vendor, hold money, or go unrecorded in the request log.
+// Mistakes of callers: each is one row with an answer that says what to change. None of them may reach a vendor, hold money, or be
+// missing in the request log.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { makeSecret, revokeKey, rollKey } from '../../src/accounts/keys'

@@ -1,5 +1,5 @@
-// Chat completions and messages served by models that exist only behind responses: what is on record, streams cut at any
-// place, candidates, loops of tools that keep their reasoning, and the official clients.
+// Chat completions and messages served by models that exist only behind responses: recordings, streams cut at any place,
+// candidates, loops of tools that keep their reasoning, and the official clients.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
@@ -114,7 +114,7 @@ describe.each(bridges)('%s', (name, path) => {
     },
   )
 
-  /** A vendor's stream as it goes to the caller, when it comes in pieces that end at these places. */
+  /** A vendor's stream as the caller gets it, when it arrives in pieces that end at these offsets. */
   function translated(events: readonly Json[], cuts: readonly number[] = []): string {
     const model = bridgeOf(name)
     const { family } = model

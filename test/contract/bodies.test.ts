@@ -1,5 +1,4 @@
-// How the bodies of requests come in: how they may be packed, which types they may have, how large they may be, how slowly
-// they may come, and that a body which is refused holds nothing.
+// Bodies of requests: permitted compression, types, sizes and slowness, and that a refused body holds nothing.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { deflateSync, gzipSync } from 'node:zlib'
@@ -312,7 +311,7 @@ describe('bodies that come slowly', () => {
     await server.stop(true)
   })
 
-  /** Sends so many bytes at a time, this often by the clock of the test, until the body is whole or it is refused. */
+  /** Sends this number of bytes at a time, at this interval by the test's clock, until the body is complete or refused. */
   async function send(length: number | 'chunked', bytes: number, everyMs: number) {
     outcomes.length = 0
     const caller = await RawCaller.connect(server.url.href)

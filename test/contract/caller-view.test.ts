@@ -1,5 +1,5 @@
 // Parts of an answer about the operator: costs next to the usage, and the ids of organization, project, team or account in
-// complaints. Callers see neither, in no kind of answer, and everything else passes as it came.
+// complaints. Callers see neither, in any kind of answer, and everything else passes unchanged.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
@@ -265,7 +265,7 @@ const complaints: readonly [reported: string, shown: string][] = [
     'Your account … has reached the set inference limit',
   ],
   ['account_id=acct-99881122, wait', 'account_id=…, wait'],
-  // Nothing of the operator's.
+  // No data of the operator.
   [
     'The org-mode file of your organization has 12 projects and 3 accounts.',
     'The org-mode file of your organization has 12 projects and 3 accounts.',

@@ -48,14 +48,14 @@ beforeAll(async () => {
   gateway = await startTestGateway({
     models: {
       recorded,
-      // Without a limit of its own: that of the model that its name tells.
+      // Without its own limit: that of the model known by its name.
       'test-long-messages': testModels['test-messages'] as ModelConfig,
       'test-unknown-messages': {
         ...(testModels['test-messages'] as ModelConfig),
         upstreamModel: 'claude-3-sonnet-20240229',
       },
       'recorded-thinker': { ...recorded, reasoning: true },
-      // What a vendor speaks itself is never translated.
+      // A vendor's own dialect is never translated.
       bilingual: { ...recorded, family: ['openai-chat', 'anthropic-messages'] },
     },
     upstreams: { recorded: { kind: 'anthropic', baseUrl: vendor.url, apiKey: 'none' } },
@@ -76,7 +76,7 @@ function bridgeOf(id: string): Model {
 const askFor = (body: Json): ParsedRequest => ({ body, byteLength: 50, at: 1_770_000_000_000 })
 const ask = askFor({ messages: say('Hi'), stream_options: { include_usage: true } })
 
-/** A vendor's stream as it goes to the caller, when it comes in pieces that end at these places. */
+/** A vendor's stream as the caller gets it, when it arrives in pieces that end at these offsets. */
 function translated(
   text: string,
   cuts: readonly number[] = [],
@@ -96,7 +96,7 @@ function translated(
 const textOf = (events: readonly unknown[]) =>
   [...events.map((event) => JSON.stringify(event)), STOP].map((data) => `data: ${data}\n\n`).join('')
 
-/** Asks for a completion; the rows are those that the request left behind. */
+/** Requests a completion; returns the rows that the request left behind. */
 async function request(body: Record<string, Json>, headers: Record<string, string> = {}) {
   const calls = gateway.sandbox.calls.length
   const before = await gateway.newest()
@@ -114,7 +114,7 @@ async function request(body: Record<string, Json>, headers: Record<string, strin
     headers: response.headers,
     text,
     json: isStream ? undefined : (JSON.parse(text) as Json),
-    // Candidates that come mixed are read by their own tests.
+    // Interleaved candidates have their own tests.
     completion: isStream && !(Number(body.n) > 1) ? readChunks(text, showsUsage) : undefined,
     charge: (await chargeOf()) as Row,
     sent: gateway.sandbox.calls.slice(calls).map((call): Json => JSON.parse(call.body)),
@@ -215,7 +215,7 @@ describe('on record', () => {
     expect(sent[0].max_tokens).toBe(64_000)
     expect(json.choices[0].finish_reason).toBe('stop')
     expect(json.usage.completion_tokens).toBe(5_000)
-    // What it cost beyond the usual hold was held before it was delivered.
+    // The cost beyond the usual hold was held before the delivery.
     expect(charge?.held).toBe(Math.max(Number(charge?.amount), Number(usual.charge?.held)))
     expect(Number(charge?.amount)).toBeGreaterThanOrEqual(5_000 * 2_000)
     // The caller's own limit wins.
@@ -482,7 +482,7 @@ describe('several candidates', () => {
       sent: n,
     })
     expect(Number(headers.get('x-gateway-cost-usd'))).toBe(amount / 1e9)
-    // Each is asked for one message: the form has no word for more.
+    // Each request is for one message: the dialect cannot ask for more.
     for (const body of sent) expect(body).not.toHaveProperty('n')
   })
 

@@ -1,4 +1,4 @@
-// Audio and video in chat: models that read them are asked and paid for them, in chat and in responses; others refuse them by
+// Audio and video in chat: models that read them get them and are paid for them, in chat and in responses; others refuse them with
 // the name of the part, before anything is sent.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'

@@ -1,5 +1,5 @@
-// POST /v1/chat/completions and GET /v1/models as callers use them: every field of the spec reaches the vendor, the
-// answer reads as the gateway's own, and what the vendor reports is what is paid.
+// POST /v1/chat/completions and GET /v1/models as callers use them: every field of the spec reaches the vendor, the answer reads
+// like the gateway's own, and the reported usage is paid.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readCompletion } from '../../src/families/chat/caller-side'
@@ -44,7 +44,7 @@ const weather = {
 }
 const clock = { type: 'function', function: { name: 'read_clock' } }
 
-/** Every optional field of the spec's table, with what it needs next to it. */
+/** Every optional field of the spec's table, with the other fields that it needs. */
 const fields: [field: string, value: Json, others?: Record<string, Json>][] = [
   ['stream', false],
   ['temperature', 0.3],
@@ -587,7 +587,7 @@ describe('what is paid is what the vendor used', () => {
         // The vendor's own words are kept for a later audit, and what it cost the operator is shown to no caller.
         const { cost_in_usd_ticks: cost, ...figures } = JSON.parse(String(whole.charges[0]?.usage))
         expect(typeof cost).toBe(model === 'test-xai' ? 'number' : 'undefined')
-        // Callers are shown all of the output, as its figures are billed.
+        // Callers see all of the output, because its figures are billed.
         const output = figures.total_tokens - figures.prompt_tokens
         expect(whole.json.usage).toEqual({ ...figures, completion_tokens: output })
         expect(whole.response.headers.get('x-gateway-cost-usd')).toBe(formatUsd(paidNano))

@@ -1,5 +1,5 @@
-// Where a key and the token of an operator may be used from, on both databases: every way to use either is tried from an
-// allowed address, from another one, and with no address that can be believed. No vendor is called for a refused one.
+// From where a key and an operator's token may be used, on both databases: every use of either is tried from an allowed address,
+// from another one, and without a trustworthy address. No vendor is called for a refused request.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
@@ -70,7 +70,7 @@ async function send(
 }
 
 const messages = [{ role: 'user', content: 'Hello' }]
-/** Each way to use a key: those that are paid, that are counted, that look things up, and tools. */
+/** Each use of a key: paid ones, counted ones, look-ups, and tools. */
 const USES: Record<string, UseRequest> = {
   chat: { path: '/v1/chat/completions', body: { model: 'test-chat', messages } },
   'a stream': { path: '/v1/chat/completions', body: { model: 'test-chat', messages, stream: true } },

@@ -1,4 +1,4 @@
-// Names of models that clients ask for by themselves, as their packages have them (test/fixtures/client-defaults.json): each is served
+// Names of models that clients request by default, according to their packages (test/fixtures/client-defaults.json): each is served
 // by the built-in catalogue, or its refusal says how an operator gives a model that name.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -33,7 +33,7 @@ afterAll(async () => {
   await sandbox.stop()
 })
 
-/** A plain request of each operation that clients have defaults for, by its path. */
+/** A plain request of each operation for which clients have defaults, by its path. */
 const plain: Readonly<Record<string, object>> = {
   'chat/completions': { messages: say('Hello!') },
   responses: { input: 'Hello!' },
@@ -79,7 +79,7 @@ describe('what a client asks for by default is served', () => {
           const response = await ask(path, model)
           const { error } = (await response.json()) as Json
           expect([model, response.status, error.code]).toEqual([model, 400, 'model_not_found'])
-          // Of completions OpenAI has no model left, so that there is none to lead to.
+          // OpenAI has no model of completions left, so no name can lead to one.
           const hint =
             path === 'completions'
               ? `This key may use no model for /v1/${path}.`

@@ -1,5 +1,5 @@
-// Vendors with a closed list of fields: a request that is valid here is answered whatever it carries, in every dialect. What
-// has no effect on the answer is left out, and what would change it is refused here, by its name, before anything is held.
+// Vendors with a closed list of fields: a request that is valid here is answered with any of its fields, in every dialect. A field
+// without an effect on the answer is left out, and one that would change it is refused by its name before anything is held.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Sandbox, startSandbox, type VendorName } from '../../sandbox'

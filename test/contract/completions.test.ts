@@ -1,4 +1,4 @@
-// POST /v1/completions: texts that a model continues, as local servers and older clients speak it, paid by tokens.
+// POST /v1/completions: texts that a model continues, as local servers and older clients use it, paid by tokens.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'

@@ -33,7 +33,7 @@ test('nothing of it is loaded before its first request', async () => {
     paths.filter((path) => /src\/(console|console-server)\/|node_modules\/(@?preact|uplot)/.test(path))
   expect(whileServing.length).toBeGreaterThan(100)
   expect(ofConsole(whileServing)).toEqual([])
-  // What is looked for is there once somebody asks.
+  // The text is there once somebody requests it.
   for (const name of ['src/console/index.html', 'src/console-server/files.ts', 'console-server.ts'])
     expect(ofConsole(byConsole)).toContainEqual(expect.stringContaining(name))
 })

@@ -1,5 +1,5 @@
-// Sessions of the console on both databases: who may sign in, from which page, for how long, and what a cookie opens; links
-// that work once, on any node and after a restart; and the stream of what happens.
+// Sessions of the console on both databases: who may sign in, from which page, for how long, and what a cookie permits; links that
+// work once, on any node and after a restart; and the stream of events.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { freezeAccount } from '../../src/accounts/accounts'
@@ -167,7 +167,7 @@ for (const database of databaseKinds) {
       expect({ why, refused: codeOf(out) }).toEqual({ why, refused: [403, code] })
     }
     expect((await gateway.charges()).length).toBe(charges)
-    // A page of another origin learns nothing by asking, and a header wins over a cookie.
+    // A page of another origin learns nothing from a request, and a header has precedence over a cookie.
     for (const path of ['/v1/me', '/console/session'])
       expect(
         codeOf(await send(gateway, 'GET', path, { page: holder, headers: { origin: 'http://localhost:1' } })),

@@ -1,5 +1,5 @@
-// Conversations through the whole gateway with the official client: their items, what a request continues and appends, and
-// whose they are, on every database.
+// Conversations through the whole gateway with the official client: their items, what a request continues and appends, and their
+// owners, on every database.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'

@@ -570,7 +570,7 @@ for (const [name, bridge] of Object.entries(tried)) {
   })
 }
 
-/** Reasons for which a field is refused. */
+/** The reasons for refusing a field. */
 function notesOf(table: readonly BridgedField[], field: string): string[] {
   return table.flatMap((row) => (row.field === field && row.treatment === 'refused' ? [row.note] : []))
 }

@@ -40,8 +40,8 @@ afterAll(async () => {
 })
 
 /**
- * Operations without samples: those that other programs ask, forms that are in JSON at a path of their own, and completions, which
- * no model of the catalogue serves.
+ * Operations without samples: those used by other programs, forms that have a path of their own in JSON, and completions, which no
+ * model of the catalogue serves.
  */
 const WITHOUT = /^(HEAD|POST \/(v1\/payments|mcp|oauth|v1\/videos$|v1\/images\/\w+\/async$|v1\/completions$))/
 /** Operations whose samples cannot know a code that was bought, or a month. */
@@ -87,7 +87,7 @@ test('those in TypeScript run as they are; those of a thing by its id say that t
   expect(failed).toEqual([])
 })
 
-/** Runs a program with the address of the gateway and a key of its own: one of them replaces it. */
+/** Runs a program with the address of the gateway and its own key, because one of the programs replaces its key. */
 async function run(source: string): Promise<{ out: string; error: string; code: number }> {
   const { secret } = await gateway.makeKey('alice', '0')
   const program = source.replaceAll('http://127.0.0.1:8080', gateway.url).replaceAll('sk-YOUR-KEY', secret)

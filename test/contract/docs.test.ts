@@ -391,7 +391,7 @@ test('the requests that the documentation shows are answered', async () => {
 })
 
 test('every status that the source names is described', async () => {
-  // No caller reads 499; 405 and 426 are of methods and connections that no operation has.
+  // No caller reads 499; 405 and 426 belong to methods and connections that no operation has.
   const reported = new Set([
     '405',
     '426',

@@ -1,5 +1,5 @@
-// POST /v1/embeddings over all its families, with the catalogue that the gateway ships: vectors come back in the order
-// of the inputs whatever the vendor does, in the form that the caller asked for, and a batch is paid as a whole or not at all.
+// POST /v1/embeddings over all its families, with the shipped catalogue: vectors come back in the order of the inputs whatever the
+// vendor does, in the requested form, and a batch is paid as a whole or not at all.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import shipped from '../../gateway.config'
@@ -137,7 +137,7 @@ describe('batches', () => {
     test(`${model} gets ${input.length} inputs as ${sizes.join(' + ')}`, async () => {
       const played = await embed({ model, input, dimensions: 256 }, { vendorCalls: sizes.length })
       const parts = vendorBodies(played).map(inputsIn)
-      // Parts are sent side by side, so they may arrive in any order.
+      // Parts are sent concurrently, so they may arrive in any order.
       parts.sort((left, right) => input.indexOf(left[0] as string) - input.indexOf(right[0] as string))
       if (input[0] !== long) expect(parts.flat()).toEqual(input)
       expect(parts.map((part) => part.length).sort()).toEqual([...sizes].sort())

@@ -1,4 +1,4 @@
-// Whatever is thrown, and wherever a request came in, its caller reads it in the form of that entrance, with the request's
+// Whatever is thrown, and by whatever entrance a request came, its caller reads it in the form of that entrance, with the request's
 // id, and the operator finds it in the log once.
 
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -13,7 +13,7 @@ setDefaultTimeout(180_000)
 // biome-ignore lint/suspicious/noExplicitAny: bodies of any form
 type Json = any
 
-/** An entrance: how it is asked, and where in its answer the error stands. */
+/** An entrance: how to call it, and the place of the error in its answer. */
 interface Entrance {
   name: string
   ask(gateway: TestGateway): Promise<Response>

@@ -1,5 +1,5 @@
-// Every family keeps the same promises: it is tried with what vendors are on record to answer, with figures that no
-// vendor should send, and against the simulators. A family without a row or without a record fails here.
+// Every family keeps the same promises: it is tested with recorded answers of vendors, with figures that no vendor should send, and
+// against the simulators. A family without a row or without a record fails here.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { Glob } from 'bun'
@@ -44,7 +44,7 @@ beforeAll(async () => {
   const models: Record<string, ModelConfig> = {}
   const upstreams: Record<string, UpstreamConfig> = {}
   for (const [family, { kind, model }] of Object.entries(familyRows)) {
-    // `recorded` is a vendor that answers what is on record, `simulated` is the simulator.
+    // `recorded` is a vendor that answers with recordings, `simulated` is the simulator.
     models[`recorded-${family}`] = { ...model, family, upstream: `recorded-${kind}` }
     models[`simulated-${family}`] = { ...model, family, upstream: kind }
     upstreams[`recorded-${kind}`] = { kind, baseUrl: vendor.url, apiKey: 'none' }
@@ -154,7 +154,7 @@ function shownTokens({ json, events }: Pick<Answer, 'json' | 'events'>): [number
   return total === undefined ? [input + read + written, output] : [input, output]
 }
 
-/** Compares what the vendor is sent, except the model, and what the caller gets, except what is new each time. */
+/** Compares the vendor's request, except the model, and the caller's answer, except parts that are new each time. */
 async function matchesWords(family: Family, record: Fixture): Promise<void> {
   const { json, events, received } = await replay(family, asNewTask(family, record))
   const { model: _, ...sent } = received as Json
@@ -210,7 +210,7 @@ async function losesNothing(
   expect([...unused]).toEqual([])
 }
 
-/** Large conversations take long to translate: what was checked is what is quoted and sent. */
+/** Large conversations take long to translate: the checked request itself is quoted and sent. */
 function translatesOnce(family: Family, record: Fixture): void {
   const model = modelOf(`recorded-${family.name}`)
   const body = { model: model.id, ...filesOf(record.files), ...record.request }
@@ -299,7 +299,7 @@ async function bearsOddForms(family: Family, record: Fixture): Promise<void> {
 
 const FAULTS = casesOf(200)
 
-/** Whatever a vendor says is read, or refused before anything is delivered; a charge always ends, and no stream breaks off. */
+/** Every answer of a vendor is read, or refused before anything is delivered; a charge always ends, and no stream breaks off. */
 async function bearsFaults(family: Family, record: Fixture): Promise<void> {
   const random = createRandom(seed)
   for (let turn = 0; turn < FAULTS; turn++) {
@@ -348,7 +348,7 @@ async function wishOf(
   return { fields, headers: random.chance(0.3) ? key : {} }
 }
 
-/** Whatever a vendor says of a task, it has ended or continues: nothing it can say stops the watch. */
+/** Whatever a vendor says about a task, it has ended or continues: no report stops the polls. */
 function bearsOddTasks(family: Family, record: Fixture): void {
   const pollContext = taskOf(family)?.pollContext(record.request, modelOf(`recorded-${family.name}`)) ?? {}
   const contract = taskOf(family)
@@ -436,7 +436,7 @@ async function reportsFailures(family: Family, model: FamilyModel): Promise<void
   const rows: (readonly [prompt: string, status: number, word: string, key?: string])[] = [
     ['[sandbox status=400 error_text="An odd wish"]', 400, 'An odd wish'],
     ['[sandbox status=429]', 429, ''],
-    // What is wrong between the gateway and the vendor is not the caller's business.
+    // Errors between the gateway and the vendor are not shown to the caller.
     ['[sandbox status=401]', 503, ''],
     ['[sandbox quota]', 503, ''],
     // It is unknown then whether a task has begun: it continues.
@@ -487,12 +487,12 @@ interface Answer {
   json: Json
   events: Json[]
   charge: Row
-  /** Body that the recorded vendor received; undefined if it was not called. */
+  /** The body received by the recorded vendor; undefined if it was not called. */
   received: Json
   isForm: boolean
 }
 
-/** Sends a recorded request to the gateway while the vendor answers what is on record. */
+/** Sends a recorded request to the gateway while the vendor answers with the recording. */
 async function replay(
   family: Family,
   record: Fixture,
@@ -547,7 +547,7 @@ function addressOf(operation: Operation, { model, stream }: Record<string, Json>
   return isStreamed ? path.replace(':generateContent', ':streamGenerateContent?alt=sse') : path
 }
 
-/** In place of a status: the connection was closed before the answer was complete. */
+/** Instead of a status: the connection was closed before the answer was complete. */
 const BROKEN = 0
 
 let lastCharge = ''
@@ -577,7 +577,7 @@ function formOf(body: Record<string, Json>): FormData {
   return form
 }
 
-/** A text as it is, everything else as JSON. */
+/** A text unchanged, everything else as JSON. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
@@ -667,7 +667,7 @@ function undocumented(paths: readonly string[], globs: readonly string[], unused
   })
 }
 
-/** A model as the gateway has it. */
+/** A model as the gateway knows it. */
 function modelOf(id: string): Model {
   return gateway.server.world.catalogue.models.get(id)?.[0] as Model
 }

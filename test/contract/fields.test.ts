@@ -1,5 +1,5 @@
-// What a vendor bills next to the plain price has a price here, or is refused by the name of its field before anything is
-// sent: every rule of every family, whatever way the request comes, and fields that nobody has described.
+// Everything that a vendor bills in addition to the plain price has a price here, or is refused with the name of its field before
+// anything is sent: every rule of every family, by whatever path the request comes, and undocumented fields.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { outside } from '../../src/app/world'
@@ -144,7 +144,7 @@ describe('a field that a vendor bills apart', () => {
   test.each(rules.map((row) => [row.name, row] as const))('%s', (_, { family, rule, index }) => {
     const { price: _price, ...unpriced } = familyRows[family.name]?.model ?? {}
     const free = modelOf(family, { ...unpriced, price: undefined, free: true } as unknown as ModelConfig)
-    // What is another's is refused whatever the model costs.
+    // References to others' objects are refused whatever the model costs.
     const plainModel = rule.state ? free : modelOf(family, {})
     const earlier = (family.fieldRules ?? []).slice(0, index).filter(({ field }) => field === rule.field)
     const value = sampleOf(rule, earlier)
@@ -154,7 +154,7 @@ describe('a field that a vendor bills apart', () => {
     expect(fault?.message).toContain(`'${place}'`)
     expect(fault?.message.length).toBeGreaterThan(60)
 
-    // Absent, null, and what means no more than that.
+    // Absent, null, and values with the same meaning.
     expect(refused(plainModel, rule, null)).toBeUndefined()
     const plain = Array.isArray(rule.plain) ? rule.plain : []
     const others = (family.fieldRules ?? []).filter(({ field }) => field === rule.field)
@@ -174,7 +174,7 @@ describe('a field that a vendor bills apart', () => {
       expect(refused(priced, rule, value) !== undefined).toBe(after.length > 0)
     }
 
-    // A model that costs nothing takes what is about money only.
+    // A free model accepts fields that only concern money.
     const matching = others.filter((other) => !isPlain(other, value))
     expect(refused(free, rule, value) !== undefined).toBe(
       matching.some(({ always, state }) => always || state),
@@ -251,7 +251,7 @@ describe('a field that a vendor bills apart', () => {
 })
 
 describe(`random bodies (FIELDS_SEED=${seed})`, () => {
-  /** Every value at the place, by another way than that of the program. */
+  /** Every value at the path, computed in another way than by the program. */
   function* valuesAt(value: unknown, steps: readonly string[]): Generator<unknown> {
     const [step, ...rest] = steps
     if (step === undefined) yield value

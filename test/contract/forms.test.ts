@@ -1,5 +1,5 @@
-// Forms through the whole gateway, up to a vendor and back: what is sent on, what is answered, what is charged, and that
-// no file outlives its request, whether it is served, refused, sent twice or left.
+// Forms through the whole gateway, to a vendor and back: the forwarded form, the answer, the charge, and that no file outlives its
+// request, whether it is served, refused, sent twice or abandoned.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -127,7 +127,7 @@ beforeEach(() => {
 
 const uploaded = () => readdirSync(join(gateway.dataDir, 'uploads'))
 
-/** Plays a row, and looks for what it left on the disk. */
+/** Plays a row, and looks for files that it left on the disk. */
 async function edit(parts: readonly RawPart[], expected: Partial<Scenario> = {}): Promise<Played> {
   const { headers = {}, ...rest } = expected
   const played = await play(gateway, {

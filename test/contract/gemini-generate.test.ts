@@ -1,4 +1,4 @@
-// Requests of generateContent for models of every protocol, by @google/genai in its default mode: what its users do, what it costs, and
+// Requests of generateContent for models of every protocol, by @google/genai in its default mode: what its users do, the costs, and
 // the errors that they catch.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'

@@ -1,4 +1,4 @@
-// Gemini models by their own API, for callers of every dialect: what the vendor is sent, what comes back the next time, how answers
+// Gemini models by their own API, for callers of every dialect: the vendor's requests, what is sent back the next time, how answers
 // end, and what they cost.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'

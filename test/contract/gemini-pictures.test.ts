@@ -1,5 +1,5 @@
-// Pictures by generateContent of models that make pictures and write no texts, with the catalogue that the gateway ships: what
-// reaches the vendor, what the answer holds, that it costs what the same request costs in OpenAI's form, and what is refused.
+// Pictures by generateContent from models that make only pictures, with the shipped catalogue: the vendor's request, the answer,
+// the same cost as for the same request in OpenAI's form, and refusals.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { GoogleGenAI, Modality } from '@google/genai'
@@ -38,7 +38,7 @@ interface PictureOptions {
 const fox = { text: 'a red fox' }
 const photo = { inlineData: { mimeType: 'image/png', data: PNG } }
 
-/** Calls for a number of pictures. Those of Qwen lie at an address, from which each is fetched. */
+/** The calls for a number of pictures. Those of Qwen are at an address, from which each is fetched. */
 const callsOf = (model: string, count = 1) => (model.startsWith('qnx') ? 2 * count : 1)
 
 function draw(model: string, asked: PictureOptions = {}, expected: Partial<Scenario> = {}): Promise<Played> {

@@ -1,5 +1,5 @@
-// POST /v1/images/edits with the catalogue that the gateway ships: every field of its table, what reaches the vendor of a
-// form, and that images in and out are paid for by the vendor's own figures.
+// POST /v1/images/edits with the shipped catalogue: every field of its table, the form that reaches the vendor, and that input and
+// output images are paid by the vendor's own figures.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
@@ -18,7 +18,7 @@ const models = ['pgt-image-2', 'pgt-image-1', 'dle-2'] as const
 const catalogue: Record<string, ModelConfig> = shipped.models
 let gateway: TestGateway
 
-/** A vendor that keeps a form as it came over the wire, where the simulator sees what its own parser makes of it. */
+/** A vendor that keeps a form as it came over the wire; the simulator only sees the result of its own parser. */
 let wire = ''
 const wireVendor = Bun.serve({
   hostname: '127.0.0.1',
@@ -76,7 +76,7 @@ function edit(model: string, parts: readonly Part[] = [], expected: Partial<Scen
   return send([['model', model], prompt, ...(hasImage ? [] : [fox]), ...parts], expected)
 }
 
-/** A request that is refused before the vendor is asked. */
+/** A request that is refused before the vendor is called. */
 function refuse(
   model: string,
   parts: readonly Part[],
@@ -663,7 +663,7 @@ describe('a name that means a place', () => {
     ['Quality[0]', 'high', 'Quality', 'unknown_parameter'],
     ['quality[name]', 'high', 'quality', 'invalid_value'],
     ['n[count]', '9', 'n', 'invalid_type'],
-    // What parsers read differently, or as one place that another field has too.
+    // Names that parsers read differently, or as a place that another field already has.
     ['prompt[text]', 'x', 'prompt[text]'],
     ['images', '[{"file_id":null,"file_id":"file-a"}]', 'images'],
     ['images[0', 'file-a', 'images[0'],

@@ -1,5 +1,5 @@
-// POST /v1/images/generations with the series family: single images, series and streams of them. What is held is the most
-// that a request can bring, what is paid is the images that came, however the answer ends.
+// POST /v1/images/generations with the series family: single images, series and streams of them. The hold covers the most images
+// that a request can bring; the images that came are paid, however the answer ends.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'

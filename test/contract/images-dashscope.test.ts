@@ -100,7 +100,7 @@ describe('text to image', () => {
     expect(played.charges).toMatchObject([{ state: 'settled', amount: CENT, usage_source: 'upstream' }])
     expect(played.logRows).toMatchObject([{ model, amount: CENT, operation: 'image' }])
     expect(played.response.headers.get('x-gateway-cost-usd')).toBe('0.01')
-    // What the spec promises to a request that names no size; the vendor's own would be another.
+    // The size that the spec promises to a request without one; the vendor's default is another.
     expect(sent(played)).toEqual({
       model: catalogue[model]?.upstreamModel,
       input: fox,

@@ -1,5 +1,5 @@
-// POST /v1/images/generations in the form of interactions: the body and the answer pass as they are, whole or streamed,
-// tokens are paid by their kind, and nothing is let through that could not be paid.
+// POST /v1/images/generations in the form of interactions: the body and the answer pass unchanged, whole or streamed, tokens are
+// paid by their kind, and a request that could not be paid does not pass.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'

@@ -1,5 +1,5 @@
-// POST /v1/images/generations with the models in OpenAI's form, from the catalogue that the gateway ships: what they make,
-// what they refuse, and that every picture is paid for by the vendor's own figures, whole or as a stream.
+// POST /v1/images/generations with the models in OpenAI's form, from the shipped catalogue: what they make, what they refuse, and
+// that every picture is paid by the vendor's own figures, whole or as a stream.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
@@ -49,7 +49,7 @@ function generate(body: Record<string, unknown>, expected: Partial<Scenario> = {
   return play(gateway, { name: 'generate', path: '/v1/images/generations', body: sent, ...rest })
 }
 
-/** A request that is refused before the vendor is asked. */
+/** A request that is refused before the vendor is called. */
 function refuse(body: Record<string, unknown>, error: Scenario['error'], ...words: string[]) {
   return generate(body, { status: 400, vendorCalls: 0, charges: 0, ...(error && { error }), words })
 }
@@ -330,7 +330,7 @@ describe('the price', () => {
     })
   }
 
-  // What servers answer that speak this API and do not count: a picture of their own size, at the price of the older models.
+  // The answer of a server that speaks this API without counting: a picture of its own size, at the price of the older models.
   test.each([
     ['of one pixel', picture('png', 1, 1), 'high', 1 * 2],
     ['of a JPEG', picture('jpeg', 64, 64), 'medium', 2 * 3],
@@ -363,7 +363,7 @@ describe('the price', () => {
     expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
   })
 
-  // A picture whose size cannot be read: the largest that the model may choose, in the quality that was asked for.
+  // A picture with an unreadable size: billed as the largest that the model may choose, in the requested quality.
   const reply = { created: 1, data: [{ b64_json: 'iVBORw0KGgo=' }] }
   test('of a usage without details is of text in and pictures out', async () => {
     const usage = { input_tokens: 7, output_tokens: 100 }

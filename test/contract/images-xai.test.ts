@@ -1,5 +1,5 @@
-// POST /v1/images/generations with `gkx-imagine-image*` (spec): OpenAI's form becomes what the vendor takes, each image
-// that arrives is paid and no other, and what the caller did wrong is said before the vendor is asked.
+// POST /v1/images/generations with `gkx-imagine-image*` (spec): OpenAI's form becomes the vendor's, each image that arrives is paid
+// and no other, and the caller's mistakes are reported before the vendor is called.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'

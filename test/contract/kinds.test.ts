@@ -1,4 +1,4 @@
-// Kinds of upstreams whose way to a model is not that of their API's first vendor: each is asked through the gateway, whole
+// Kinds of upstreams whose path to a model differs from that of their API's first vendor: each is called through the gateway, whole
 // and streamed, and fails in every way.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -16,7 +16,7 @@ interface Row {
   settings?: Partial<UpstreamConfig>
   family?: string | string[]
   upstreamModel: string
-  /** Where the vendor is asked for a chat completion, whole and streamed. */
+  /** The vendor's paths for a chat completion, whole and streamed. */
   path: string
   streamPath?: string
 }
@@ -255,7 +255,7 @@ describe.each(rows)('$name', ({ name, kind, path, streamPath = path }) => {
   test('a missing model and a refused key are the affair of the operator', async () => {
     const missing = await ask(`${name}-missing`, 'hi')
     expect(missing.body.error.code).toBeOneOf(['upstream_model_missing', 'upstream_unavailable'])
-    // One of them wants no key, and reads none.
+    // One of them needs no key, and ignores one.
     if (kind === 'ollama') return
     const refused = await ask(`${name}-refused`, 'hi')
     expect([refused.status, refused.body.error.code]).toEqual([503, 'upstream_unavailable'])

@@ -1,5 +1,5 @@
-// Every model of the lists that ship, as an upstream with `listed: true` serves it: the simulators, which are as strict as the
-// vendors, know it by its name and answer it, also where a request has fields that the model does not take.
+// Every model of the shipped lists, as an upstream with `listed: true` serves it: the simulators, which are as strict as the
+// vendors, know it by its name and answer it, also if a request has fields that the model does not accept.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { shippedKinds, shippedList } from '../../cli/configuration/shipped-lists'
@@ -37,7 +37,7 @@ test('each is known to the simulator of its vendor, except those that make and h
   expect(notSimulated(listed, sandbox).filter((id) => !isSound(id))).toEqual([])
 })
 
-/** Fields that many models refuse; each is left out, renamed or mapped by what is known of the model. */
+/** Fields that many models refuse; each is left out, renamed or mapped according to the known facts about the model. */
 const settings = { temperature: 0.5, top_p: 0.9, stop: ['END'], max_tokens: 300, frequency_penalty: 0.1 }
 
 describe('each answers', () => {

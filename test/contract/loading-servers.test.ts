@@ -1,5 +1,5 @@
-// A server of models that is still loading one: the caller is asked to retry when the model may be ready, which is later than a
-// client repeats by itself, and a route has another model answer meanwhile. The bodies are those of the servers.
+// A model server that is still loading a model: the caller is asked to retry when the model may be ready, which is later than a
+// client's automatic retry, and with a route another model answers meanwhile. The bodies are those of the servers.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'

@@ -1,9 +1,8 @@
-// What no client of the API sends, as raw bytes on a socket: each row with the whole of its answer. Where a handler sees
-// the request, a JSON error and at most one short line in the log; where Bun's parser refuses it, a bare status and the
-// end of the connection. No answer shows a line of our source, and the server keeps running.
-// No hook of `Bun.serve` sees what its parser refuses (the rows with `bare` and 'closed'): the last test says so, and fails
-// when that changes. Only node:http has `clientError`, and it is another server than the one
-// that the application runs on.
+// Requests that no client of the API sends, as raw bytes on a socket: each row with its whole answer. If a handler sees the
+// request, a JSON error and at most one short line in the log; if Bun's parser refuses it, a bare status and the end of the
+// connection. No answer shows a line of our source, and the server keeps running. No hook of `Bun.serve` sees what its parser
+// refuses (the rows with `bare` and 'closed'): the last test says so, and fails when that changes. Only node:http has
+// `clientError`, and it is another server than the one that the application runs on.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { waitFor } from '../support/gateway'

@@ -1,5 +1,5 @@
 // Programs that connect to /mcp by OAuth: the official client from its first 401 to a refreshed token, and everybody who tries to
-// get a token that nobody allowed them. The real gateway at a public address, on both databases.
+// get a token without permission. The real gateway at a public address, on both databases.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js'
@@ -185,7 +185,7 @@ describe('a program is not let in', () => {
       const clientId = (await register(gateway)).body.client_id as string
       const url = authorizeUrl(clientId, changes)
       const response = await fetchBehind(gateway)(url)
-      // A page, and no way on: anybody may register an address.
+      // A page without a link onwards: anybody may register an address.
       expect([400, 401]).toContain(response.status)
       expect(response.headers.get('location')).toBeNull()
       expect(response.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")

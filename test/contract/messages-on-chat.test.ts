@@ -66,7 +66,7 @@ const ask: ParsedRequest = {
   at: 1_770_000_000_000,
 }
 
-/** A vendor's stream as it goes to the caller, when it comes in pieces that end at these places. */
+/** A vendor's stream as the caller gets it, when it arrives in pieces that end at these offsets. */
 function translated(text: string, cuts: readonly number[] = []): { events: string; meter: StreamMeter } {
   const model = bridgeOf('recorded')
   const { family } = model
@@ -79,7 +79,7 @@ function translated(text: string, cuts: readonly number[] = []): { events: strin
   return { events: metered(meter, Buffer.from(text), cuts), meter }
 }
 
-/** Asks for a message; the rows are those that the request left behind. */
+/** Requests a message; returns the rows that the request left behind. */
 async function request(body: Record<string, Json>, headers: Record<string, string> = {}) {
   const calls = gateway.sandbox.calls.length
   const before = await gateway.newest()

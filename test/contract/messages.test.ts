@@ -1,4 +1,4 @@
-// POST /v1/messages in the vendor's own format: what goes through untouched, what is paid, and how errors read.
+// POST /v1/messages in the vendor's own format: what passes unchanged, what is paid, and how errors read.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
@@ -306,7 +306,7 @@ describe('what is paid', () => {
   for (const fault of ['missing', 'negative', 'string', 'huge', 'overflow', 'nan']) {
     for (const stream of [false, true]) {
       test(`usage that is ${fault}${stream ? ', streamed' : ''}: the texts are counted`, async () => {
-        // A whole reply with NaN in it is not JSON; that is a vendor who failed.
+        // A whole reply with NaN is not JSON, and so a failure of the vendor.
         if (fault === 'nan' && !stream) {
           const failed = await ask(prompt('[sandbox usage=nan] Hello!'), { status: 502 })
           expect(failed.charges).toMatchObject([{ state: 'released', amount: 0 }])

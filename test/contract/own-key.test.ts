@@ -1,5 +1,5 @@
-// What a key may see of itself: limits, money, usage and prices, in our form and in those of other gateways; and what
-// happens to a key that is paused, and to one whose account is frozen or closed.
+// What a key may see about itself: limits, money, usage and prices, in our form and in those of other gateways; and what happens to
+// a paused key, and to a key of a frozen or closed account.
 
 import { afterAll, expect, test } from 'bun:test'
 import { closeAccount, describeAccount, freezeAccount, unfreezeAccount } from '../../src/accounts/accounts'
@@ -46,7 +46,7 @@ for (const [database, gateway] of gateways) {
     })
     for (let index = 0; index < 3; index++)
       expect((await gateway.chat({}, { authorization: `Bearer ${secret}` })).status).toBe(200)
-    // Another key of the account, whose spend is none of this key's business.
+    // Another key of the account, whose spending this key must not see.
     const other = await gateway.makeKey('team', '1')
     expect((await gateway.chat({}, { authorization: `Bearer ${other.secret}` })).status).toBe(200)
     const charges = (await gateway.charges()).filter(({ account }) => account === 'team')
@@ -151,7 +151,7 @@ for (const [database, gateway] of gateways) {
     expect(await closeAccount(db, 'resting', now())).toBe(false)
     expect(await freezeAccount(db, 'resting', now())).toBe(false)
     expect(await chat()).toEqual([403, 'account_closed'])
-    // What is left can be paid out.
+    // The remaining balance can be paid out.
     const payout = {
       id: `tr_${database}`,
       account: 'resting',

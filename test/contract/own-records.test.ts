@@ -1,5 +1,5 @@
-// What holders of keys see of their requests, tasks and holds, the quote of a request before it is sent, and the secrets that
-// they replace, on both databases. Nothing of another key, of an upstream or of costs is among it.
+// What holders of keys see about their requests, tasks and holds, the quote of a request before it is sent, and the secrets that
+// they replace, on both databases. It contains nothing about another key, an upstream or costs.
 
 import { afterAll, expect, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
@@ -157,7 +157,7 @@ for (const [database, gateway] of gateways) {
         error_param: 'model',
       },
     ])
-    // Nothing of another key or of the operator can be asked about.
+    // Data of another key or of the operator cannot be queried.
     for (const foreign of ['key=x', 'account=sums', 'upstream=openai', 'metadata=a=b', 'keyId=x'])
       expect((await ask(gateway, `/v1/requests/summary?${foreign}`, own.secret)).status).toBe(400)
     for (const text of ['openai', other.id]) {

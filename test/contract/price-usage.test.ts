@@ -1,5 +1,5 @@
-// What is read of vendors' usage beyond plain tokens, and what is held for it: sound, caches by lifetime, searches, service
-// tiers, in whole answers and in streams. And tasks that began before prices were pico-dollars.
+// Vendors' usage beyond plain tokens, and the holds for it: sound, caches by lifetime, searches, service tiers, in whole answers
+// and in streams. And tasks that began before prices were in pico-dollars.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
@@ -365,7 +365,7 @@ test('a video is paid at the tier that its vendor says it was made in', async ()
     return gateway.charges().then((charges) => charges.at(-1))
   }
   expect(await make({})).toMatchObject({ state: 'settled', held: 500_000_000, amount: 500_000_000 })
-  // A slow tier may turn out to be the usual one: that much is held.
+  // A slow tier may turn out to be the usual one, so the usual price is held.
   expect(await make({ service_tier: 'flex' })).toMatchObject({ held: 500_000_000, amount: 250_000_000 })
   const refused = await gateway.post('/v1/videos/generations', {
     model: 'test-seedance',

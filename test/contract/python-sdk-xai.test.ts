@@ -44,7 +44,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 }
 const address = { url: 'https://example.com/a.png' }
 
-/** A request to the gateway, and the message that its vendor's one is. */
+/** A request to the gateway, and the message that corresponds to its vendor's request. */
 const requests: Record<string, { path: string; body: Json; message: string; except?: readonly string[] }> = {
   'a video of a text': {
     path: '/v1/videos/generations',

@@ -1,5 +1,5 @@
-// What the gateway makes of other vendors' answers, read by the types of the official Python SDKs: strictly, with each member that
-// the types do not have listed, in every dialect, whole and event by event.
+// The gateway's translations of other vendors' answers, read by the types of the official Python SDKs: strictly, listing each
+// member missing in the types, in every dialect, whole and event by event.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
@@ -65,7 +65,7 @@ const otherModels: Record<string, ModelConfig> = {
   },
 }
 
-/** Members that answers have beyond the types, each with the reason; a member that no answer has any more is to be removed. */
+/** Members of answers beyond the types, each with the reason; a member that no answer has any more must be removed. */
 const beyond = new Map([
   ...'operations architecture context_length max_completion_tokens top_provider pricing prices supported_parameters'
     .split(' ')
@@ -84,7 +84,7 @@ const parameters = { type: 'object', properties: { city: { type: 'string' } }, r
 const tool = { name: 'get_weather', description: 'Weather of a city', parameters }
 const text = '[sandbox reasoning=6 tokens=12] Hello'
 
-/** A value, the type that it must fit, and what it is. */
+/** A value, the type that it must fit, and its description. */
 interface Line {
   of: string
   type: string
@@ -95,7 +95,7 @@ interface Dialect {
   path: string
   whole: string
   event: string
-  /** Requests by what is asked for. */
+  /** Requests by their content. */
   asks: Readonly<Record<string, object>>
 }
 

@@ -1,5 +1,5 @@
-// Every member of a request that is a file, an address or a count either changes what is held, or stands here with the reason why
-// it costs nothing. The members come from the schemas and the field rules of all families, so that a new one is found.
+// Every member of a request that is a file, an address or a count either changes the hold, or is listed here with the reason why it
+// costs nothing. The members come from the schemas and the field rules of all families, so that a new one is found.
 
 import { describe, expect, test } from 'bun:test'
 import { outside } from '../../src/app/world'
@@ -249,7 +249,7 @@ const tokens = {
   per_1k_web_searches: '10',
 }
 
-/** A model with a price for all that its family counts. */
+/** A model with a price for everything that its family counts. */
 function modelOf(family: Family): Model {
   const { kind = 'openai', model } = familyRows[family.name] ?? { model: {} }
   const over = family.over ?? family.name

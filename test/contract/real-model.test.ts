@@ -1,6 +1,6 @@
-// Real models behind the gateway: an unchanged llama.cpp server with 270 million parameters, asked directly and through the gateway
-// for the same, and one with a model that follows instructions, which calls tools. What they say, their usage and what is paid for
-// it must agree, whole and streamed, in each dialect.
+// Real models behind the gateway: an unchanged llama.cpp server with 270 million parameters, which gets the same requests directly
+// and through the gateway, and one with an instruction model, which calls tools. Their words, their usage and its price must agree,
+// whole and streamed, in each dialect.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'

@@ -187,7 +187,7 @@ describe('a name that a client asks for by default', () => {
   let other: string
 
   beforeAll(async () => {
-    // Every model of the catalogue; those that are called have the prices and the names of the simulator.
+    // Every model of the catalogue; the called ones have the prices and the names of the simulator.
     gateway = await startTestGateway({
       models: catalogue.models as Record<string, ModelConfig>,
       config: { aliases: catalogue.aliases },
@@ -203,7 +203,7 @@ describe('a name that a client asks for by default', () => {
     ['gpt-3.5-turbo', 'pgt-4.1-mini'],
     ['gpt-4o-mini', 'pgt-4.1-mini'],
     ['o3-mini', 'pgt-5-mini'],
-    // A name that the catalogue has itself is never looked up among patterns.
+    // A name in the catalogue itself is never looked up among patterns.
     ['gpt-4.1-mini', 'pgt-4.1-mini'],
     ['pgt-5-mini', 'pgt-5-mini'],
     ['gemini-2.5-pro', 'gmx-2.5-flash-lite'],

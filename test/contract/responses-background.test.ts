@@ -1,4 +1,4 @@
-// Responses in the background: made, kept and paid while nobody waits; looked at, followed from any event, cancelled.
+// Responses in the background: made, kept and paid while nobody waits; read, followed from any event, cancelled.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'

@@ -11,7 +11,7 @@ import type { Json } from '../support/scenario'
 
 setDefaultTimeout(60_000)
 
-/** A vendor that answers by a function, and keeps what it was sent. */
+/** A vendor that answers by a function, and keeps its requests. */
 interface JudgingVendor {
   url: string
   received: Json[]
@@ -234,7 +234,7 @@ describe('a loop of tools', () => {
 })
 
 describe('a loop of 20 turns with thinking on a vendor that checks signatures and keeps a cache', () => {
-  /** Reads from the cache what it was sent before, and refuses thinking that it has not signed, or that is missing. */
+  /** Reads earlier input from the cache, and refuses thinking that it has not signed, or that is missing. */
   function judge(turnsMade: number) {
     const cached: string[] = []
     const signatures = new Map<string, string>()
@@ -300,7 +300,7 @@ describe('a loop of 20 turns with thinking on a vendor that checks signatures an
         ...(chained ? { previous_response_id: previous } : { store: false }),
       })
       const { usage, output } = response
-      // All that was read in the turn before comes from the cache.
+      // Everything read in the previous turn comes from the cache.
       expect(usage.input_tokens_details.cached_tokens).toBe(inputBefore)
       inputBefore = usage.input_tokens
       previous = response.id

@@ -110,7 +110,7 @@ describe.each(databaseKinds)('on %s', (database) => {
         expect(lastText()).toContain('Summary of the conversation until here:\\n\\nThe lamp is red.')
         expect(lastText()).toContain('And the door?')
         expect(lastText()).not.toContain('gw1.')
-        // What is kept has the sealed item, and is opened when it is continued.
+        // The kept response has the sealed item, which is opened when the response is continued.
         await client.responses.create({ model: next, input: 'Thanks.', previous_response_id: answer.id })
         expect(lastText()).toContain('The lamp is red.')
         const again = await compact({ model, previous_response_id: answer.id })

@@ -1,5 +1,5 @@
-// A compaction asked for by the last item of an ordinary request, on models of chat and of messages: one item in place
-// of the answer, whole and streamed, paid like any answer, and continued by id, by conversation and by the item itself.
+// A compaction requested by the last item of an ordinary request, on models of chat and of messages: one item instead of the
+// answer, whole and streamed, paid like any answer, and continued by id, by conversation and by the item itself.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -122,7 +122,7 @@ describe.each(databaseKinds)('on %s', (database) => {
         expectContinued()
         expect(lastText()).toContain('And the roof?')
         expect((await paid()).held).toBeGreaterThan(lastText().length * 1_000)
-        // A second one stands for the first.
+        // The second one replaces the first.
         vendor.says = { text: 'The lamp is red. The roof is green.' }
         const again = await create({ model, input: [trigger], previous_response_id: answer.id })
         expect(lastText()).toContain('Green.')

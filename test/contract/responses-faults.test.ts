@@ -1,5 +1,5 @@
-// Vendors of responses that do not do as they should, and what went wrong with other gateways in front of such vendors: each
-// is named by the project where it was seen.
+// Misbehaving vendors of responses, and failures of other gateways in front of such vendors: each is named after the project where
+// it was seen.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readResponse } from '../support/answers/response-events'

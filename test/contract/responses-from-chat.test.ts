@@ -1,4 +1,4 @@
-// Responses made of chat completions: streams in the manners of many servers, whole replies, and what the official client
+// Responses translated from chat completions: streams in the styles of many servers, whole replies, and what the official client
 // makes of them.
 
 import { describe, expect, spyOn, test } from 'bun:test'
@@ -619,7 +619,7 @@ describe('an answer ends', () => {
       [{ message: 'Boom', type: 'server_error', code: null }, 'server_error'],
       [{ message: 'Slow down, try again in 3s', code: 'rate_limit_exceeded' }, 'rate_limit_exceeded'],
       [{ message: 'Too long', code: 'context_length_exceeded' }, 'context_length_exceeded'],
-      // Whose quota that was does not concern the caller.
+      // The caller does not learn whose quota it was.
       [{ message: 'Pay up', code: 'insufficient_quota' }, 'server_error'],
     ]
     for (const [error, code] of errors) {

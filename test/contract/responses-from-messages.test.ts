@@ -1,4 +1,4 @@
-// Responses made of messages: streams in the manners of many servers, whole replies, thinking that comes back, and what the
+// Responses translated from messages: streams in the styles of many servers, whole replies, thinking that comes back, and what the
 // official client makes of them.
 
 import { describe, expect, test } from 'bun:test'

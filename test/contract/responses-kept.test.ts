@@ -1,5 +1,5 @@
-// Responses that are kept, as callers see them: continued, named item by item, read, listed and deleted. The vendor is
-// always sent the whole conversation and is asked to keep nothing.
+// Kept responses, as callers see them: continued, named item by item, read, listed and deleted. The vendor always gets the whole
+// conversation, and is told not to keep it.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { SandboxCall } from '../../sandbox'

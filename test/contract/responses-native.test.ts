@@ -1,4 +1,4 @@
-// Responses of models whose vendor speaks this API itself: what goes to the vendor, what comes back, and what is paid.
+// Responses of models whose vendor speaks this API itself: the vendor's request, the answer, and the payment.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -168,7 +168,7 @@ test('the official client creates a response and follows a stream of one', async
   expect((await stream.finalResponse()).output_text).toContain('You said: Hello there')
 })
 
-/** A stream as it was sent. */
+/** A stream as sent. */
 async function streamed(body: Record<string, unknown>): Promise<string> {
   const response = await gateway.post('/v1/responses', { model: 'thinker', stream: true, ...body })
   expect(response.status).toBe(200)

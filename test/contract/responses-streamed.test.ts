@@ -1,5 +1,5 @@
-// Streamed responses of bridged models over the real gateway: what is streamed is what is kept and paid, thinking goes back
-// sealed, and whatever breaks ends in the two events that clients read.
+// Streamed responses of bridged models over the real gateway: the streamed response is kept and paid, thinking goes back sealed,
+// and every failure ends in the two events that clients read.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Row } from '../../src/db/db'

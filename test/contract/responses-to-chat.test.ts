@@ -138,7 +138,7 @@ describe('a request of', () => {
       reasoning_content: 'I should look.',
       tool_calls: [{ id: 'call_1' }],
     })
-    // Another model's is dropped, but this vendor refuses a turn without. Another vendor is not sent any.
+    // Another model's reasoning is dropped, but this vendor refuses a turn without reasoning. Another vendor gets none.
     const other = sent(aiSdk(reasoning(bridgedModel('chat', 'deepseek-v4'))), kimi)
     expect(other.messages[2].reasoning_content).toBe(' ')
     expect(JSON.stringify(other)).not.toContain('I should look.')

@@ -1,5 +1,5 @@
-// Models that their vendors end on a known day: callers learn it from headers and the list of models, and a model that hands
-// over is served by its successor from that day on, at the successor's price.
+// Models that their vendors end on a known day: callers learn it from headers and the list of models, and a model with a successor
+// is served by it from that day on, at the successor's price.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { faultsOf, type ModelConfig } from '../../src/config/schema'
@@ -38,7 +38,7 @@ describe('a model that ends', () => {
         chained: { ...old, successor: 'leaving', onRetirement: 'successor' },
         circling: { ...old, successor: 'circled', onRetirement: 'successor' },
         circled: { ...old, successor: 'circling', onRetirement: 'successor' },
-        // Its name is one that only the star of an alias knows, which leads to another kind of model.
+        // Only the pattern of an alias knows the name, and leads to another kind of model.
         starred: { ...old, successor: 'gpt-image-9', onRetirement: 'successor' },
         // A successor that does not serve the operation.
         voiced: { ...old, successor: 'test-embedding', onRetirement: 'successor' },

@@ -1,6 +1,6 @@
-// Reasoning that must come back, as vendors really send it: signatures in pieces of a stream and on several calls, calls
-// without ids, details in fragments, steps within one turn. A vendor over real HTTP says it, in messages and responses,
-// whole and streamed, and is then looked at for what it got back.
+// Reasoning that must come back, as vendors really send it: signatures in pieces of a stream and on several calls, calls without
+// ids, details in fragments, steps within one turn. A vendor over real HTTP says it, in messages and responses, whole and streamed;
+// the test then checks what it got back.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
@@ -38,7 +38,7 @@ const models = {
 let gateway: TestGateway
 let vendor: OddVendor
 let received: Json[] = []
-/** Answers in their order, each as the deltas of a stream; then it says that it is done. */
+/** Answers in their order, each as the deltas of a stream; then the vendor says that it has finished. */
 let script: Json[][] = []
 
 beforeAll(async () => {
@@ -81,7 +81,7 @@ function streamOf(deltas: readonly Json[]): Response {
   )
 }
 
-/** A whole completion that says what the deltas say, each call in one of them. */
+/** A whole completion with the content of the deltas, each call in one of them. */
 function completionOf(deltas: readonly Json[]): Json {
   const joined = (name: string) => deltas.map((delta) => delta[name] ?? '').join('') || undefined
   const listed = (name: string) => {
@@ -153,7 +153,10 @@ const dialects: Record<'messages' | 'responses', Dialect> = {
   },
 }
 
-/** Lets the vendor answer so often with calls, each with their results, and then at last; what the assistant said to it. */
+/**
+ * Lets the vendor answer this number of times with calls, each with their results, and then finally; returns the assistant's
+ * messages to the vendor.
+ */
 async function loop(
   { path, first, body, read, results }: Dialect,
   model: keyof typeof models,
@@ -178,7 +181,7 @@ async function loop(
 const text = { type: 'reasoning.text', index: 0, format: 'anthropic-claude-v1' }
 const encrypted = { type: 'reasoning.encrypted', id: 'a', index: 1, format: 'google-gemini-v1', data: 'c2ln' }
 
-/** An answer, and the members of the message that must come back of it. */
+/** An answer, and the members of its message that must come back. */
 const cases: [string, keyof typeof models, Json[], Json][] = [
   [
     'parallel calls in deltas of their own, without an index, the first one signed (noho/dayu-agent#45)',

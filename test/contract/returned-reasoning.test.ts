@@ -53,7 +53,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.close())
 
-/** One request of a conversation, in the way of a dialect. */
+/** One request of a conversation, in a dialect. */
 interface Turn {
   history: Json[]
   model: string
@@ -66,7 +66,7 @@ interface Speaker {
   said(text: string): Json
   /** The part of an answer that the client keeps. */
   kept(answer: Json): Json[]
-  /** Results for the calls of an answer; none if it calls nothing. */
+  /** Results for the calls of an answer; empty for an answer without calls. */
   results(answer: Json): Json[]
 }
 
@@ -164,7 +164,7 @@ async function converse(
   return history
 }
 
-/** Models that a conversation goes through, of every protocol. */
+/** The successive models of a conversation, of every protocol. */
 const MOVES = [
   'kimi-messages',
   'deepseek',

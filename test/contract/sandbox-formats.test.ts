@@ -1,5 +1,5 @@
-// What the simulated chat models make of stop texts and of wanted formats, asked through the gateway in every dialect,
-// whole and as streams: clients of structured output can be tried without a vendor.
+// How the simulated chat models treat stop texts and requested formats, through the gateway in every dialect, whole and as streams:
+// clients of structured output can be tried without a vendor.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
@@ -65,7 +65,7 @@ describe.each(everyWay)('a completion of %s (streamed: %p)', (model, stream) => 
       )
       expect(cut).toEqual({ text: whole.text.slice(0, first), reason: 'stop' })
     }
-    // What comes first wins: the limit or the text.
+    // Whichever comes first wins: the limit or the text.
     const cut = await complete(model, stream, { stop: 'called', max_tokens: 3 })
     expect(cut.reason).toBe('length')
   })

@@ -180,7 +180,7 @@ describe('functions', () => {
       role,
       parts: parts?.map(({ thoughtSignature: _, ...part }) => part),
     })) as Content[]
-    // Only the current turn is looked at.
+    // Only the current turn is checked.
     const again = { role: 'user', parts: [{ text: 'Hello' }] }
     expect((await models.generateContent({ model: THIRD, contents: [...unsigned, again] })).text).toBe(SAID)
     const { status, error } = await refusal(

@@ -1,5 +1,5 @@
-// Conversations that simulated vendors refuse because reasoning of an earlier turn is missing, in the words on record, and
-// those that they take.
+// Conversations that simulated vendors refuse because reasoning of an earlier turn is missing, in the recorded words, and those
+// that they accept.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Sandbox, startSandbox } from '../../sandbox'

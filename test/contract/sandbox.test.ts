@@ -880,7 +880,7 @@ describe('Anthropic', () => {
   })
 })
 
-/** Vendors whose keys are not sent: test/contract/kinds.test.ts asks them through the gateway. */
+/** Vendors whose keys are not sent: test/contract/kinds.test.ts calls them through the gateway. */
 type Proving = 'bedrock' | 'vertex'
 
 /** The smallest request of each vendor that carries a text. */

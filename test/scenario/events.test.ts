@@ -1,5 +1,5 @@
-// Events for operators: each condition is reported once when it begins and once when it is over, by one of several nodes,
-// and what comes and goes does not flood; each way to a recipient is tried against a real server.
+// Events for operators: each condition is reported once when it begins and once when it ends, by one of several nodes, and a
+// recurring condition does not cause a flood; each channel to a recipient is tested with a real server.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -42,7 +42,7 @@ const BEAT = 20 * SECOND
 const plans = { team: { budget: { usd: '20', per: 'day' as const } } }
 const OPS = { webhook: 'http://127.0.0.1:1/', secret: SECRET }
 
-/** Nodes that look in turn at one database, with a clock that tests turn and vendors that go down when told to. */
+/** Nodes that check one database in turn, with a clock that tests set and vendors that fail on command. */
 async function openWatch(
   kind: DatabaseKind,
   events: EventsEntry,
@@ -78,9 +78,9 @@ async function openWatch(
     clock,
     breakers,
     log: worlds.map(({ notices }) => notices.noticing(() => {})),
-    /** Lets time pass while all nodes look, at the same moment. */
+    /** Lets time pass while all nodes check, at the same moment. */
     pass,
-    /** Lets a long time pass during which nobody looks. */
+    /** Lets a long time pass during which no node checks. */
     async leap(ms: number) {
       clock.now += ms
       await pass(5 * MINUTE)
@@ -349,7 +349,7 @@ for (const kind of databaseKinds) {
       breakers.vendor = 'closed'
       await pass(5 * MINUTE)
       expect((await reported()).slice(1)).toEqual(['ops: upstream.down ended vendor'])
-      // Six minutes down and six up, for hours: the calm before an end doubles until the changes are one condition.
+      // Six minutes down and six up, for hours: the required quiet time before an end doubles until the changes are one condition.
       for (let round = 0; round < 14; round++) {
         breakers.vendor = round % 2 === 0 ? 'open' : 'closed'
         await pass(6 * MINUTE)
@@ -369,7 +369,7 @@ for (const kind of databaseKinds) {
       other('upstream_refused_operator', { upstream: 'vendor', status: 401, code: null, message: 'bad key' })
       await pass(HOUR)
       const first = await reported()
-      // Both look at the same moment: either may be the first to tell.
+      // Both check at the same moment: either may be the first to report.
       expect(first.slice(0, 3).sort()).toEqual([
         'ops: backup.failed began backup',
         'ops: configuration.refused began configuration',
@@ -402,7 +402,7 @@ for (const kind of databaseKinds) {
     test('a backup that is late is reported, until the next one is made', async () => {
       const { db, clock, pass, reported, lastItems } = await openWatch(kind, { to: { ops: OPS } })
       await pass(3 * HOUR)
-      // None was made yet: a server that has just begun is not late.
+      // No backup exists yet: a server that has just started is not late.
       expect(await reported()).toEqual([])
       const made = (at: number) => ({
         sql: `insert into times (name, at, reference) values ('backup', $1, $1)
@@ -433,7 +433,7 @@ for (const kind of databaseKinds) {
       await setBalance(db, 'poor', 50)
       await pass(MINUTE)
       await setBalance(db, 'poor', 4)
-      // It was over for too short a time to be told.
+      // It had ended for too short a time to be reported.
       await pass(HOUR)
       expect(await reported()).toEqual(['ops: balance.low began poor'])
       await db.close()
@@ -691,7 +691,7 @@ test('books that a backup finds wrong reach the mailbox, with what is wrong and 
   }
   expect((await backUp()).status).toBe(200)
   expect(await reported()).toBe(0)
-  // As a hand in the database would leave them.
+  // As a manual change in the database would leave them.
   await shift(1)
   expect((await backUp()).status).toBe(200)
   await waitFor(async () => (await reported()) > 0 && mail.received.length > 0)

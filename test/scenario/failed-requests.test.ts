@@ -1,5 +1,5 @@
-// Why requests failed, as the log has it: the error's words without keys, the field, the name that was asked for, and whose fault it was.
-// An operator finds the reason of each with one command, without bodies, on both databases.
+// Why requests failed, according to the log: the error's words without keys, the field, the requested name, and whose fault it was.
+// An operator finds each reason with one command, without bodies, on both databases.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { pauseKey } from '../../src/accounts/keys'
@@ -255,7 +255,7 @@ for (const database of databaseKinds) {
   })
 }
 
-/** A stream that its caller may leave. */
+/** A stream from which its caller may disconnect. */
 function post(gateway: TestGateway, model: string, signal: AbortSignal): Promise<unknown> {
   const headers = { authorization: `Bearer ${gateway.secret}`, 'content-type': 'application/json' }
   const body = JSON.stringify({ model, stream: true, messages: say('a') })

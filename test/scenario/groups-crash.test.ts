@@ -1,5 +1,5 @@
-// kill -9 in the middle of groups of movements, of nodes and of the database: what was promised is there once, what was not
-// is there wholly or not at all, and the books are right.
+// kill -9 in the middle of groups of movements, for nodes and for the database: confirmed movements exist once, unconfirmed ones
+// completely or not at all, and the books are correct.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const PRICE_NANO = 400
 const MIN_SETTLED = 300
 
 interface Mover {
-  /** Charges by what was said of them. */
+  /** Charges by their reported result. */
   held: string[]
   settled: string[]
   kill(): Promise<void>
@@ -60,7 +60,7 @@ test.skipIf(!databaseKinds.includes('postgres'))(
       await killServer(db)
     }
     const before = movers.map(({ settled }) => settled.length)
-    // All go on by themselves when it is back.
+    // All continue by themselves when it is back.
     await waitFor(() => movers.every(({ settled }, index) => settled.length > (before[index] ?? 0)))
     await Promise.all(movers.map((mover) => mover.kill()))
     await proveBooks(db, movers)
@@ -69,14 +69,14 @@ test.skipIf(!databaseKinds.includes('postgres'))(
   },
 )
 
-/** Kills one process of the server that is at work, upon which the server gives up all others and recovers from its log. */
+/** Kills one working process of the server, which then ends all others and recovers from its log. */
 async function killServer(db: Db): Promise<void> {
   const sql = `select pid from pg_stat_activity where query like '%move_money%' and pid <> pg_backend_pid()`
   const rows = await whenUp(() => db.query({ sql }))
   process.kill(rows[0]?.pid as number, 'SIGKILL')
 }
 
-/** Repeats what meets a database that is away. */
+/** Repeats a call while the database is down. */
 async function whenUp<Result>(work: () => Promise<Result>): Promise<Result> {
   for (;;) {
     try {
@@ -123,7 +123,7 @@ function startMover(address: string, name: string): Mover {
 }
 
 async function proveBooks(db: Db, movers: readonly Mover[]): Promise<void> {
-  // What a connection of a killed node has sent may still be on its way.
+  // Data from a connection of a killed node may still be on its way.
   await waitFor(async () => {
     const before = await whenUp(() => balanceOf(db, 'alice'))
     await Bun.sleep(100)

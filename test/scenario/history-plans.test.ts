@@ -22,7 +22,7 @@ import { makeCharge, START } from '../support/databases/ledger-rows'
 
 setDefaultTimeout(300_000)
 
-/** Months that have charges: what has none costs nothing. Or the totals of all times. */
+/** Months with charges: others cost nothing. Or the totals of all times. */
 const READS_ALL = /Seq Scan on (ended_charges_2026_0[345]|usage_totals)/
 const CHARGES = 200_000
 const HISTORY_DAYS = 60
@@ -66,7 +66,7 @@ async function closeSome(db: Db): Promise<void> {
   await Array.fromAsync(ledgerOf(db, 'alice', { since: 0, until: START + 2 * HOUR_MS }))
 }
 
-/** Everything that reads a part of the charges next to requests: checks, comparisons with vendors, statements, closings. */
+/** Everything that reads a part of the charges besides requests: checks, comparisons with vendors, statements, closings. */
 async function readBooks(db: Db, late: number): Promise<void> {
   const key = 'signs'
   const position = CHARGES - 1_000
@@ -87,7 +87,7 @@ async function readBooks(db: Db, late: number): Promise<void> {
   await spendOf(db, { since: late, until: late + DAY_MS })
   const month = { month: '2026-03', endedBefore: late, after: 1_000, position: 3_000, open: 0 }
   await chargesToClose(db, month, async () => {})
-  // As after a month in which nobody has looked.
+  // As after a month without any reader.
   await apply(db, [{ sql: `update marks set position = position - 500 where name = 'usage'` }])
   await addToTotals(db)
 }
@@ -179,12 +179,12 @@ async function fillTotals(db: Db): Promise<void> {
     },
     fill(DAY_MS, HISTORY_DAYS),
     fill(HOUR_MS, 24),
-    // SQLite is never told how many rows there are.
+    // SQLite never learns how many rows there are.
     ...(db.kind === 'postgres' ? [{ sql: 'analyze' }] : []),
   ])
 }
 
-/** A look-up of one row by the other index is as good. What PostgreSQL has read counts, and not what it expects. */
+/** A look-up of one row by the other index is as good. The rows that PostgreSQL really read count, not its estimate. */
 const READS_OTHERS =
   /SCAN usage_totals|usage_totals USING PRIMARY|Seq Scan on usage_totals|usage_totals_pkey .*actual.* rows=\d\d/
 

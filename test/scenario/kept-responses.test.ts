@@ -1,4 +1,4 @@
-// Kept responses on every database: chains, items by their ids, the limits, and whose they are.
+// Kept responses on every database: chains, items by their ids, the limits, and their owners.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { responseLimitsOf } from '../../src/config/responses'
@@ -17,7 +17,7 @@ afterAll(async () => {
   for (const db of opened) await db.close()
 })
 
-/** A store on a database of its own, with a clock that a test sets. */
+/** A store on its own database, with a clock that a test sets. */
 async function openStore(kind: Db['kind'], limits = {}) {
   const db = await openTestDatabase(kind)
   opened.push(db)

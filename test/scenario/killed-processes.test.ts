@@ -1,5 +1,5 @@
-// What a killed process leaves on the disk: temporary files of backups, restores and archives, uploads, sockets, and files on their
-// way to another disk. They are removed, and those of a living process are not.
+// Leftovers of a killed process on the disk: temporary files of backups, restores and archives, uploads, sockets, and files on
+// their way to another disk. They are removed, but not those of a living process.
 
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const child of running.splice(0)) await kill(child)
 })
 
-/** A process in a data directory, and the paths of what it works on. */
+/** A process in a data directory, and the paths of its files. */
 async function startProcess(dataDir: string) {
   const child = Bun.spawn([process.execPath, WORKER, dataDir], { stdout: 'pipe', stderr: 'inherit' })
   running.push(child)
@@ -38,7 +38,7 @@ async function kill(child: Bun.Subprocess): Promise<void> {
   await child.exited
 }
 
-/** Makes a file or a folder as old as what was left some days ago. */
+/** Makes a file or a folder look some days old. */
 function age(path: string): void {
   const days = Date.now() / 1000 - 3 * 86_400
   utimesSync(path, days, days)
@@ -50,7 +50,7 @@ test('temporary files are removed once their process was killed, and never while
   expect(readdirSync(scratch).sort()).toEqual(['copy.sqlite', 'lock'])
   expect(statSync(scratch).mode & 0o777).toBe(0o700)
   age(scratch)
-  // A clean-up by itself, and the one of whoever needs a folder next.
+  // A separate clean-up, and that of the next process that needs a folder.
   await removeAbandoned(dataDir)
   await withScratchFolder(dataDir, async (own) => {
     age(own)

@@ -123,7 +123,7 @@ afterAll(async () => {
 const asked = () => names.map((name) => vendors[name].requests)
 const priceOf = (name: Name) => INPUT * EACH[name] + OUTPUT * 2 * EACH[name]
 
-/** Asks for a completion; the rows are those that the request left behind. */
+/** Requests a completion; returns the rows that the request left behind. */
 async function ask(
   body: Record<string, Json> = {},
   { from = gateway, headers = {} as Record<string, string>, path = '/v1/chat/completions' } = {},
@@ -381,7 +381,7 @@ describe('a route', () => {
     const { status, text, charge, charges, turns } = await ask({ model: 'by-need', ...body })
     expect({ status, text }).toEqual({ status: 200, text })
     expect({ charges, ...charge }).toMatchObject({ charges: 1, state: 'settled', model: answers })
-    // No upstream was called without need.
+    // No upstream was called needlessly.
     expect(turns).toEqual([])
     expect(asked().reduce((sum, requests) => sum + requests)).toBe(1)
   })
@@ -655,7 +655,7 @@ describe('what a key may use', () => {
     expect(await statusOf(routeOnly, 'second')).toBe(400)
     expect(await statusOf(modelOnly, 'routed')).toBe(400)
     expect(await statusOf(modelOnly, 'second')).toBe(200)
-    // Another name of a model gives no right to it, and takes none.
+    // Another name of a model neither gives nor takes away a permission.
     expect(await statusOf(modelOnly, 'any-name')).toBe(200)
     expect(await statusOf(routeOnly, 'any-name')).toBe(400)
     expect(await statusOf(routeOnly, 'claude-haiku-4-1')).toBe(200)

@@ -1,5 +1,5 @@
-// A change of the schema whose process is killed right before any of its statements: the database is as it was, or as after a
-// whole step, and the next process continues from there.
+// A change of the schema whose process is killed right before any of its statements: the database is unchanged, or as after a whole
+// step, and the next process continues from there.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { resolve } from 'node:path'
@@ -20,7 +20,7 @@ setDefaultTimeout(900_000)
 
 const PROGRAM = resolve(import.meta.dir, '../support/processes/migrate-until-killed.ts')
 
-/** Runs it up to a statement. False if it came to its end before. */
+/** Runs it up to a statement. False if it finished before that. */
 async function killedAt(address: string, statement: number, steps: string): Promise<boolean> {
   const child = Bun.spawn([process.execPath, PROGRAM, address, String(statement), steps], {
     env: { ...process.env, BUN_JSC_useJIT: '0' },

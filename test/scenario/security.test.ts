@@ -1,5 +1,5 @@
-// What an attacker tries, and what must never get out: keys that are not keys, requests that name another vendor, vendors
-// that send us elsewhere, operators' troubles, and secrets in answers and logs. Rows are named after what they guard against.
+// Attacks, and information that must never leak: invalid keys, requests that name another vendor, vendors that redirect us
+// elsewhere, operators' problems, and secrets in answers and logs. Rows are named after the danger.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -31,7 +31,7 @@ beforeAll(async () => {
   thief = startVendor()
   const upstreams: Record<string, UpstreamConfig> = {
     odd: { ...vendor.upstream, apiKey: VENDOR_KEY },
-    // Nobody listens on the port that is reserved for nothing.
+    // Nobody listens on port 9, which is reserved for discarding.
     unreachable: { kind: 'openai', baseUrl: 'http://127.0.0.1:1/v1', apiKey: VENDOR_KEY },
   }
   const models: Record<string, ModelConfig> = {
@@ -66,7 +66,7 @@ const fromElsewhere = () => ({ 'x-forwarded-for': `192.0.2.${++callers}` })
 const hello = { model: 'test-chat', messages: say('Hello!') }
 
 describe('S1: keys that are not keys (CVE-2026-42208, CVE-2024-5225)', () => {
-  /** How often a key is looked up meanwhile; whether keys were imported is asked at most every ten seconds, whoever calls. */
+  /** How often a key is looked up meanwhile; whether keys were imported is checked at most every ten seconds, whoever calls. */
   async function lookUps(work: () => Promise<unknown>): Promise<number> {
     const { db } = gateway.server.world
     const query = db.query
@@ -250,7 +250,7 @@ describe('S3: requests that name another vendor (CVE-2024-6587, CVE-2025-66405)'
     expect(call?.headers.authorization).toBe(`Bearer ${sandbox.secrets.openai}`)
     expect(Object.keys(call?.headers ?? {}).filter((name) => !headersToVendor.includes(name))).toEqual([])
     expect(call?.headers['user-agent']).not.toBe('caller/1.0')
-    // As data they are the vendor's business.
+    // As data they are passed to the vendor.
     expect(JSON.parse(call?.body ?? '')).toMatchObject(fields)
     expect(thief.requests).toBe(0)
   })
@@ -343,7 +343,7 @@ describe('errors of the operator are not shown to callers', () => {
         expect(gateway.log.slice(lines).map(({ event }) => event)).toContain('upstream_refused_operator')
         expect(JSON.stringify(gateway.log)).not.toContain(WRONG_KEY)
       }
-      // Nothing is remembered against the vendor: the operator may have paid meanwhile.
+      // The failure is not counted against the vendor: the operator may have paid meanwhile.
       if (!model.startsWith('badkey-')) {
         const good = isChat ? { model, messages: say('Hello!') } : { model, input: 'Hello!' }
         const path = isChat ? '/v1/chat/completions' : '/v1/embeddings'
@@ -425,7 +425,7 @@ describe('S11: canaries', () => {
     { body: { ...odd, stream: true }, status: 200 },
   ]
 
-  /** All that the gateway has written into its folder, whatever the form. */
+  /** Everything that the gateway has written into its folder, whatever the form. */
   function filesOf(folder: string): string {
     return readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
@@ -436,7 +436,7 @@ describe('S11: canaries', () => {
   test('neither a prompt, nor a caller’s key, nor a vendor’s key is in any error, header, log line, log row or file', async () => {
     const poor = await gateway.makeKey('poor', '0')
     const wrong = newSecret()
-    // A vendor whose answer is the prompt itself, as words that are not JSON.
+    // A vendor whose answer is the prompt itself, as text that is not JSON.
     vendor.answer = () => new Response(`${CANARY} ${CANARY}`, { headers: { 'content-type': 'text/plain' } })
     const shown: string[] = []
     for (const { path = '/v1/chat/completions', key, headers = {}, body, status } of requests) {

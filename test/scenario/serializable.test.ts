@@ -1,5 +1,5 @@
-// PostgreSQL as engines have it that only know serializable transactions: what the server gives up is tried again within a
-// limit, by whatever it was asked, and the money stays exact.
+// PostgreSQL like engines with serializable transactions only: transactions that the server aborts are repeated within a limit,
+// wherever they come from, and the money stays exact.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { balanceOf } from '../../src/billing/ledger/balances'

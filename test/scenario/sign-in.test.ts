@@ -1,5 +1,5 @@
-// Sign-in to the console by a certified identity provider (oidc-provider) on both databases: who gets in as what, what another
-// browser or another page cannot do with it, and how soon a session ends that the provider has ended.
+// Sign-in to the console by a certified identity provider (oidc-provider) on both databases: who gets which role, what another
+// browser or another page cannot do, and how soon a session ends after the provider has ended it.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { decodeJwt } from 'jose'
@@ -79,14 +79,14 @@ class Page {
     return { status: response.status, headers: response.headers, body }
   }
 
-  /** Begins a sign-in; resolves with the address that the browser comes back to. */
+  /** Begins a sign-in; resolves with the address to which the browser returns. */
   async leave(person: string): Promise<string> {
     const { status, body } = await this.send('POST', `/console/sign-in/${NAME}`)
     expect(status).toBe(200)
     return this.browser.signIn(body.location, person)
   }
 
-  /** Comes back to an address; resolves with the word that the page gets. */
+  /** Returns to an address; resolves with the word that the page gets. */
   async comeBack(address: string): Promise<string | undefined> {
     const { pathname, search } = new URL(address)
     const { status, headers } = await this.send('GET', pathname + search)
@@ -177,7 +177,7 @@ for (const database of databaseKinds) {
       after: { account: ben, plan: 'staff' },
     })
 
-    // An account of that name was there before: its money stays that of who had it.
+    // An account with that name existed before: its money stays with its owner.
     const other = new Page(gateway)
     expect(await other.signIn(cem)).toBe('key')
     const { account } = (await other.send('GET', '/v1/me')).body
@@ -225,7 +225,7 @@ for (const database of databaseKinds) {
     const gateway = at(database)
     const [gus, mallory] = [unique('gus'), unique('mallory')]
     provider.people.set(gus, ['gateway-viewers']).set(mallory, ['gateway-viewers'])
-    // Login CSRF: the code of somebody else's sign-in, in a browser that began none, or began its own.
+    // Login CSRF: the code of somebody else's sign-in, in a browser without a sign-in of its own, or with one.
     const attacker = new Page(gateway)
     const stolen = await attacker.leave(mallory)
     const victim = new Page(gateway)
@@ -233,7 +233,7 @@ for (const database of databaseKinds) {
     await victim.leave(gus)
     expect(await victim.comeBack(stolen)).toBe('sign_in_failed')
     expect(await victim.status('/console/session')).toBe(401)
-    // A code is used up by its first use, and the browser's own sign-in with it.
+    // A code is consumed by its first use, and the browser's own sign-in with it.
     const page = new Page(gateway)
     const back = await page.leave(gus)
     expect(await page.comeBack(back)).toBe('admin')
@@ -247,7 +247,7 @@ for (const database of databaseKinds) {
       else address.searchParams.set(change, change === 'iss' ? 'https://evil.example' : 'x')
       expect(await changed.comeBack(address.href)).toBe('sign_in_failed')
     }
-    // Only the console's own page begins one, and only below its own path it ends.
+    // Only the console's own page begins a sign-in, and it ends only below the console's path.
     const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
     expect((await page.send('POST', `/console/sign-in/${NAME}`, foreign)).status).toBe(403)
     expect((await page.send('GET', `/console/sign-in/${NAME}`)).status).toBe(405)
@@ -297,7 +297,7 @@ for (const database of databaseKinds) {
       [third, kim],
     ] as const)
       await page.signIn(person)
-    // What every check asks: nothing is due before half a minute.
+    // The condition of every check: nothing is due before half a minute.
     provider.asked.length = 0
     await checkSessions(world)
     expect(provider.asked).toEqual([])

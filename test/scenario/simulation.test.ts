@@ -22,11 +22,11 @@ const STEP = isWholeRun || process.env.SIMULATION_SEEDS !== undefined ? 1 : 4
 const MAX_SEEDS = 2_000
 const MORE_SEEDS = 10
 const WORKERS = 2
-/** Seeds that are run on PostgreSQL, where each takes longer: the first has spenders. */
+/** Seeds run on PostgreSQL, where each takes longer: the first has spenders. */
 const POSTGRES_SEEDS = isWholeRun ? 100 : 4
 const FIRST_ON_POSTGRES = 5
 const REPORT_MS = 10_000
-/** A seed takes a twentieth of a second; one that takes so much longer goes round in a circle. */
+/** A seed takes a twentieth of a second; one that takes so much longer is in an endless loop. */
 const SEED_TIMEOUT_MS = 120_000
 setDefaultTimeout(100 * DAY_MS)
 
@@ -53,7 +53,7 @@ const HAPPENINGS = [
     'spender charged late',
   ],
   ...['task_ended', 'task_unknown', 'task_poll_without_answer', 'task_end_lost', 'webhook_attempt'],
-  // Owners whose lease was lost, and who learned it.
+  // Owners that lost their lease, and learned it.
   ...[
     'task taken over',
     'webhook taken over',
@@ -88,7 +88,7 @@ const PAST_FAILURES = [
     fault: 'a node began with another time, because the clock had been set twice in a moment',
   },
 ]
-/** A statement that was run so often must have ended a process, before it took effect and after. */
+/** A statement run this often must have ended a process, both before and after it took effect. */
 const OFTEN = 5_000
 
 describe('the simulation', () => {
@@ -123,7 +123,7 @@ describe('the simulation', () => {
     expect(await runSeeds({ from: first, to: last, step: STEP }, counts)).toBeUndefined()
     if (seeds !== undefined) return
     for (let next = last + 1; next <= MAX_SEEDS && missing(counts).length > 0; next += MORE_SEEDS) {
-      // Where a process has not ended yet it ends in these; chance alone would take hundreds of them.
+      // In these a process ends at the statements at which none has ended yet; chance alone would take hundreds of seeds.
       const aims = missing(counts).map(classInName)
       expect(await runSeeds({ from: next, to: next + MORE_SEEDS - 1, aims }, counts)).toBeUndefined()
     }

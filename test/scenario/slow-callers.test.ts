@@ -1,4 +1,5 @@
-// Whole answers that callers do not take: what waits of all of them is bounded, the slowest is cut first, and each is paid.
+// Whole answers that callers do not read: their waiting bytes together are bounded, the slowest caller is cut first, and each
+// answer is paid.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { Backlog } from '../../src/request/stream/backlog'
@@ -8,9 +9,9 @@ import { chatRequest, RawCaller } from '../support/servers/raw-caller'
 import { completion, type OddVendor, startVendor } from '../support/vendors/vendor'
 
 const MEBIBYTE = 1024 * 1024
-/** More than the system takes of it for a caller who reads nothing. */
+/** More than the system buffers for a caller that reads nothing. */
 const LARGE_BYTES = 24 * MEBIBYTE
-/** Room for what waits of two large answers, and not for that of three. */
+/** Room for the waiting bytes of two large answers, but not of three. */
 const MAX_BYTES = 60 * MEBIBYTE
 const SMALL_BYTES = 1_000_000
 const TOKEN = 'a-token-for-the-readers'
@@ -45,7 +46,7 @@ async function metrics() {
   return parseMetrics(await response.text())
 }
 
-/** Asks for a large answer, takes its first bytes and no more. */
+/** Requests a large answer, and reads only its first bytes. */
 async function askSlowly(): Promise<RawCaller> {
   const caller = await RawCaller.connect(gateway.url)
   caller.send(chatRequest(gateway.secret, { model: 'test-odd', messages: say('Hello!') }))

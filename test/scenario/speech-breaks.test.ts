@@ -1,5 +1,5 @@
-// Speech that goes wrong: a fault before the first byte is an error and costs nothing; a sound that breaks off never ends
-// as if it were whole, and is paid for as soon as any of it went out, whoever broke it off.
+// Speech that fails: a fault before the first byte is an error and costs nothing; a sound that breaks off never ends as if it were
+// complete, and is paid as soon as any byte was sent, whoever broke it off.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
@@ -59,7 +59,7 @@ afterAll(async () => {
 /** Encoding as much as all buffers hold takes a busy machine a minute. */
 const MAX_FILLED_MS = 150_000
 
-/** Events whose pieces come as fast as they are taken, without an end. */
+/** Endless events whose pieces come as fast as they are read. */
 function endless(): { response: () => Response; taken: () => number; isCancelled: () => boolean } {
   const bytes = new TextEncoder().encode(piece(toneSamples))
   let taken = 0
@@ -127,7 +127,7 @@ describe('a fault before the first byte is an error, for nothing', () => {
     }
   }
 
-  // A WAV file goes out when it is complete, so none of these have cost anything either.
+  // A WAV file is sent when it is complete, so none of these have cost anything either.
   const late: [directive: string, fault: Fault][] = [
     ['cut_after=2', { status: 502, code: 'upstream_garbage', words: 'cut off' }],
     ['no_done', { status: 502, code: 'upstream_garbage', words: 'cut off' }],
@@ -439,7 +439,7 @@ describe('a caller who leaves', () => {
     caller.send(`${lines.join('\r\n')}\r\n\r\n${text}`)
     let seen = -1
     let looks = 0
-    // One look is not enough: on a busy machine the encoder itself rests for seconds, and the buffers are not full yet.
+    // One check is not enough: on a busy machine the encoder itself rests for seconds, and the buffers are not full yet.
     await waitFor(async () => {
       await Bun.sleep(1_000)
       looks = source.taken() > 0 && source.taken() === seen ? looks + 1 : 0

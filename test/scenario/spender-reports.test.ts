@@ -1,5 +1,5 @@
 // Reports on spenders on both databases: usage and statements by spender, requests by spender, as JSON and as tables, for operators
-// and for who holds the key; and limits that a plan or the rule of a key gives.
+// and for the holder of the key; and limits from a plan or the rule of a key.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
@@ -27,7 +27,7 @@ const models: Record<string, ModelConfig> = {
   },
 }
 
-/** A gateway with a key that names spenders, and who asks its admin API. */
+/** A gateway with a key that names spenders, and a client of its admin API. */
 async function open(kind: DatabaseKind, config: Partial<Config> = {}) {
   let at = NOON
   const gateway = await startTestGateway({ database: kind, models, config, outside: { now: () => at } })
@@ -159,7 +159,7 @@ function statementTests(kind: DatabaseKind): void {
     ])
     expect((await admin(`/statements/${number}?format=html`)).text).toContain('<td>ann</td>')
     expect((await admin('/statements/verification')).body.faults).toEqual([])
-    // Who is forgotten has sums and no name.
+    // A forgotten spender has sums but no name.
     await admin(`/spenders/${ids.ann}/forget`, 'POST')
     expect((await admin(`/statements/${number}?format=html`)).text).not.toContain('ann')
     expect((await admin(`/usage?by=spender&key=${name}&since=2026-03-01`)).text).not.toContain('"ann"')

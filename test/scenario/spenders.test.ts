@@ -1,4 +1,4 @@
-// Spenders below a key: found where clients name them, held like balances on several nodes, limited, counted, and forgotten.
+// Spenders below a key: found wherever clients name them, held like balances on several nodes, limited, counted, and forgotten.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { SpenderRule } from '../../src/accounts/spender-rule'
@@ -27,7 +27,7 @@ const models: Record<string, ModelConfig> = {
   },
 }
 
-/** A key with a rule, and what asks with it. */
+/** A key with a rule, and a function that sends requests with it. */
 async function keyOf(gateway: TestGateway, rule: SpenderRule) {
   const { secret, id } = await gateway.makeKey('company', '50', { spenders: rule })
   const bearer = { authorization: `Bearer ${secret}` }

@@ -1,5 +1,5 @@
-// Statements of months: they add up to the ledger to the nano-dollar whatever happened, are numbered without gaps whoever
-// issues them, and never change.
+// Monthly statements: they add up to the ledger to the nano-dollar whatever happened, are numbered without gaps whoever issues
+// them, and never change.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
@@ -178,7 +178,7 @@ describe.each(databaseKinds)('statements on %s', (database) => {
     await spend(2e9, january)
     await spend(1e9, february)
     expect((await faultsOfStatements(db)).faults.join()).toContain('the next one has the difference')
-    // Another configuration changes nothing of what was issued.
+    // Another configuration does not change issued statements.
     await issue('2026-02', '7.7')
     expect(await findStatement(db, { number: 1 })).toEqual(first)
     expect((await findStatement(db, { number: 2 }))?.content).toMatchObject({

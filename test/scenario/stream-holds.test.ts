@@ -1,6 +1,5 @@
-// Streams that hold their price in steps: what is delivered is held, on every way through the gateway and on both databases.
-// Where the account can pay for no more, the answer ends as at its limit, is paid for what was delivered, and the vendor
-// stops.
+// Streams that hold their price in steps: everything delivered is held, on every path through the gateway and on both databases.
+// When the account cannot pay for more, the answer ends as at its limit, the delivered part is paid, and the vendor stops.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { addCredit } from '../../src/billing/ledger/ledger'
@@ -156,7 +155,7 @@ const ways = [
   messagesWay('messages on responses', 'step-responses'),
   textWay,
 ]
-/** Bridges hold more input than the body has bytes, so not every token of theirs can be reckoned here. */
+/** Bridges hold more input than the body has bytes, so their tokens cannot all be computed here. */
 const allWays = [
   ...ways,
   responsesWay('responses on chat', 'step-chat'),
@@ -187,7 +186,7 @@ for (const kind of databaseKinds) {
     })
     afterAll(() => gateway.close())
 
-    /** Asks on an account that has what the request holds at first, and so many output tokens more. */
+    /** Sends a request on an account with the money for its first hold and this number of further output tokens. */
     async function play(way: Way, account: string, words: string, moreTokens: number, maxTokens?: number) {
       const body = JSON.stringify(way.body(words, maxTokens))
       const firstNano = body.length * INPUT + STEP * OUTPUT
@@ -221,7 +220,7 @@ for (const kind of databaseKinds) {
       const { read, noted, charge, funds, balance } = await play(way, `poor ${way.name}`, words, 400)
       expect(read.finish).toBe('length')
       expect(charge).toMatchObject({ state: 'settled', ended_by: 'balance', shortfall: 0 })
-      // What the caller reads is what it paid.
+      // The caller reads what it paid.
       expect(charge.amount).toBe(read.inputTokens * INPUT + read.outputTokens * OUTPUT)
       expect(charge.amount).toBeLessThanOrEqual(charge.held as number)
       expect(balance).toMatchObject({ heldNano: 0, balanceNano: funds - (charge.amount as number) })
@@ -390,7 +389,7 @@ describe('a stream of a vendor with ways of its own', () => {
     expect(charge.held).toBeGreaterThanOrEqual(charge.amount as number)
   })
 
-  /** Hardly a word, and figures in each event that grow: the vendor thinks, and shows nothing of it. */
+  /** Hardly a word, and growing figures in each event: the vendor thinks, and shows nothing of it. */
   const thinking = (events: number) => {
     let cancelled = false
     const body = new ReadableStream<Uint8Array>({
@@ -461,7 +460,7 @@ describe('a vendor that does not keep the limit of a request', () => {
     counter.close()
   })
 
-  /** So many tokens, each in an event of its own. */
+  /** This number of tokens, each in its own event. */
   const endless = (tokens: number, piece: (word: string) => string) => () => {
     let sent = 0
     return eventStream(
@@ -531,7 +530,7 @@ describe('a vendor that does not keep the limit of a request', () => {
     const charges = await chargesOf('forty')
     for (const charge of charges) expect(charge).toMatchObject({ state: 'settled', shortfall: 0 })
     const paidNano = charges.reduce((sum, { amount }) => sum + (amount as number), 0)
-    // By our count an answer within its limit has up to two tokens for one of the vendor's: here one more for each stream.
+    // By our count an answer within its limit has up to two tokens for each of the vendor's: here one more for each stream.
     expect((tokens - charges.length) * dearNano).toBeLessThanOrEqual(paidNano)
     const { balanceNano, heldNano } = await gateway.balance('forty')
     expect({ balanceNano, heldNano }).toEqual({ balanceNano: 0.05 * NANO_PER_USD - paidNano, heldNano: 0 })
@@ -592,7 +591,7 @@ const tiered: ModelConfig = {
   upstreamModel: 'gpt-4.1-mini',
   price: { per_1m_input_tokens: '1.00', per_1m_output_tokens: '5.00', service_tiers: { priority: '2' } },
 }
-/** A turn as a coding agent asks for it: tools and instructions of 20 KB, marked for the cache, and 64,000 output tokens. */
+/** A turn as a coding agent requests it: tools and instructions of 20 KB, marked for the cache, and 64,000 output tokens. */
 const turn = (words: string) => ({
   model: 'opus',
   max_tokens: 64_000,
@@ -601,7 +600,7 @@ const turn = (words: string) => ({
   messages: say(words),
 })
 
-/** English text of so many characters, in which a token has about as many bytes as in the instructions of a coding agent. */
+/** English text of this length, in which a token has about as many bytes as in the instructions of a coding agent. */
 function instructions(length: number): string {
   const sentences = [
     'Read the file before you edit it, and keep the style of the code around the change.',
@@ -633,7 +632,7 @@ describe('an agent that asks for 64,000 output tokens each turn', () => {
     expect(readEvents(await response.text())).toMatchObject({ stopReason: 'end_turn' })
     const [charge] = await chargesOf('a dollar')
     expect(charge?.amount).toBe(5_000 * 4_000 + 400 * 20_000)
-    // It would have taken more than the whole dollar to hold all that was asked for.
+    // Holding everything requested would have taken more than the whole dollar.
     expect(64_000 * 20_000).toBeGreaterThan(NANO_PER_USD)
     expect(charge?.held).toBeLessThan(NANO_PER_USD / 4)
     const whole = await gateway.post('/v1/messages', { ...turn(words), stream: false }, headers)

@@ -62,7 +62,7 @@ const ways: readonly Way[] = [
   },
 ]
 
-/** Streams whose vendors count nothing: their figures are drawn, and are not those of their words. */
+/** Streams whose vendors count nothing: their figures are random, and do not match their words. */
 const uncounted = (text: string) =>
   text.replaceAll(/"(completion_tokens|total_tokens|output_tokens)": ?\d+/g, '"$1":0')
 
@@ -80,7 +80,7 @@ const WRITTEN = new Set([
   ...['text', 'thinking', 'partial_json'],
 ])
 
-/** Bytes of all that a model has written in an answer. */
+/** The bytes of everything that a model has written in an answer. */
 function writtenIn(answer: string): number {
   let bytes = 0
   const walk = (value: Json): void => {
@@ -176,7 +176,7 @@ async function relay(db: Db, random: Random, way: Way, text: string, means: Mean
       answer += Buffer.from(sent).toString('latin1')
       const delivered = writtenIn(Buffer.from(answer, 'latin1').toString())
       const heldTokens = (charge.heldNano - inputNano) / OUTPUT
-      // Where all that can come is held it does not matter how many bytes that is.
+      // If everything that can come is held, its number of bytes does not matter.
       if (heldTokens < limit) mostOver = Math.max(mostOver, delivered - heldTokens)
     },
     async finish(outcome) {
@@ -187,7 +187,7 @@ async function relay(db: Db, random: Random, way: Way, text: string, means: Mean
     },
   })
   const whole = (await readAll(relaying.reader)).toString()
-  // A hold that says yes without holding what is needed is named here.
+  // A hold that succeeds without holding enough is named here.
   expect(faults).toEqual([])
   return { ...opened, whole, outcome: relaying.outcomes[0], mostOver, aborts: relaying.aborts() }
 }
@@ -216,7 +216,7 @@ for (const kind of databaseKinds) {
       const db = await openTestDatabase(kind)
       const random = createRandom(way.from + 1)
       let cuts = 0
-      // Chance may cut few of the streams: then there are more of them.
+      // If chance cuts only few streams, more are tried.
       for (let count = 0; count < STREAMS || (cuts <= MIN_CUTS && count < 5 * STREAMS); count++) {
         const [counts, moreTokens] = [random.chance(0.5), random.below(60)]
         const played = await relay(db, random, way, way.vendor(random), { moreTokens, counts })

@@ -1,5 +1,5 @@
-// What a stream costs, however it goes: every way in which a vendor counts, miscounts, breaks off, falls silent or is
-// faster than its caller, with the exact charge.
+// The cost of a stream, whatever happens: every way in which a vendor counts, miscounts, breaks off, falls silent or is faster than
+// its caller, with the exact charge.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
@@ -59,7 +59,7 @@ interface Answer {
   status: number
   /** JSON of every event, or of the whole reply; texts that are not JSON stay as they are. */
   events: Json[]
-  /** All that the model made, of all candidates. */
+  /** Everything that the model wrote, in all candidates. */
   text: string
 }
 
@@ -103,12 +103,12 @@ interface Case {
   words: string
   model?: string
   body?: Record<string, unknown>
-  /** Asked for as a stream, as one reply, or both. */
+  /** Requested as a stream, as one reply, or both. */
   as?: ('stream' | 'whole')[]
   state?: 'settled' | 'released'
   endedBy?: string
   source: 'upstream' | 'counted' | 'estimated' | null
-  /** Quantities that are paid for: the counted text of prompt and answer if the vendor reported none. */
+  /** The paid quantities: the counted text of prompt and answer if the vendor reported no usage. */
   paid: Quantities | 'counted'
   /** The code of the error event that ends a stream; absent: the stream is complete. */
   error?: string | null
@@ -383,7 +383,7 @@ async function playCase(gateway: TestGateway, row: Case, stream: boolean): Promi
   const body = { model: row.model ?? 'test-chat', messages: say(promptOf(row.words)), ...row.body, stream }
   const answer = await ask(gateway, body)
   expect(answer.status).toBe(200)
-  // Whatever went wrong after the first byte, the vendor is not asked again.
+  // Whatever fails after the first byte, the request is not sent to a vendor again.
   expect(gateway.sandbox.calls.length - callsBefore).toBe(1)
   if (stream) expectEnd(answer.events, row)
   const charge = await chargeOf(gateway, answer.id)
@@ -416,7 +416,7 @@ async function playCase(gateway: TestGateway, row: Case, stream: boolean): Promi
   })
 }
 
-/** Complete streams end by their closing event, the others by the reason; usage shows only to those who asked. */
+/** Complete streams end with their closing event, the others with the reason; usage is shown only on request. */
 function expectEnd(events: Json[], { error, closingEvent = true, words }: Case): void {
   if (error === undefined) expect(events.includes('[DONE]')).toBe(closingEvent)
   else {
@@ -464,7 +464,7 @@ describe('a price beyond the hold', () => {
   async function play(account: string, balanceNano: number): Promise<Row> {
     const { secret } = await gateway.makeKey(account, formatUsd(balanceNano))
     const response = await gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${secret}` })
-    // Whatever is missing, the answer is complete: the caller has kept to the rules.
+    // Whatever is missing, the answer is complete, because the caller has obeyed the rules.
     expect(await response.text()).toEndWith('data: [DONE]\n\n')
     return chargeOf(gateway, response.headers.get('x-request-id'))
   }
@@ -635,7 +635,7 @@ describe('a vendor with ways of its own', () => {
     const response = await gateway.chat({ model: 'test-odd', stream: true }, headers)
     db.query = query
     ticker.watch = watch
-    // A stream that had begun would be watched forever.
+    // A begun stream would be watched forever.
     expect(watched).toBe(0)
     expect(response.status).toBe(503)
     expect(await response.json()).toMatchObject({ error: { code: 'database_unavailable' } })
@@ -743,7 +743,7 @@ describe('a vendor with ways of its own', () => {
     }
     const caller = await RawCaller.connect(gateway.url)
     caller.pause()
-    // With a limit that is held from the start: nobody could pay for so much.
+    // With a limit that is held from the start, because nobody could pay for so much.
     const body = { model: 'test-odd', stream: true, max_tokens: 10, messages: say('Hi') }
     caller.send(chatRequest(gateway.secret, body))
     let before = -1
@@ -767,7 +767,7 @@ describe('a vendor with ways of its own', () => {
 describe('time in a stream', () => {
   const KEEP_ALIVE = ': keep-alive\n\n'
 
-  /** A vendor whose pieces come when the test says so. */
+  /** A vendor that sends its pieces when the test says so. */
   function startByHand(
     options: Parameters<typeof startRelaying>[1] & { upstream?: Partial<UpstreamConfig> } = {},
   ) {

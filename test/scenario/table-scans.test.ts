@@ -1,5 +1,5 @@
-// What a gateway does all day: requests of each kind, tasks, and every job of its scheduler. No statement of it reads a table that
-// grows from its beginning: by the plans of SQLite, and by PostgreSQL's own counters, which know those in functions too.
+// The daily work of a gateway: requests of each kind, tasks, and every job of its scheduler. None of its statements reads a growing
+// table from the beginning, according to the plans of SQLite and PostgreSQL's own counters, which include statements in functions.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { batchOf, type Db, type Row, type Statement } from '../../src/db/db'
@@ -38,7 +38,7 @@ const SMALL = new Set([
   ...['charge_series', 'price_lists', 'usage_metadata', 'usage_shapes', 'request_numbers', 'schema_versions'],
   ...['checkpoints', 'closing_entries', 'closings', 'open_charges', 'top_up_codes'],
 ])
-/** Some that must have been read at all. */
+/** Some tables that must have been read at all. */
 const GROWING = [
   'tasks',
   'keys',

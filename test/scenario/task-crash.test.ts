@@ -1,6 +1,6 @@
-// Video tasks when the process dies: the compiled executable is killed at each step between the hold and the webhook.
-// Whatever the moment, nothing is sent to a vendor twice, every task ends or is known to be unknown, it is paid once or
-// not at all, and its webhook comes at least once, always under the same id.
+// Video tasks when the process dies: the compiled executable is killed at each step between the hold and the webhook. Whatever the
+// moment, no request is sent to a vendor twice, every task ends or is known to be unknown, it is paid once or not at all, and its
+// webhook comes at least once, always under the same id.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createServer, type Socket } from 'node:net'
@@ -76,7 +76,7 @@ async function expectPaid({ installation }: Place, paidNano: number): Promise<vo
   expect(paid).toEqual(paidNano === 0 ? [] : [{ amount: paidNano }])
 }
 
-/** A point on the way of a task: its preparation, and how to see that the process has reached it. */
+/** A point in the life of a task: its preparation, and how to see that the process has reached it. */
 interface Point {
   title: string
   /** A change before which the process is stopped. */
@@ -85,7 +85,7 @@ interface Point {
   deaf?: boolean
   arrange?(place: Place): void
   reached(place: Place, stall: Stall | undefined, deaf: { connections: number }): Promise<boolean> | boolean
-  /** One commit may hold the change and what must be there before it: then it comes to that again. */
+  /** One commit may contain the change and its precondition: then the process reaches the same point again. */
   mayBeEarly?: true
   /** The task and its charge after the next start. */
   leaves: 'nothing' | 'unknown' | 'followed' | 'ended'
@@ -192,7 +192,7 @@ describe('kill -9 at a step of a task', () => {
   }
 })
 
-/** False if the process was stopped too early to say anything of the point. */
+/** False if the process was stopped too early to say anything about the point. */
 async function isKilledAt(point: Point): Promise<boolean> {
   const { leaves, submits, deliveries = 0 } = point
   using vendor = startTaskVendor()
@@ -218,7 +218,7 @@ async function isKilledAt(point: Point): Promise<boolean> {
     deliveries,
   })
 
-  // From now on everybody answers, and the operator has mended the connection.
+  // From now on everybody answers, and the operator has repaired the connection.
   vendor.answerSubmit = (id) => Response.json({ output: { task_status: 'PENDING', task_id: id } })
   vendor.answerPoll = succeeded
   receiver.answer = () => new Response('thanks')
@@ -254,7 +254,7 @@ async function isKilledAt(point: Point): Promise<boolean> {
   return true
 }
 
-/** A server that takes connections and is silent, so that no TLS handshake ends. */
+/** A server that accepts connections and is silent, so that no TLS handshake ends. */
 async function startDeafServer() {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -329,7 +329,7 @@ describe('kill -9 at random moments', () => {
 
 const hasFailed = (upstreamId: string) => Number(upstreamId.slice('ds-'.length)) % 3 === 0
 
-/** Submits one task after another until the server is gone; notes the id of each that was answered. */
+/** Submits one task after another until the server is gone; records the id of each answered one. */
 async function keepSubmitting(place: Place, server: Running, name: string, answered: string[]) {
   try {
     for (let number = 1; ; number++) {
@@ -365,7 +365,7 @@ async function expectAllTold(place: Place, answered: readonly string[]): Promise
   expect(rest.filter(({ error_code, state }) => error_code !== 'unknown' || state !== 'submitted')).toEqual(
     [],
   )
-  // Whatever reached the vendor is a task of ours.
+  // Every submit that reached the vendor is a task of the gateway.
   expect(vendor.submits.length).toBeLessThanOrEqual(tasks.length)
   const good = tasks.filter(({ state }) => state === 'succeeded').length
   expect(await installation.rows('select balance, held from accounts')).toEqual([
@@ -390,7 +390,7 @@ describe('a database that is away when the vendor answers', () => {
     await waitFor(() => vendor.submits.length === 1)
     const lock = lockDatabase(installation.dataDir)
     held.letGo()
-    // It is answered though its id is not stored: the task is there, and the caller can ask after it.
+    // It is answered although its id is not stored: the task exists, and the caller can query it.
     const reply = await answer
     expect(reply.status).toBe(202)
     const { id } = (await reply.json()) as { id: string }

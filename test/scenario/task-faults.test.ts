@@ -1,5 +1,5 @@
-// Faults of our own in the handling of one task: whatever a poll answer or a stored row makes throw, the other tasks go on,
-// the faulty one is asked after again ever later, and its deadline ends it with its hold given back.
+// Internal errors in the handling of one task: whatever a poll answer or a stored row causes, the other tasks continue, the faulty
+// one is polled at growing intervals, and its deadline ends it and releases its hold.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { balanceOf } from '../../src/billing/ledger/balances'
@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000
 const LEVELS = 50_000
 const HOOK = 'http://192.0.2.1/ended'
 
-/** An answer that can be read and not be written again: its members lie too deep. */
+/** An answer that can be read but not written again: its members are nested too deep. */
 function deep(id: string, status: string): Response {
   const output = JSON.stringify({
     task_id: id,
@@ -30,7 +30,7 @@ function deep(id: string, status: string): Response {
   return new Response(text, { headers: { 'content-type': 'application/json' } })
 }
 
-/** An answer with far more in it than the state of a task. */
+/** An answer with much more content than the state of a task. */
 function large(id: string, status: string): Response {
   const output = { task_id: id, task_status: status, video_url: 'https://files.example.com/a' }
   return Response.json({ request_id: 'r', output, more: 'x'.repeat(2 * 1024 * 1024) })
@@ -82,7 +82,7 @@ async function endsAtDeadline(kind: DatabaseKind, answer: (id: string) => Respon
   await waitFor(async () => (await readTask(db, sound.id)).state === 'succeeded')
   expect(await readTask(db, sound.id)).toMatchObject({ state: 'succeeded' })
 
-  // Again and again, each time later where it is a fault, until its time is over.
+  // Repeatedly, after a fault each time later, until its time is over.
   const times: number[] = []
   for (let at = START + 5_000; at < START + DAY_MS; at += 150_000) {
     group.clock.now = at
@@ -93,7 +93,7 @@ async function endsAtDeadline(kind: DatabaseKind, answer: (id: string) => Respon
     if (times.length === 3) break
   }
   expect(times).toHaveLength(3)
-  // Once each, however often it comes again.
+  // Once each, however often it recurs.
   expect(group.count('task_poll_failed')).toBeLessThanOrEqual(1)
 
   group.clock.now = START + DAY_MS

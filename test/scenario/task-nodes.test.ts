@@ -1,5 +1,5 @@
-// Video tasks on several nodes: who polls them, what becomes of the tasks of a node that dies, and that whatever they see
-// at the same time ends a task once. Nothing here waits for a lease: the clock is in the hands of the test.
+// Video tasks on several nodes: who polls them, what happens to the tasks of a dying node, and that a task ends once whatever the
+// nodes see at the same time. Nothing here waits for a lease: the test sets the clock.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { SQL } from 'bun'
@@ -177,7 +177,7 @@ async function followMany(db: Db, count: number): Promise<void> {
   await Promise.all(Array.from({ length: count }, () => followTask(db, { createdAt: START })))
 }
 
-/** Polls one task as often as wanted and lets all polls have their answer at once. */
+/** Polls one task this number of times and answers all polls at once. */
 async function pollTogether(
   group: TaskNodes,
   vendor: TaskVendor,
@@ -196,7 +196,7 @@ async function countEnded(db: Db): Promise<number> {
   return Number(row?.count)
 }
 
-/** So many videos were paid, once each, and nothing is held any more. */
+/** This number of videos were paid, once each, and nothing is held any more. */
 async function expectPaid(db: Db, videos: number, now: number): Promise<void> {
   expect(await balanceOf(db, 'alice')).toMatchObject({
     balanceNano: BALANCE_NANO - videos * VIDEO_NANO,
@@ -222,7 +222,7 @@ test.skipIf(!databaseKinds.includes('postgres'))(
         `update tasks set lease_until = ${now + LEASE_MS}, fence = fence + 1 where id = '${id}'`,
       )
       claimed = claimDue(db, upstream, now, { limit: 10, leaseMs: LEASE_MS })
-      // It has chosen the row by what was committed, and waits for the change of it.
+      // It has chosen the row by its committed state, and waits to change it.
       const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
       await waitFor(async () => (await db.query({ sql: waiting })).length === 1)
     })
@@ -267,7 +267,7 @@ test('tasks of a process that is killed with leases are ended by another node on
     balance: '0',
     outside: { now: () => Date.now() + aheadMs },
   })
-  // While the leases last, nobody asks.
+  // While the leases last, no node polls.
   await Bun.sleep(600)
   expect(vendor.polls).toHaveLength(tasks)
   aheadMs = LEASE_MS
@@ -293,7 +293,7 @@ test("a connection to PostgreSQL that is cut when the vendor's id is to be store
   const { db } = gateway.server.world
   const submitted = gateway.post('/v1/videos/generations', videoBody('one'))
   await waitFor(() => vendor.submits.length === 1)
-  // Another connection keeps the task's row, so that the change waits for it and can be cut in the middle.
+  // Another connection locks the task's row, so that the change waits for it and can be cut in the middle.
   const other = new SQL(gateway.databaseUrl as string, { max: 1 })
   const keeper = await other.reserve()
   await keeper.unsafe('begin')

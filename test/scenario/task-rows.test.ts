@@ -94,7 +94,7 @@ test('a lease on PostgreSQL is given once, also where two have chosen the same t
   await migrate(db)
   await fund(db, 'alice', BALANCE_NANO, NOW)
   const { id } = await followTask(db, { createdAt: NOW })
-  // Another connection keeps the row, so that both choose it and then wait for it.
+  // Another connection locks the row, so that both choose it and then wait for it.
   const other = new SQL(url, { max: 1 })
   const keeper = await other.reserve()
   await keeper.unsafe('begin')
@@ -192,7 +192,7 @@ async function openBooks(kind: DatabaseKind): Promise<Db> {
   return db
 }
 
-/** So many videos were paid and so many are still held. */
+/** These numbers of videos were paid and are still held. */
 async function closeBooks(db: Db, paid: number, held: number): Promise<void> {
   expect(await balanceOf(db, 'alice')).toMatchObject({
     balanceNano: BALANCE_NANO - paid * VIDEO_NANO,

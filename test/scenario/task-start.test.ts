@@ -1,5 +1,5 @@
-// What becomes of tasks that nobody follows any more: those that a process left behind, those whose submit was never
-// answered, and those of a vendor that is no longer in the configuration. Each ends, and none is ever sent again.
+// What happens to tasks that nobody follows any more: those left behind by a process, those whose submit was never answered, and
+// those of a vendor that is no longer in the configuration. Each ends, and none is ever sent again.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
@@ -245,7 +245,7 @@ function vendorTests(kind: DatabaseKind): void {
   })
 }
 
-/** A database with an account that has money, as a process left it. */
+/** A database with a funded account, as a process left it. */
 async function prepare(kind: DatabaseKind) {
   const dataDir = temporaryFolder()
   const databaseUrl = kind === 'postgres' ? await postgresUrl() : undefined
@@ -291,7 +291,7 @@ async function giveUp(db: Db, { id }: Pick<NewTask, 'id'>): Promise<void> {
   ).toBe(true)
 }
 
-/** So many videos were paid, and nothing is held any more. */
+/** This number of videos were paid, and nothing is held any more. */
 async function expectPaid(db: Db, videos: number, now = Date.now()): Promise<void> {
   expect(await balanceOf(db, 'alice')).toMatchObject({
     balanceNano: BALANCE_NANO - videos * VIDEO_NANO,

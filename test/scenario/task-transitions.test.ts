@@ -45,7 +45,7 @@ const DAY_MS = 86_400_000
 const LATER = NOW + 2 * DAY_MS
 const BALANCE_NANO = 10 * VIDEO_NANO
 
-/** A task of an account and an upstream of its own, so that many are tried side by side. */
+/** A task of its own account and upstream, so that many can be tried concurrently. */
 interface Trial {
   db: Db
   life: Life
@@ -83,7 +83,7 @@ const failure = (code: string): TaskEnding => ({
 let ids = 0
 const options = () => ({ now: NOW, webhookId: `msg-${++ids}` })
 
-/** How everybody makes each of their changes. What throws has changed nothing, or the test sees it. */
+/** How each process makes each of its changes. A change that throws has changed nothing, or the test sees it. */
 const changes: Record<string, (trial: Trial) => Promise<unknown>> = {
   'submitter: insert': ({ db, task }) => hold(db, chargeOf(task), [], [insertTask(task)]),
   'submitter: mark sent': ({ db, task }) => markSent(db, task.id, NOW + ++ids),
@@ -151,7 +151,7 @@ function polled(act: (db: Db, task: Task) => Promise<unknown>) {
   }
 }
 
-/** Changes of a task that a look has found. */
+/** Changes of a task that a check has found. */
 function swept(
   look: (db: Db, now: number) => Promise<Task[]>,
   act: (db: Db, task: Task) => Promise<unknown>,
@@ -287,7 +287,7 @@ function waysToAllStages(table: readonly Transition[]): Transition[][] {
   return [...shortest.values(), ...others]
 }
 
-/** A task that has gone a way of the table. */
+/** A task that has gone through states of the table. */
 async function bring(db: Db, life: Life, way: readonly Transition[]): Promise<Trial> {
   const number = ++ids
   const { operation } = life
@@ -357,7 +357,7 @@ function nameOf({ by, change }: Transition): string {
   return `${by}: ${change}`
 }
 
-/** A task as a process knows it that has never read its row. */
+/** A task as known to a process that has never read its row. */
 function unwritten(task: NewTask): Task {
   return {
     ...task,

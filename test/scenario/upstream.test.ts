@@ -1,5 +1,5 @@
-// Vendors that misbehave: what the caller reads, how often the vendor is asked and with which key, and that one vendor's
-// trouble stays its own. Every failure is free and leaves nothing behind.
+// Vendors that misbehave: the caller's answer, the number of calls to the vendor and their keys, and that one vendor's failure does
+// not affect another. Every failure is free and leaves nothing behind.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -41,7 +41,7 @@ async function playFailure(gateway: TestGateway, scenario: Scenario): Promise<Pl
   return played
 }
 
-/** Lets a server listen where there is room. */
+/** Lets a server listen on a free port. */
 async function portOf(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return (server.address() as AddressInfo).port
@@ -223,7 +223,7 @@ describe('what a caller reads when', () => {
   afterAll(() => gateway.close())
 
   for (const row of refusals) {
-    // One key, so whatever the vendor says, it is asked once.
+    // There is one key, so whatever the vendor says, it is called once.
     test(row.name, async () => {
       await playFailure(gateway, row)
     })
@@ -607,7 +607,7 @@ describe('several keys of one vendor', () => {
     () =>
       Response.json({ error: { message: 'No.' } }, { status, headers })
 
-  /** Sends a request, and says what it was answered and which keys were used for it. */
+  /** Sends a request, and returns its answer and the keys used for it. */
   async function send(model: string, answers: typeof verdicts): Promise<{ status: number; keys: string }> {
     used = []
     verdicts = answers
@@ -680,7 +680,7 @@ describe('several keys of one vendor', () => {
     })
     const response = await gateway.chat({ model: 'test-keys2' })
     expect(response.headers.get('retry-after')).toBe('20')
-    // All rest: the one that wakes first is tried, alone.
+    // All keys rest: only the one whose rest ends first is tried.
     expect((await send('test-keys2', { a: busy, b: busy })).keys).toHaveLength(1)
   })
 
@@ -828,7 +828,7 @@ describe('the breaker', () => {
     })
     const statuses = async (requests: Promise<Response>[]) =>
       (await Promise.all(requests)).map(({ status }) => status).sort()
-    /** Sends requests that hang, and lets time pass when so many have been refused and the others have been sent. */
+    /** Sends requests that hang, and lets time pass when this number have been refused and the others have been sent. */
     const hang = async (count: number, refused = 0) => {
       const calls = gateway.sandbox.calls.length
       let ended = 0
@@ -848,7 +848,7 @@ describe('the breaker', () => {
     })
     expect((await gateway.chat({ model: 'test-dashscope' })).status).toBe(200)
     clock.pass(OPEN_MS)
-    // One may try, and fails; the others are not sent.
+    // One request may try, and fails; the others are not sent.
     const calls = gateway.sandbox.calls.length
     expect(await hang(3, 2)).toEqual([503, 503, 504])
     expect(gateway.sandbox.calls.length).toBe(calls + 1)

@@ -1,5 +1,5 @@
-// Usage by metadata of requests: what is read of a header and a body, bounded in length and number, summed up, and never sent
-// to a vendor that the caller did not send it to.
+// Usage by metadata of requests: read from a header and a body, bounded in length and number, summed up, and never sent to a vendor
+// for which the caller did not intend it.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { chargesOf, totalUsage, usageBy } from '../../src/billing/reports/usage-report'

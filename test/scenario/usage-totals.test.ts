@@ -295,7 +295,7 @@ function lookUpContract(kind: DatabaseKind): void {
     expect(furthest).toBe(0)
     for (const each of videos) expect(await statesOf(each)).toEqual(['released', 'settled'])
     expect(await statesOf(slowest)).toEqual(['settled'])
-    // A video that has failed, and has not gone over to a further charge.
+    // A video that has failed, without a further charge.
     await holdTask(db, { id: 'video_own', charge: `task ${kind}`, createdAt: failed })
     await db.batch([{ sql: 'update tasks set charge = $1', parameters: [videos[0].id] }])
     expect(await statesOf(videos[0])).toEqual(['released'])

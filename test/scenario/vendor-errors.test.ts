@@ -1,5 +1,5 @@
-// Streams that end with an error which the vendor itself reports: the caller gets it in the caller's dialect, and the request log
-// has that error, whatever its form and whether a closing event follows. What concerns the operator's account is in the log of
+// Streams that end with an error reported by the vendor itself: the caller gets it in the caller's dialect, and the request log has
+// that error, whatever its form and whether or not a closing event follows. Errors of the operator's account are in the log of
 // events, once, and never in the answer.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'

@@ -1,5 +1,5 @@
-// A vendor that quotes the operator's key wherever it can: in answers, streams, errors, tasks and sound. No caller, log,
-// webhook or database may have it then. The search itself is compared with the plainest one that there is.
+// A vendor that quotes the operator's key wherever it can: in answers, streams, errors, tasks and sound. No caller, log, webhook or
+// database may have it then. The search itself is compared with the plainest possible one.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -468,7 +468,7 @@ describe('the search', () => {
       let text = ''
       let expected = ''
       for (let count = random.below(8); count >= 0; count--) {
-        // A word in between, so that no key begins in what stands before.
+        // A word in between, so that no key begins in the previous text.
         const word = `${random.pick(words)}·`
         const key = random.below(2) === 0 ? random.pick(keys) : ''
         text += word + escaped(key, random)
@@ -549,7 +549,7 @@ describe('the search', () => {
       }
       for (const { index, expected } of candidates) {
         const text = shown.get(index) as string
-        // What passed before it was known to be a key is its beginning.
+        // Only the beginning passed, before it was known to be a key.
         for (const key of keys)
           for (let at = 1; at + 8 <= key.length; at++)
             if (!expected.includes(key.slice(at, at + 8))) expect(text).not.toContain(key.slice(at, at + 8))

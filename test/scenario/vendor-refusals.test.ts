@@ -1,5 +1,5 @@
-// A vendor that refuses a request for a rule that nobody here knows: its words reach the caller, it costs nothing, and it is
-// counted by model and field for the operator, on both databases.
+// A vendor that refuses a request because of a rule unknown to the gateway: its words reach the caller, the request costs nothing,
+// and it is counted by model and field for the operator, on both databases.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { listRefusals, RefusalKeeper } from '../../src/request-log/refusals'

@@ -1,5 +1,5 @@
-// Vendors of videos that fail: a submit whose answer is lost is never sent again and its price stays held, a poll that
-// brings nothing never ends a task, and the last word before the deadline counts.
+// Failing vendors of videos: a submit whose answer is lost is never sent again and its price stays held, a failed poll never ends a
+// task, and the last report before the deadline counts.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createPoller } from '../../src/tasks/poller'
@@ -29,9 +29,9 @@ const breaking = startBreakingVendor()
 let vendor: OddVendor
 let gateway: TestGateway
 let submitReply: (id: string) => Response | Promise<Response>
-/** Answers to the polls of a task, one after the other; after them it is done. */
+/** Answers to the polls of a task, one after the other; after them the task succeeds. */
 let pollReplies: Map<string, (() => Response | Promise<Response>)[]>
-/** When each task was asked after. */
+/** The times of the polls of each task. */
 let polls: Map<string, number[]>
 
 const json =
@@ -280,7 +280,7 @@ describe('the deadline', () => {
   test('ends a task that is still running, after a last look', async () => {
     const { id, polls } = await begin(Array.from({ length: 10_000 }, () => pending))
     const { deadline_at: deadline } = await rowsOf(gateway, id)
-    // A poll that is on its way must not arrive after the deadline: the clock waits for its answer.
+    // A running poll must not arrive after the deadline: the clock waits for its answer.
     clock.pass(deadline - clock.now() - 1)
     await waitFor(async () => (await rowsOf(gateway, id)).poll_at === deadline)
     await passUntil(clock, isEnded(id))

@@ -1,5 +1,5 @@
-// How tasks end: every status of every vendor, what is paid for it, and what readers see meanwhile. The vendors answer what
-// a test wants over real HTTP, and the clock moves when it says so.
+// How tasks end: every status of every vendor, its payment, and what readers see meanwhile. The vendors answer over real HTTP as a
+// test wants, and the test moves the clock.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { families } from '../../src/families'

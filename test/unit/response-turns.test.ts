@@ -502,7 +502,7 @@ describe('random conversations', () => {
       const { turns } = read(items)
       const about = `TURNS_SEED=${seed + round}`
       const lines = reported(turns)
-      // What each side says is there once, in its order.
+      // The words of each side appear once, in their order.
       expect(
         lines.filter((line) => !/^(result|user)/.test(line)),
         about,
@@ -554,7 +554,7 @@ describe('random conversations', () => {
 
   test('long ones take no longer than their length', () => {
     const items = Array.from({ length: 16_000 }, (_, index) => (index < 8_000 ? call('c') : output('c')))
-    // Processor time: others may be at work on the machine.
+    // Processor time, because other work may run on the machine.
     const before = process.cpuUsage()
     read([...items])
     read(Array.from({ length: 16_000 }, () => user('a')))

@@ -26,7 +26,7 @@ test('the bill names every bundled package once, with its checksum, and every re
   const bill = billOfMaterials(root, 'a-commit', files) as Bill
   const names = new Set(bill.components.map(({ name }) => name))
   for (const name of Object.keys(dependencies)) expect(names).toContain(name)
-  // A package that is installed and never bundled is not a part of the executable.
+  // An installed package that is never bundled is not a part of the executable.
   for (const name of names)
     if (name !== 'bun') expect(files.some((file) => file.includes(`node_modules/${name}/`))).toBe(true)
   expect(names.size).toBeLessThan(100)

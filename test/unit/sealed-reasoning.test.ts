@@ -1,5 +1,4 @@
-// Who may open sealed reasoning: a text each model of the make, a signature only the model that it is of, at the same
-// vendor.
+// Who may open sealed reasoning: for a text each model of the same make, for a signature only the same model, at the same vendor.
 
 import { expect, test } from 'bun:test'
 import type { Model, ParsedRequest } from '../../src/contract/family'

@@ -1,5 +1,4 @@
-// Sealed texts: they come back as they were, and only for their owner. Nothing that a caller sends in place of
-// one opens, or throws.
+// Sealed texts: they come back unchanged, and only for their owner. Other texts sent by a caller instead neither open nor throw.
 
 import { expect, test } from 'bun:test'
 import { createSealer, KEY_BYTES, sealedBy, sealingKeyId } from '../../src/lib/sealing'

@@ -1,5 +1,5 @@
-// Sound as bytes: samples out of any file in any pieces, headers that are exact, and MP3 that another library decodes to
-// the same tone. Many sounds at once are made as one alone, away from the event loop.
+// Sound as bytes: samples from any file in any pieces, exact headers, and MP3 that another library decodes to the same tone. Many
+// sounds at once are made like a single one, outside of the event loop.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { samplesPerSecond, toneBytes, toneFile } from '../../sandbox/sounds'

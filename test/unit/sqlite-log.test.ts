@@ -47,7 +47,7 @@ function flip(path: string, at: number): void {
   writeFileSync(path, bytes)
 }
 
-/** Where each commit ends in the log, by SQLite's mark in the last frame of it. */
+/** Where each commit ends in the log, according to SQLite's mark in its last frame. */
 function commitEnds(log: string): number[] {
   const bytes = readFileSync(log)
   const ends: number[] = []

@@ -1,5 +1,5 @@
-// Event streams, however the network cuts them: the splitter on random text, and the relay on real streams of the
-// simulated vendors, cut and ended at every byte.
+// Event streams, however the network cuts them: the splitter with random text, and the relay with real streams of the simulated
+// vendors, cut and ended at every byte.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { type Sandbox, startSandbox, type VendorName } from '../../sandbox'
@@ -109,7 +109,7 @@ describe('the event splitter', () => {
     const splitter = createEventSplitter()
     const given: Buffer[] = []
     for (const piece of cutInPieces(bytes, random, 1_000)) given.push(splitter.push(piece))
-    // Only read at the end: what came later must not have been written over what came before.
+    // Read only at the end: later bytes must not have overwritten earlier ones.
     expect(Buffer.concat(given).equals(bytes)).toBe(true)
     for (const whole of given)
       expect(whole.length === 0 || whole.toString('latin1').endsWith('\n\n')).toBe(true)
@@ -275,7 +275,7 @@ function parsed(data: string): Json | undefined {
   }
 }
 
-/** Events that a caller must see of the vendor. */
+/** Events of the vendor that a caller must see. */
 function shown(events: readonly string[], { hideUsage, model: name }: Recorded): string[] {
   return (
     events
@@ -284,7 +284,7 @@ function shown(events: readonly string[], { hideUsage, model: name }: Recorded):
         return !(hideUsage && json?.usage && json.choices?.length === 0)
       })
       .map((data) => (name ? data.replace(`"model":"${name}"`, `"model":"${model.id}"`) : data))
-      // What it cost the operator is the operator's.
+      // The operator's cost is not shown to the caller.
       .map((data) => data.replace(/,"cost_in_usd_ticks":\d+/, ''))
   )
 }
@@ -315,7 +315,7 @@ function textIn(events: readonly string[]): string {
     .join('')
 }
 
-/** One byte in seven is tried, in each run others, or every byte. */
+/** One byte in seven is tried, different ones in each run, or every byte. */
 const STEP = isWholeRun ? 1 : 7
 const seed = seedOf('CUTS_SEED')
 const FIRST = seed % STEP

@@ -1,5 +1,5 @@
-// Who counts as a program of this machine: by the address of the connection, by the name that it asks for, and without a proxy
-// that asks for somebody else.
+// Who counts as a program of this machine: by the address of the connection, by the requested host, and without a proxy that
+// forwards for somebody else.
 
 import { expect, test } from 'bun:test'
 import type { Listener } from '../../src/http/connection'

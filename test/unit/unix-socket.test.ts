@@ -1,4 +1,4 @@
-// Sockets of two processes at one place: the one that leaves never takes away the one that has come.
+// Sockets of two processes at one path: the process that ends never removes the socket of its successor.
 
 import { expect, test } from 'bun:test'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// What is kept of streams until it is read: each stream gets its own back, although they use the same memory in turn.
+// Bytes kept for streams until they are read: each stream gets its own back, although the streams use the same memory in turn.
 
 import { expect, test } from 'bun:test'
 import { UnreadEvents } from '../../src/request/stream/unread-events'

@@ -1,4 +1,4 @@
-// What is said of a path that is not served: the one that may be meant, by the words that both have.
+// The hint for an unknown path: the path that may be meant, by common words.
 
 import { expect, test } from 'bun:test'
 import { type Route, unrouted } from '../../src/http/routes/unrouted'

@@ -125,7 +125,7 @@ describe('the keys of sessions', () => {
       keys.refused(key, busy(20_000 + count))
     }
     expect(order.toSorted()).toEqual([1, 2, 3, 4])
-    // All rest: the one that wakes first serves, and none is before it.
+    // All keys rest: the one whose rest ends first serves, and no other is before it.
     expect(keys.choose(session)).toMatchObject({ key: { number: order[0] }, resting: null })
   })
 })

@@ -10,13 +10,13 @@ const CASES = casesOf(2_000)
 const SEPARATORS = [',', ';', '\t'] as const
 const PIECES = ['"', '""', ',', ';', '\t', '\n', '\r\n', '\r', 'é', '语', '😀', '-', 'a b', '$', "'", '\\']
 
-/** A value that no reader may take apart; spaces around a value are not a part of it. */
+/** A value that no reader may split; spaces around a value are not a part of it. */
 function awkward(random: Random): string {
   const pieces = Array.from({ length: random.below(6) }, () => random.pick(PIECES))
   return `x${pieces.join('')}y`
 }
 
-/** A value as RFC 4180 has it: in quotes where one of these characters is in it, and sometimes where none is. */
+/** A value according to RFC 4180: in quotes if it has one of these characters, and sometimes without one. */
 function written(value: string, separators: readonly string[], random: Random): string {
   const isPlain = ![...separators, '"', '\n', '\r'].some((part) => value.includes(part))
   if (isPlain && random.chance(0.7)) return value

@@ -1,4 +1,4 @@
-// How callers say that they wait, or want the answer later: in the address and in the header `Prefer`.
+// How callers say that they wait, or want a deferred answer: in the address and in the header `Prefer`.
 
 import { expect, test } from 'bun:test'
 import { prefersLater, waitOfRequest } from '../../src/lib/waiting'

@@ -1,4 +1,4 @@
-// A configuration that is watched is reloaded for each change, also for one that comes while it is being reloaded.
+// A watched configuration is reloaded for each change, also for one during a reload.
 
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'

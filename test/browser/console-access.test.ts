@@ -107,7 +107,7 @@ test('D27: the palette opens by Ctrl+K and finds pages, tabs and actions by thei
     ])
   }))
 
-test('D27: the palette acts on what it finds by its name', () =>
+test('D27: the palette acts on things that it finds by name', () =>
   journeyAs([browser, gateway], 'operator', async ({ page }) => {
     const token = await makeAdminToken(gateway, 'owner')
     const ask = askAs(gateway, token)

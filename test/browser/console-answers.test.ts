@@ -51,7 +51,7 @@ test('D24: Overview and a holder’s Home ask each question once when they are l
   }
 })
 
-test('Back shows the list as it was while it is asked again', async () => {
+test('Back shows the old list while it is loaded again', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page } = visit
   await visit.open('accounts')
@@ -73,7 +73,7 @@ test('Back shows the list as it was while it is asked again', async () => {
   await page.context().close()
 })
 
-test('a change is seen in the list and in the panel, without a question for what nobody sees', async () => {
+test('a change is visible in the list and in the panel, without a request for invisible data', async () => {
   const { id } = await gateway.makeKey('paused', '1')
   const visit = await visitConsole(browser, gateway)
   const { page } = visit

@@ -78,14 +78,14 @@ test('D8: values are offered with counts, several can be chosen, and words are f
   await page.context().close()
 })
 
-test('D5: a name that was asked for leads to its requests', async () => {
+test('D5: a requested name leads to its requests', async () => {
   const visit = await visitConsole(browser, gateway)
   await visit.open('requests?model=gpt-99')
   expect(await rows(visit.page)).toBe(2)
   await visit.page.context().close()
 })
 
-test('D6: the sums tell who refused, and what was paid', async () => {
+test('D6: the sums show who refused, and the payments', async () => {
   const visit = await visitConsole(browser, gateway)
   await visit.open('requests')
   const text = (await visit.page.locator('.sum-line').textContent()) ?? ''
@@ -144,7 +144,7 @@ test('a holder explores the requests of the own key only', async () => {
   await page.context().close()
 })
 
-test('D13: the range of time is shown where it means something, as it is, and has a way back', async () => {
+test('D13: the range of time is shown if it has a meaning, unchanged, and can be reset', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page } = visit
   const range = page.getByLabel('Time range')

@@ -280,7 +280,7 @@ for (const [who, jobs, start] of [
   ['operators', ofOperators, 'overview'],
   ['holders', ofHolders, 'home'],
 ] as const) {
-  test(`at least ten jobs of ${who} take four clicks at most each`, async () => {
+  test(`at least ten jobs of ${who} take at most four clicks each`, async () => {
     const token = who === 'holders' ? { token: gateway.secret } : {}
     const visit = await visitConsole(browser, gateway, token)
     const clicks = await walked(visit, start, jobs())

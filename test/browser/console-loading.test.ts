@@ -238,7 +238,7 @@ async function lateScripts(url: string): Promise<string[]> {
   return late
 }
 
-test('D24: the scripts of each page are asked for at once, and once', async () => {
+test('D24: the scripts of each page are requested at the same time, and once', async () => {
   expect(await lateScripts(gateway.url)).toEqual([])
   const visit = await visitConsole(browser, gateway)
   await visit.open('usage')

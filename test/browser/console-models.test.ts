@@ -147,7 +147,7 @@ test('what some usage costs, and what is left of it', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('an upstream that does not answer says why when it is tried, and what is not configured is not there', async () => {
+test('the test of an upstream that does not answer says why, and an unknown upstream is not found', async () => {
   const { page, open, axe } = visit
   await open('upstreams/gone')
   await page.getByRole('button', { name: 'Test' }).click()

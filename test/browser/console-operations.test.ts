@@ -269,7 +269,7 @@ test('D32: the configuration in force is folded by its parts, searched, and show
   await inOrder()
 })
 
-test('D25: the trail says what a change made of a key, and leads to it', async () => {
+test('D25: the trail says how a change altered a key, and leads to it', async () => {
   const { page, open } = visit
   // Keys of tests are called by their ids.
   const { id } = await gateway.makeKey('trailed', '1')

@@ -115,7 +115,7 @@ test('usage as a file, by model and by time, in one click', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('budgets are bars, and a balance that is low says so with what to do', async () => {
+test('budgets are bars, and a low balance says so with the remedy', async () => {
   const { page, open, settled, axe } = visit
   await open('home')
   const bars = page.getByRole('progressbar')

@@ -140,7 +140,7 @@ for (const width of [400, 1440])
     await visit.page.context().close()
   })
 
-test('D10: at 768 and 1024 pixels no list scrolls sideways: columns give way, and a row shows them when it is unfolded', async () => {
+test('D10: at 768 and 1024 pixels no list scrolls sideways: columns are hidden, and an expanded row shows them', async () => {
   const pages = [
     'requests',
     'accounts',

@@ -73,7 +73,7 @@ test('a link signs in as the admin that it names, at the address on this machine
   for (const token of tokens) expect(JSON.stringify(trail) + kept.join()).not.toContain(token)
 })
 
-test('a link has the address that is given, lasts as long as is said, and is printed alone', async () => {
+test('a link has the given address and lifetime, and is printed alone', async () => {
   const from = Date.now()
   const { link, expires_at } = await json('console --url https://gateway.example.com/ai/ --expires 2h')
   expect(link).toMatch(/^https:\/\/gateway\.example\.com\/ai\/console#link=[\w-]{20,}$/)

@@ -213,7 +213,7 @@ test.concurrent('a command on a damaged database says what to do, and shows no s
   }
 })
 
-test.concurrent('a command that only reads leaves the files as a killed process has left them, and makes none', async () => {
+test.concurrent('a command that only reads leaves the files of a killed process unchanged, and creates none', async () => {
   const { folder, run } = commandLine()
   await run('keys create alice --balance 5')
   const dataDir = killed(join(folder, 'data'))

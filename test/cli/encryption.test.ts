@@ -56,7 +56,7 @@ test('secrets of webhooks are made and rolled under the key of the configuration
   })
 })
 
-test('a key is lacking: every command says which and what to do, and changes nothing', async () => {
+test('a key is missing: every command says which and what to do, and changes nothing', async () => {
   const { configure, run, json, call, environment, folder } = openFolder()
   configure(`{ key: process.env.GATEWAY_SECRETS_KEY }`)
   const unset = expectNoKey(await run('keys list'))
@@ -100,7 +100,7 @@ test('a key is lacking: every command says which and what to do, and changes not
   expect(await call(['config', 'check', '--sandbox'], { env: environment() })).toMatchObject({ code: 0 })
 })
 
-test('a look at the keys makes no database, and one that is away is not a fault of the configuration', async () => {
+test('checking the keys creates no database, and an unreachable one is not a fault of the configuration', async () => {
   const { folder, configure, call, run } = openFolder()
   configure(`{ key: '${first}' }`)
   const ran = await run('config check')

@@ -266,7 +266,7 @@ async function carryTwice(
 
 for (const flavor of ['one-api', 'new-api'] as const) {
   for (const kind of theirKinds) {
-    test(`${flavor} on ${kind} moves in once, and its keys go on working`, async () => {
+    test(`${flavor} on ${kind} is imported once, and its keys continue to work`, async () => {
       const theirs = await makeOneApi(kind, flavor, base)
       const { folder, dataDir, database, run, json } = await place(kind === 'mysql' ? 'sqlite' : kind)
       const [configFile, envFile] = [join(folder, 'moved.config.ts'), join(folder, 'upstreams.env')]
@@ -380,7 +380,7 @@ test('tokens of other groups get their models, and pay the highest price of an a
   expect(await callAs(theirSecrets.otherGroup, 'vip-only', server)).toBeLessThan(800_000_000)
 })
 
-test('LiteLLM moves in by the hashes of its keys, with what is left of its budgets', async () => {
+test('LiteLLM is imported by the hashes of its keys, with the remaining budgets', async () => {
   const theirs = await makeLitellm()
   const { folder, dataDir, json } = await place('sqlite')
   const [yaml, prices] = [join(folder, 'config.yaml'), join(folder, 'prices.json')]
@@ -562,7 +562,7 @@ test.if(hasPostgres)('the password of an address may be in the environment', asy
   }
 })
 
-test.if(hasMysql)('an address that says nothing of TLS takes it where the server offers it', async () => {
+test.if(hasMysql)('an address without a setting for TLS uses it if the server offers it', async () => {
   const address = new URL(await makeOneApi('mysql', 'one-api', base))
   await runAll(address.href, [
     "create user if not exists 'careful'@'%' identified by 'secret' require ssl",
@@ -607,7 +607,7 @@ function greetingOfMysql8(): Buffer {
 }
 
 describe('a command', () => {
-  test('adds nothing to an account that is closed, and tells two gateways of one kind apart', async () => {
+  test('adds nothing to a closed account, and distinguishes two gateways of one kind', async () => {
     const theirs = await makeOneApi('sqlite', 'one-api', base)
     const { run, json } = await place('sqlite')
     expect((await run('keys', 'create', 'debtor')).code).toBe(0)

@@ -123,7 +123,7 @@ describe('gateway rehearse', () => {
     expect(Math.max(...shown.stdout.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(80)
   })
 
-  test('a list prices the models of its vendor by their names there, and what is sold with a cost keeps its price', async () => {
+  test('a list prices the models of its vendor by their names there, and a model sold with a cost keeps its price', async () => {
     const dear = { per_1m_input_tokens: '10.00', per_1m_output_tokens: '20.00' }
     const file = write('list.json', list({ 'gpt-small': dear, 'gpt-sold': dear, other: dear }))
     const { accounts } = await rehearse(`--prices ${file}`)

@@ -319,7 +319,7 @@ test('who is refused, and what is not a gateway, is said in one line', async () 
   }
 })
 
-test('a file that breaks off or stops coming is not taken for a whole one', async () => {
+test('a file that breaks off or stops is not mistaken for a complete one', async () => {
   const { installation, token } = await siteOf('sqlite')
   const pieces = ['id,at\n', 'req_1,2026-10-01T00:00:00.000Z\n']
   using cutting = Bun.listen({

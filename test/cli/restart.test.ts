@@ -463,7 +463,7 @@ test.concurrent('what was left to another process is cut when the time is over, 
   expect(await read).not.toContain('[DONE]')
 })
 
-test.concurrent('a gateway that breaks off is not taken for none', async () => {
+test.concurrent('a gateway that breaks off is not mistaken for a missing one', async () => {
   const installation = await install()
   mkdirSync(installation.dataDir, { recursive: true })
   const other = Bun.listen({
@@ -538,7 +538,7 @@ async function warningsOf(host: string, config: Partial<Config> = {}): Promise<s
   return (await server.ended).stderr
 }
 
-test.concurrent('an address that is open to the network without TLS is warned of', async () => {
+test.concurrent('an address that is open to the network without TLS causes a warning', async () => {
   expect(await warningsOf('0.0.0.0')).toContain('open to the network without TLS')
   expect(await warningsOf('127.0.0.1')).not.toContain('without TLS')
   const admin = { host: '0.0.0.0', port: 0 }

@@ -382,7 +382,7 @@ function streamFrom(reported: Json, prompt: string): Promise<Response> {
   return chat(reported.url, reported.key, { stream: true, messages: [{ role: 'user', content: prompt }] })
 }
 
-test.concurrent('SIGTERM lets a running stream end, and takes no new request', async () => {
+test.concurrent('SIGTERM lets a running stream end, and accepts no new request', async () => {
   const { server, reported } = await serve(['--data-dir', 'drain'])
   const response = await chat(reported.url, reported.key, {
     stream: true,

@@ -364,7 +364,7 @@ describe('a task that failed', () => {
   const textOf = (prompt: string) => [{ type: 'text', text: `a fox ${prompt}` }]
   const hasFailed = (id: string) => waitUntil(id, 'failed')
 
-  test.concurrent('but is there after all when its vendor is asked again: it is charged, and the webhook says so', async () => {
+  test.concurrent('but exists after all when its vendor is polled again: it is charged, and the webhook says so', async () => {
     using receiver = startReceiver()
     using vendor = startTaskVendor()
     const gateway = await startTestGateway({
@@ -435,7 +435,7 @@ describe('a task that failed', () => {
     expect(ran.stderr).toContain('The task failed: The request failed because the output video may contain')
   })
 
-  test.concurrent('because it was stopped, or never begun, is not asked after', async () => {
+  test.concurrent('because it was stopped, or never begun, is not polled', async () => {
     const [stopped, lost] = [await submit(`a fox ${LONG}`), await submit(`a fox ${LOST}`)]
     await line.inShell.json(`tasks cancel ${stopped}`)
     await line.inShell.json(`tasks reconcile ${lost} --not-begun`)

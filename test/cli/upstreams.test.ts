@@ -74,7 +74,7 @@ test('a list that was not fetched is a fault, except for the command that fetche
   expect((await json('config check')).ok).toBe(true)
 })
 
-test('a list becomes models at its prices, and what it refuses does not', async () => {
+test('a list becomes models at its prices, without the refused ones', async () => {
   const models: Json[] = await json('models list')
   const byId = new Map(models.map((model) => [model.id, model]))
   expect(byId.get('openrouter/openai/gpt-4.1-mini')).toMatchObject({ available: true })
@@ -135,7 +135,7 @@ test('upstreams are listed without their secrets', async () => {
   expect(simulated.map(({ key, variable }) => [key, variable])).toEqual(rows.map(() => ['simulated', null]))
 })
 
-test('an upstream is tried, with the reason and what to do', async () => {
+test('an upstream is tested, with the reason and the remedy', async () => {
   expect(await json('upstreams test openrouter')).toMatchObject({ state: 'ready', reason: null })
   expect(await json('upstreams test claude')).toMatchObject({ state: 'ready' })
   const wrong = await run('upstreams test wrong')

@@ -362,7 +362,7 @@ const rawPaths: Record<string, Guard> = {
 }
 
 const guards = {
-  /** The same answer for everybody: it shows nobody's data. */
+  /** Answered in the same way for everybody: no answer shows anybody's data. */
   async public(path) {
     const [bare, known] = [
       await send('GET', path),

@@ -489,7 +489,7 @@ for (const database of databaseKinds) {
     expect(JSON.stringify(await entries())).not.toMatch(/sk-[0-9A-Za-z]{30}|adm-[0-9A-Za-z]{30}|whsec_/)
   })
 
-  test(`a kept result comes whole and in parts, as what it is, and never another's (${database})`, async () => {
+  test(`a kept result comes whole and in parts, with its type, and never another's (${database})`, async () => {
     const gateway = gateways.get(database) as TestGateway
     const call = caller(database)
     const drawn = await gateway.post('/v1/images/generations', { model: 'test-image', prompt: 'An owl' })

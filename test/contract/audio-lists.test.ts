@@ -38,7 +38,7 @@ const voicesShown = (json: Json) =>
   Object.fromEntries(json.voices.map(({ id, name }: Json): [string, string] => [id, name]))
 
 test.each(['', '/v1'])(
-  'below %s/v1, for who sends no key: all that speak, with all voices',
+  'below %s/v1, without a key: all models of speech, with all voices',
   async (prefix) => {
     const models = await get(`${prefix}/v1/audio/models`)
     expect([models.status, models.json]).toEqual([200, { models: named(SPEAKING) }])

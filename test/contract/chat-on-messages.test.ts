@@ -178,7 +178,7 @@ describe('on record', () => {
     }
   })
 
-  test('a field that is null is one that is not there', async () => {
+  test('a null field counts as absent', async () => {
     const fields = [
       'stream',
       'temperature',
@@ -715,7 +715,7 @@ describe('a completion costs what the same message costs', () => {
     }
   })
 
-  test('and the caller sees what was counted where the vendor counts nothing', async () => {
+  test('and the caller sees the counted tokens if the vendor counts nothing', async () => {
     const { json, charge } = await request({ messages: say('[sandbox usage=missing tokens=20] Hi') })
     const { prompt_tokens: input, completion_tokens: output } = json.usage
     expect(charge.usage_source).toBe('counted')
@@ -723,7 +723,7 @@ describe('a completion costs what the same message costs', () => {
     expect(output).toBeGreaterThan(0)
   })
 
-  test('a caller who leaves pays for what has come', async () => {
+  test('a caller who disconnects pays for the delivered part', async () => {
     const leaving = new AbortController()
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',

@@ -38,7 +38,7 @@ describe('the answer to a preflight', () => {
   const ask = (url: string, path: string, headers: Record<string, string>) =>
     fetch(`${url}${path}`, { method: 'OPTIONS', headers: { origin: 'https://app.example.com', ...headers } })
 
-  test('allows any origin and every header that was asked for, never credentials', async () => {
+  test('allows any origin and every requested header, never credentials', async () => {
     const response = await ask(gateway.url, '/v1/chat/completions', {
       'access-control-request-method': 'POST',
       'access-control-request-headers': 'authorization,content-type,x-stainless-lang',

@@ -66,7 +66,7 @@ describe('every field of the official SDKs is described:', () => {
     expect(fields.filter((field) => !known.has(field) && !IN_HEADERS.has(field))).toEqual([])
   })
 
-  test('and of every tool it is said who runs it', async () => {
+  test('and every tool says who runs it', async () => {
     const file = '@anthropic-ai/sdk/resources/beta/messages/messages.d.ts'
     const source = await Bun.file(`${import.meta.dir}/../../node_modules/${file}`).text()
     const [, union = ''] = /export type BetaToolUnion = (.*?);/.exec(source) ?? []

@@ -65,7 +65,7 @@ function inputsIn(vendorBody: Json): string[] {
 
 describe('order', () => {
   for (const model of [...models, 'test-unnumbered']) {
-    test(`${model}: every vector stands where its input stood`, async () => {
+    test(`${model}: every vector is at the index of its input`, async () => {
       const inputs = texts(25)
       const batch = await embed(
         { model, input: inputs },

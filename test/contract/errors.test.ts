@@ -68,7 +68,7 @@ async function started(): Promise<TestGateway> {
   return gateway
 }
 
-describe('a database that is away is the same error on every path', () => {
+describe('an unreachable database is the same error on every path', () => {
   for (const { name, ask, read } of entrances) {
     test(name, async () => {
       const gateway = await started()

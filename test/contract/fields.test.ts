@@ -567,7 +567,7 @@ describe('a predicted output', () => {
   })
 })
 
-describe('a field that nobody has described', () => {
+describe('an undocumented field', () => {
   test('goes to the vendor', async () => {
     const { status, sent } = await chat({ model: 'test-local', field_of_tomorrow: { deep: [1] } })
     expect([status, sent]).toEqual([200, 1])

@@ -363,7 +363,7 @@ function headOf(headers: Record<string, string>): string {
   return `POST ${PATH} HTTP/1.1\r\n${lines.join('')}\r\n`
 }
 
-describe('a caller who leaves in the middle of a form', () => {
+describe('a caller who disconnects in the middle of a form', () => {
   const ways: readonly Leaving[] = ['fin', 'rst', 'half']
   const form = rawForm([...lion.slice(0, 2), file('image', new Uint8Array(MEBIBYTE))])
   for (const how of ways) {

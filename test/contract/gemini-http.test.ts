@@ -211,7 +211,7 @@ describe('embeddings', () => {
 })
 
 describe('tokens', () => {
-  test('are counted for nothing, whatever the contents have', async () => {
+  test('are counted for free, whatever the contents', async () => {
     const { secret } = await gateway.makeKey('poor', '0')
     const poor = clientOf(secret)
     const count = async (contents: string) =>
@@ -243,7 +243,7 @@ describe('keys', () => {
     })
   })
 
-  test('a bearer token is taken too, and wins', async () => {
+  test('a bearer token is accepted too, and has precedence', async () => {
     const both = { 'x-goog-api-key': 'sk-wrong', authorization: `Bearer ${gateway.secret}` }
     expect((await fetch(`${gateway.url}/v1beta/models`, { headers: both })).status).toBe(200)
   })

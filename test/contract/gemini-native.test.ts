@@ -272,7 +272,7 @@ describe('service tiers', () => {
     })
   }
 
-  test('Vertex AI is asked by a header, and its kind of traffic is the tier', async () => {
+  test('Vertex AI gets the tier in a header, and reports it as the kind of traffic', async () => {
     const { json, charges } = await ask('/v1/chat/completions', {
       model: 'vertex-tiers',
       messages: say('Hi'),

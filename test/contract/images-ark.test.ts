@@ -371,7 +371,7 @@ describe('refusals of the vendor', () => {
 
 describe('figures that are wrong', () => {
   test.each(['missing', 'negative', 'string', 'huge', 'overflow', 'nan'])(
-    '%s: what came is paid, whole or streamed',
+    '%s: the delivered part is paid, whole or streamed',
     async (fault) => {
       const body = { ...series(6), prompt: `[sandbox usage=${fault} images=4 blocked=1] foxes` }
       const usage_source = fault === 'missing' ? 'counted' : 'estimated'

@@ -355,7 +355,7 @@ describe('the price', () => {
     expect(charges).toMatchObject([{ amount, shortfall: 0 }])
   })
 
-  test('is nothing where no picture comes', async () => {
+  test('is zero if no picture comes', async () => {
     const { charges } = await generate(
       { prompt: '[sandbox empty]' },
       { status: 502, error: { code: 'upstream_empty' } },
@@ -526,7 +526,7 @@ describe('the legacy model', () => {
     })
   }
 
-  test('answers with addresses where it is asked for them', async () => {
+  test('answers with addresses on request', async () => {
     const played = await generate({ model: 'dle-2', size: '256x256', n: 2, response_format: 'url' })
     const urls: string[] = played.json.data.map(({ url }: Json) => url)
     expect(new Set(urls).size).toBe(2)
@@ -575,7 +575,7 @@ describe('the legacy model', () => {
     await refuse({ model: 'few-sizes' }, { param: 'size' }, 'no price for 1024x1024', '256x256')
   })
 
-  test('costs nothing where no picture comes', async () => {
+  test('costs nothing if no picture comes', async () => {
     const { charges } = await generate({ model: 'dle-2', prompt: '[sandbox empty]', n: 4 }, { status: 502 })
     expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
   })

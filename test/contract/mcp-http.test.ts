@@ -269,7 +269,7 @@ describe('allowed', () => {
     expect([response.status, await response.text()]).toEqual([202, ''])
   })
 
-  test('a call without initialize, with a session that nobody gave, below /v1 as well', async () => {
+  test('a call without initialize, with an unknown session, below /v1 as well', async () => {
     const message = toolMessage('get_balance', {})
     const response = await fetch(`${gateway.url}/v1/mcp`, {
       method: 'POST',

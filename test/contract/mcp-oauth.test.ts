@@ -249,7 +249,7 @@ for (const database of databaseKinds)
   describe(`on ${database}`, () => {
     const valid = async (gateway: TestGateway, token: string) => (await statusWith(gateway, token)) === 200
 
-    test('a code is good once: used again, it ends what it gave', async () => {
+    test('a code is valid once: a second use revokes its tokens', async () => {
       const gateway = at(database)
       const grant = await granted(gateway)
       const { body } = await exchange(gateway, grant)

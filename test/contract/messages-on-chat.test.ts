@@ -146,7 +146,7 @@ describe('on record', () => {
     expect(charge).toMatchObject({ state: 'settled', usage_source: 'upstream', amount: 10_000 + 7 * 2_000 })
   })
 
-  test('a field that is null is one that is not there', async () => {
+  test('a null field counts as absent', async () => {
     const fields = [
       'system',
       'stream',
@@ -654,7 +654,7 @@ describe('a message costs what the same completion costs', () => {
     }
   })
 
-  test('a caller who leaves pays for what has come', async () => {
+  test('a caller who disconnects pays for the delivered part', async () => {
     const leaving = new AbortController()
     const response = await fetch(`${gateway.url}/v1/messages`, {
       method: 'POST',

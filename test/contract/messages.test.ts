@@ -327,7 +327,7 @@ describe('what is paid', () => {
     directive.startsWith('error_after') ? { reported: 'upstream_error' } : {}
 
   for (const directive of ['cut_after=35', 'error_after=35', 'no_done']) {
-    test(`${directive}: what came before is paid, the input by the vendor's figure`, async () => {
+    test(`${directive}: the part before is paid, the input by the vendor's figure`, async () => {
       const played = await ask(
         prompt(`[sandbox prompt_tokens=100 tokens=60 ${directive}] Hello!`, { stream: true }),
         reportedBy(directive),
@@ -351,7 +351,7 @@ describe('what is paid', () => {
     }
   })
 
-  test('a caller who leaves pays for what was written until then', async () => {
+  test('a caller who disconnects pays for everything written until then', async () => {
     const before = (await gateway.charges()).length
     const leaving = new AbortController()
     const response = await fetch(`${gateway.url}${PATH}`, {
@@ -630,7 +630,7 @@ describe('errors', () => {
     expect(await elsewhere.json()).toMatchObject({ error: { code: 'unknown_route' } })
   })
 
-  test('an answer that is given again has both ids', async () => {
+  test('a repeated answer has both ids', async () => {
     const headers = { 'idempotency-key': crypto.randomUUID() }
     const first = await gateway.post(PATH, valid, headers)
     const again = await gateway.post(PATH, valid, headers)

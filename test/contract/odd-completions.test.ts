@@ -275,7 +275,7 @@ describe('the vendor’s own price of the request', () => {
   })
 })
 
-describe('an end that is a failure, as of Z.ai', () => {
+describe('an end that is a failure, as from Z.ai', () => {
   const usage = { prompt_tokens: 19, completion_tokens: 13, total_tokens: 32 }
   const rows = [
     ['network_error', 502, 'upstream_error', 'failed while it made the answer'],

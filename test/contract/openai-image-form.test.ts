@@ -311,7 +311,7 @@ describe('Seedream', () => {
     ['seedream-4.5', '2K', '2K'],
     ['seedream-4.0', '1024x1024', '1024x1024'],
     ['seedream-4.0', '512x512', '960x960'],
-  ])('%s makes of %s what it makes at least: %s', async (id, size, own) => {
+  ])('%s turns %s into at least: %s', async (id, size, own) => {
     expect(sent(await draw(id, { n: 1, size })).size).toBe(own)
   })
 

@@ -247,7 +247,7 @@ describe('one request becomes the fields of each family', () => {
     expect(lastSubmit().input.media).toEqual([{ type: 'first_frame', url: dataUrl }])
   })
 
-  test('an alias of a model, as every operation takes it', async () => {
+  test('an alias of a model, in every operation', async () => {
     const config = { aliases: { 'sora-*': 'gkx-imagine-video' } }
     const aliased = await startTestGateway({ config, outside: clock })
     const video = await connect(aliased.secret, aliased).videos.create({ ...fox, model: 'sora-2' })
@@ -529,7 +529,7 @@ describe('a vendor that does not hand the video over', () => {
   }
   const there = (host: string) => `http://${host}/a.mp4?Signature=secret`
 
-  test('because its host is not its own: that is not asked', async () => {
+  test('because its host is not its own: that host is not called', async () => {
     let asked = 0
     const { read, close, log } = await made(
       () => 'http://169.254.169.254/a.mp4',

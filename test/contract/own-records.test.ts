@@ -169,7 +169,7 @@ for (const [database, gateway] of gateways) {
       expect((await ask(gateway, `/v1/requests/summary?${wrong}`, own.secret)).status).toBe(400)
   })
 
-  test(`a key lists its own tasks and what is held for it (${database})`, async () => {
+  test(`a key lists its own tasks and holds (${database})`, async () => {
     const own = await gateway.makeKey('makers', '5')
     const other = await gateway.makeKey('makers', '5')
     const video = { model: 'vidw2.6-t2v', input: { prompt: 'A cat' } }

@@ -125,7 +125,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
 }
 
-describe('asked as its Python SDK asks it', () => {
+describe('called as by its Python SDK', () => {
   let sandbox: Sandbox
   let gateway: TestGateway
   const answers: { result?: object; error?: string }[] = []

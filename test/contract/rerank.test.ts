@@ -85,7 +85,7 @@ test('the form of Jina, billed by tokens', async () => {
   expect(Number(charge.held)).toBeGreaterThan(Number(charge.amount))
 })
 
-test('Voyage is asked in its own words, and answers in those of the others', async () => {
+test('Voyage gets requests in its own form, and its answers have the common form', async () => {
   const { json, charge } = await rerank({ model: 'vgx-rerank-2.5', top_n: 1, return_documents: true })
   expect(json).toEqual({
     model: 'vgx-rerank-2.5',

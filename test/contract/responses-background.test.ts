@@ -112,7 +112,7 @@ for (const database of databaseKinds) {
       expect(await read(all.length - 2)).toEqual(all.slice(-1))
     })
 
-    test('a cancel stops the vendor and pays what was made; twice is as once', async () => {
+    test('a cancel stops the vendor and pays for the part made so far; a second one changes nothing', async () => {
       const begun = await client.responses.create({
         ...request,
         input: '[sandbox tokens=2000] Tell me a long story.',

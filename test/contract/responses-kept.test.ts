@@ -1,5 +1,5 @@
 // Kept responses, as callers see them: continued, named item by item, read, listed and deleted. The vendor always gets the whole
-// conversation, and is told not to keep it.
+// conversation, and never keeps it by request of the gateway.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { SandboxCall } from '../../sandbox'

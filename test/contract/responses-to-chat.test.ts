@@ -387,7 +387,7 @@ describe('a field:', () => {
     expect(sent({ input }, kimi).messages).toEqual([{ role: 'user', content: 'Hi' }])
   })
 
-  test('a lower limit of what is held is sent', () => {
+  test('a lower limit according to the hold is sent', () => {
     const lower = { ...responsesRequest({ max_output_tokens: 500 }), outputTokens: 100 }
     expect(requestOf(lower, local)).toMatchObject({ max_tokens: 100 })
     expect(requestOf({ ...lower, body: { ...lower.body, max_output_tokens: 50 } }, local)).toMatchObject({

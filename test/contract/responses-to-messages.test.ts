@@ -202,7 +202,7 @@ describe('a field:', () => {
     expect(sent({ tools, parallel_tool_calls: true })).not.toHaveProperty('tool_choice')
   })
 
-  test('a lower limit of what is held is sent', () => {
+  test('a lower limit according to the hold is sent', () => {
     const lower = { ...responsesRequest({ max_output_tokens: 500 }), outputTokens: 100 }
     expect(requestOf(lower, newer).max_tokens).toBe(100)
     expect(requestOf({ ...lower, outputTokens: 900 }, newer).max_tokens).toBe(500)

@@ -358,7 +358,7 @@ describe('OpenAI', () => {
     expect(body.usage.completion_tokens).toBe(4)
   })
 
-  test('answers JSON when JSON is asked for', async () => {
+  test('answers JSON on request', async () => {
     const schema = {
       type: 'object',
       properties: {
@@ -951,17 +951,14 @@ describe('every vendor', () => {
     await response.json()
   })
 
-  test.each(vendors)(
-    '%s fails with the status, the words and the wait that were asked for',
-    async (vendor) => {
-      const limited = await ask(vendor, '[sandbox status=429 retry_after=2]')
-      expect(limited.status).toBe(429)
-      expect(limited.headers.get('retry-after')).toBe(vendor === 'google' ? null : '2')
-      const broken = await failure(await ask(vendor, '[sandbox status=503 error_text="out of order"]'))
-      expect(broken.status).toBe(503)
-      expect(messageOf(broken.body)).toBe('out of order')
-    },
-  )
+  test.each(vendors)('%s fails with the requested status, words and wait', async (vendor) => {
+    const limited = await ask(vendor, '[sandbox status=429 retry_after=2]')
+    expect(limited.status).toBe(429)
+    expect(limited.headers.get('retry-after')).toBe(vendor === 'google' ? null : '2')
+    const broken = await failure(await ask(vendor, '[sandbox status=503 error_text="out of order"]'))
+    expect(broken.status).toBe(503)
+    expect(messageOf(broken.body)).toBe('out of order')
+  })
 
   test.each([
     ['openai', 429, 'insufficient_quota'],

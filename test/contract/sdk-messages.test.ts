@@ -377,7 +377,7 @@ describe('errors', () => {
     })
   }
 
-  test('a key given as the vendor has it: the SDK sends x-api-key and nothing else', async () => {
+  test('a key given in the vendor’s way: the SDK sends x-api-key and nothing else', async () => {
     const client = new Anthropic({ baseURL: server.url, apiKey: secret, authToken: null, maxRetries: 0 })
     const message = await client.messages.create({ model, max_tokens: 9, messages: say('Hi') })
     expect(message.content.length).toBeGreaterThan(0)
@@ -404,7 +404,7 @@ describe('errors', () => {
     }
   })
 
-  test('a caller who aborts stops the vendor', async () => {
+  test('a caller who aborts a request stops the vendor', async () => {
     const { client } = connect()
     const stream = client.messages.stream({
       model,

@@ -189,7 +189,7 @@ describe('videos', () => {
     expect(response.status).toBe(404)
   })
 
-  test('an answer that is sent again has the same `request_id`', async () => {
+  test('a repeated answer has the same `request_id`', async () => {
     const headers = { 'idempotency-key': 'fox-1' }
     const body = { model: 'gkx-imagine-video', prompt: 'a fox [sandbox task_ms=0]' }
     const [first, again] = [

@@ -182,7 +182,7 @@ describe('chat', () => {
 })
 
 describe('embeddings', () => {
-  test('as the SDK asks for them by default, base64, are the floats', async () => {
+  test('as base64, the SDK’s default, are the floats', async () => {
     const { client } = connect()
     for (const model of ['test-embedding', 'text-embedding-v4', 'gmx-embedding-001', 'vgx-4']) {
       const input = ['one', 'two', 'three']
@@ -444,7 +444,7 @@ describe('a stream that breaks', () => {
     })
   }
 
-  test('by the client itself: the vendor is stopped, and what came is paid', async () => {
+  test('by the client itself: the vendor is stopped, and the delivered part is paid', async () => {
     const { client } = connect()
     const content = '[sandbox tokens=2000 token_delay_ms=10]'
     const stream = await client.chat.completions.create({

@@ -295,7 +295,7 @@ describe('events', () => {
     })
   })
 
-  test.each(['tts-1', 'kokoro'])('are made of the file of %s, whose server has none', async (model) => {
+  test.each(['tts-1', 'kokoro'])('are made from the file of %s, whose server has none', async (model) => {
     const body = { input: 'Hello there', voice: 'nova', response_format: 'wav' }
     const spoken = await speak(gateway, { model, ...body, stream_format: 'sse' })
     expectPaid(spoken, 11 * CHARACTER, 'counted')
@@ -368,7 +368,7 @@ describe('a sound that breaks off', () => {
   })
 })
 
-describe('a caller who leaves in the middle', () => {
+describe('a caller who disconnects in the middle', () => {
   /** Reads the first piece of audio that continues, and disconnects. */
   async function leave(model: string) {
     const caller = new AbortController()

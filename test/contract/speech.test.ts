@@ -425,7 +425,7 @@ describe('sound comes from a vendor', () => {
 
 describe('the same key', () => {
   for (const response_format of ['mp3', 'wav']) {
-    test(`and request give the same ${response_format} again, for nothing`, async () => {
+    test(`and the same request return the same ${response_format} again, for free`, async () => {
       const headers = { 'idempotency-key': crypto.randomUUID() }
       const body = { response_format, input: 'Hello again, and again. '.repeat(8) }
       const first = await speak(gateway, body, headers)

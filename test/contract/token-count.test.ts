@@ -43,7 +43,7 @@ function refuse(status: number, error: string) {
 }
 
 describe('asked of the vendor', () => {
-  test('byte for byte, except the model and what is about the answer', async () => {
+  test('byte for byte, except the model and the fields about the answer', async () => {
     const text =
       '{ "system":[{"type":"text","text":"Be kind","cache_control":{"type":"ephemeral"}}], "max_tokens":9,' +
       ' "model":"test-messages","messages":[{"role":"user","content":"Hi 12345678901234567890"}], "stream":true,' +
@@ -103,7 +103,7 @@ describe('asked of the vendor', () => {
     await count({ ...valid, model: 'test-route' }, { status: 400, vendorCalls: 0, words: ['Not now.'] })
   })
 
-  test('a caller who leaves takes the call to the vendor along', async () => {
+  test('a caller who disconnects ends the call to the vendor', async () => {
     const leaving = new AbortController()
     const before = gateway.sandbox.calls.length
     const asked = fetch(`${gateway.url}${PATH}`, {

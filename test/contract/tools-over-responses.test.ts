@@ -467,7 +467,7 @@ describe('chat completions', () => {
     expect(sent[0]?.path).toContain('/chat/completions?api-version=2024-10-21')
   })
 
-  test('a kind without responses is asked as before, and its refusal reaches the caller and costs nothing', async () => {
+  test('a kind without responses is called as before, and its refusal reaches the caller and costs nothing', async () => {
     const { openai } = gateway.server.world.config.upstreams
     const own = await startTestGateway({
       models: {

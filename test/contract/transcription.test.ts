@@ -99,7 +99,7 @@ for (const database of databaseKinds) {
     })
 
     test.each(['text', 'srt', 'vtt'] as const)(
-      '%s comes as it is, and is billed by the length of the file',
+      '%s comes unchanged, and is billed by the length of the file',
       async (format) => {
         const reply = await client.audio.transcriptions.create({
           model: 'whisper-1',
@@ -206,7 +206,7 @@ for (const database of databaseKinds) {
     })
 
     for (const format of audioFileFormats) {
-      test(`${format} is held for and paid by its length, whatever it is called`, async () => {
+      test(`${format} is held and paid by its length, whatever its file name`, async () => {
         const file = await toFile(await audioFile(format, 12), 'noise', { type: 'application/octet-stream' })
         const response = await transcribe([
           ['response_format', 'text'],
@@ -252,7 +252,7 @@ for (const database of databaseKinds) {
         expect(await lastCharge()).toMatchObject({ amount, usage_source: source })
       })
 
-      test('a file that is longer than it says is paid by the length that the vendor reports', async () => {
+      test('a file that is longer than its header says is paid by the length that the vendor reports', async () => {
         odd.answer = () => Response.json({ text: 'An hour.', usage: { type: 'duration', seconds: 3_600 } })
         await transcribe([
           ['model', 'odd-minutes'],

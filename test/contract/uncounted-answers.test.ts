@@ -86,7 +86,7 @@ const ways = Object.keys(dialects).flatMap((dialect) =>
   ),
 )
 
-test.each(ways)('$form in $dialect by a model of $model ends with what is paid', async (way) => {
+test.each(ways)('$form in $dialect by a model of $model ends with the paid usage', async (way) => {
   const usage = way.dialect === 'messages' ? {} : { stream_options: { include_usage: true } }
   const stream = way.stream && { stream: true, ...usage }
   const { shown, charge } = await ask(dialects[way.dialect] as Dialect, way.model, { ...stream })
@@ -101,7 +101,7 @@ const figures = ['zero', 'absurd', 'less', 'separate'] as const satisfies OddFig
 const oddWays = ways.flatMap((way) => figures.map((odd) => ({ ...way, odd })))
 
 test.each(oddWays)(
-  '$form in $dialect by a model of $model with $odd figures shows what is paid',
+  '$form in $dialect by a model of $model with $odd figures shows the paid usage',
   async (way) => {
     const { odd, dialect, model, stream } = way
     vendor.says = { text: 'The lamp on the table is red.', thought: 'A thought.', figures: odd }

@@ -135,7 +135,7 @@ describe('what is sent and held', () => {
     ['an answer at once', { input: 'x', background: false }, 'background', 'background'],
     ['a tool', { input: 'x', tools: [{ type: 'google_search' }] }, 'tools', ''],
   ]
-  test.each(refused)('%s is refused, and nothing is asked or held', async (_name, body, param, words) => {
+  test.each(refused)('%s is refused, and nothing is sent or held', async (_name, body, param, words) => {
     const before = gateway.sandbox.calls.length
     const { status, json } = await submit(body)
     expect({ status: Math.floor(status / 100), param: json.error?.param }).toEqual({ status: 4, param })

@@ -202,7 +202,7 @@ describe('what is sent and held', () => {
     ],
   ]
   test.each(refused)(
-    '%s is refused, and nothing is asked or held',
+    '%s is refused, and nothing is sent or held',
     async (_name, model, body, param, words) => {
       const before = gateway.sandbox.calls.length
       const { status, json } = await submit(model, body)

@@ -217,7 +217,7 @@ describe('fields for Runway', () => {
     ['nothing to make it of', 'seedance-2.5', { duration: 5 }, 'promptText', 'promptText'],
   ]
   test.each(refused)(
-    '%s is refused, and nothing is asked or held',
+    '%s is refused, and nothing is sent or held',
     async (_name, model, body, param, words) => {
       const before = gateway.sandbox.calls.length
       const { status, json } = await submit(model, body)
@@ -375,7 +375,7 @@ describe('fields for fal', () => {
     ],
   ]
   test.each(refused)(
-    '%s is refused, and nothing is asked or held',
+    '%s is refused, and nothing is sent or held',
     async (_name, model, body, param, words) => {
       const before = gateway.sandbox.calls.length
       const { status, json } = await submit(model, body)

@@ -246,7 +246,7 @@ describe('submit', () => {
     [5.5, 6],
     [1.01, 2],
     [14.2, 15],
-  ])('%d seconds are billed and asked for as %d', async (duration, seconds) => {
+  ])('%d seconds are billed and requested as %d', async (duration, seconds) => {
     const played = await submit({ model: 'gkx-imagine-video', prompt: 'x', duration }, { status: 200 })
     expect(sent(played).duration).toBe(seconds)
     expect(played.charges[0]?.held).toBe(seconds * 50_000_000)

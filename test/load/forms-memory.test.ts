@@ -87,7 +87,7 @@ function uploaded(): string[] {
 
 describe(`${CALLERS} forms of ${FILE_BYTES / 1024 / 1024} MiB at once`, () => {
   for (const protocol of ['http', 'https'] as const) {
-    test(`are taken in and sent on by ${protocol} in less than ${MAX_GROWTH_MB} MB`, async () => {
+    test(`are received and forwarded by ${protocol} in less than ${MAX_GROWTH_MB} MB`, async () => {
       const vendor = vendors[protocol]
       const before = rssMb(server.pid)
       let most = before

@@ -36,7 +36,7 @@ afterAll(async () => {
   await stopWell(installation, server)
 })
 
-test(`${CALLERS} callers who take nothing of answers of ${ANSWER_BYTES / 1024 / 1024} MiB`, async () => {
+test(`${CALLERS} callers who read nothing of answers of ${ANSWER_BYTES / 1024 / 1024} MiB`, async () => {
   const before = rssMb(server.pid)
   const callers: RawCaller[] = []
   for (let count = 0; count < CALLERS; count++) {

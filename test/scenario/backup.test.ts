@@ -111,7 +111,7 @@ test('a backup is the whole database, row for row', async () => {
 })
 
 describe('what is refused', () => {
-  test('a backup under a name that is taken, and a restore where a database is', async () => {
+  test('a backup under a used name, and a restore over an existing database', async () => {
     const { db, source, address } = await fill('sqlite')
     const scratch = temporaryFolder()
     const place = folderPlace(scratch)

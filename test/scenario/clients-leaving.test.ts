@@ -48,7 +48,7 @@ async function endedCharges(gateway: TestGateway, count: number): Promise<Row[]>
 }
 
 for (const database of databaseKinds) {
-  describe(`a caller who leaves, on ${database}`, () => {
+  describe(`a caller who disconnects, on ${database}`, () => {
     let gateway: TestGateway
     beforeAll(async () => {
       gateway = await startWatched({

@@ -119,7 +119,7 @@ describe('the clock', () => {
     }
   })
 
-  test('begins where it was noted when the machine has been set back meanwhile, but not where that is absurd', () => {
+  test('begins at the recorded time when the machine has been set back meanwhile, unless that is absurd', () => {
     const begun = (at: number, reference = at) => makeClock({ at, reference }).now()
     expect(begun(START - HOUR)).toBe(START)
     expect(begun(START + HOUR)).toBe(START + HOUR)
@@ -244,7 +244,7 @@ describe('the clock', () => {
 
 for (const kind of databaseKinds) {
   for (const byHours of [3, 1, -1, -5]) {
-    describe(`a machine that is set by ${byHours} hours, on ${kind}`, () => {
+    describe(`a machine whose clock is set by ${byHours} hours, on ${kind}`, () => {
       test.concurrent('cuts no stream, gives no hold back, and stops no poll', () =>
         survives(kind, byHours * HOUR))
       test.concurrent('and starts again, continues its tasks', () => survivesRestart(kind, byHours * HOUR))

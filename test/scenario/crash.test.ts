@@ -379,7 +379,7 @@ describe('SIGTERM', () => {
     expect(await installation.problems()).toEqual([])
   })
 
-  test('a connection from before is closed, or answered with when to come back', async () => {
+  test('an earlier connection is closed, or told when to retry', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const server = await installation.serve()
@@ -402,7 +402,7 @@ describe('SIGTERM', () => {
     expect(await server.ended).toMatchObject({ code: 0 })
   })
 
-  test('a caller who does not take the answer does not hold it up, and pays', async () => {
+  test('a caller who does not read the answer does not delay its end, and pays', async () => {
     using vendors = await oddVendors(() => {})
     const installation = await install(vendors.options)
     const secret = await installation.makeKey('alice', '100')
@@ -415,7 +415,7 @@ describe('SIGTERM', () => {
     expect(await stateOfOnly(installation)).toBe('settled')
   })
 
-  test('a later second one cuts what runs, with the reason, and pays for what was delivered', () =>
+  test('a later second signal cuts running requests, with the reason, and pays for the delivered parts', () =>
     inTime(STOP_NOW_MS, async (part) => {
       const installation = await install()
       const secret = await installation.makeKey('alice', '100')

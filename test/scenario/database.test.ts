@@ -511,7 +511,7 @@ describe('a full disk under SQLite', () => {
   })
 })
 
-test('SQLite runs batches in the order in which they came, whatever became of those before', async () => {
+test('SQLite runs batches in the order of their arrival, whatever happened to earlier ones', async () => {
   const db = await openThings('sqlite')
   for (let round = 0; round < 20; round++) {
     const id = round * 10
@@ -559,7 +559,7 @@ test('SQLite keeps confirmed commits when the tail of its log is torn', async ()
   await db.close()
 })
 
-test('SQLite leaves the sync of a hold to what ends it, a few of them in a row, and syncs all else', async () => {
+test('SQLite leaves the sync of a hold to its end, for a few in a row, and syncs everything else', async () => {
   const path = join(temporaryFolder(), 'gateway.sqlite')
   const db = openSqlite(path)
   await db.batch([{ sql: THINGS }])
@@ -741,7 +741,7 @@ async function untilUp(db: Db): Promise<void> {
   })
 }
 
-test('SQLite syncs what it commits to the disk, and the request log leaves that to the system', async () => {
+test('SQLite syncs its commits to the disk, and the request log leaves that to the system', async () => {
   const gateway = await startTestGateway()
   const { db } = gateway.server.world
   const FULL = 2

@@ -186,7 +186,7 @@ for (const database of databaseKinds) {
       expect(await spent()).toEqual({ paid: 75_000, held: 0, calls: 1, charges: ['settled'] })
     })
 
-    test('a chat, its task by the log, and a result that is larger than a webhook tells', async () => {
+    test('a chat, its task by the log, and a result that is too large for a webhook', async () => {
       const long = completion('x'.repeat(100_000), 10, 20)
       hold(() => Response.json(long))
       letGo()

@@ -156,7 +156,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('drills on %s', (dat
     await stop(id)
   })
 
-  test('a cut breaks a stream off in its middle, and what was delivered is charged', async () => {
+  test('a cut breaks a stream off in its middle, and the delivered part is charged', async () => {
     const id = await begin({ cut: true })
     const body = { stream: true, messages: [{ role: 'user', content: '[sandbox tokens=200] Go on.' }] }
     const streamed = async (secret: string) => {

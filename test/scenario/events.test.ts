@@ -634,7 +634,7 @@ test('the page of events has a row for each, and says whether its end is reporte
   expect(rows.sort()).toEqual(expected.sort())
 })
 
-test('a gateway tells of itself: a balance that requests have used up reaches the mailbox', async () => {
+test('a gateway reports about itself: a balance that requests have used up reaches the mailbox', async () => {
   await using mail = await startMailServer()
   let ahead = 0
   const gateway = await startTestGateway({
@@ -653,7 +653,7 @@ test('a gateway tells of itself: a balance that requests have used up reaches th
   await gateway.close()
 })
 
-test('books that a backup finds wrong reach the mailbox, with what is wrong and what helps', async () => {
+test('a backup that finds wrong books reaches the mailbox, with the fault and the remedy', async () => {
   await using mail = await startMailServer()
   let ahead = 0
   const gateway = await startTestGateway({
@@ -707,7 +707,7 @@ test('books that a backup finds wrong reach the mailbox, with what is wrong and 
   await gateway.close()
 })
 
-test('a gateway tells of a vendor that its requests do not reach, until they do', async () => {
+test('a gateway reports a vendor that its requests do not reach, until they do', async () => {
   const port = await freePort()
   let ahead = 0
   const gateway = await startTestGateway({

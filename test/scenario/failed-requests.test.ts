@@ -171,7 +171,7 @@ for (const database of databaseKinds) {
       expect(data).toMatchObject([{ id: found.id, error_message: found.error_message }])
     })
 
-    test('a call that an upstream at its limit never got is none of the vendor', async () => {
+    test('a call that an upstream at its limit never got does not count as one of the vendor', async () => {
       const before = Number((await gateway.newestLogged())?.number)
       const arrived = vendor.requests
       vendor.answer = () => new Promise(() => {})

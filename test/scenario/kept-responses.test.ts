@@ -101,7 +101,7 @@ for (const kind of databaseKinds) {
       expect(await findChain(world.db, 'other', id, 0)).toEqual([])
     })
 
-    test('a deleted response is gone with its items, once, and what continues it is refused', async () => {
+    test('a deleted response is gone with its items, once, and a request that continues it is refused', async () => {
       const { world, keep } = await openStore(kind)
       const first = await keep([say('one')])
       const second = await keep([say('two')], first)

@@ -85,7 +85,7 @@ test('uploads of a process that is killed while another one serves are removed b
   expect(readdirSync(join(dataDir, 'uploads'))).toHaveLength(1)
 })
 
-test('a gateway removes what was left, soon after its start', async () => {
+test('a gateway removes leftovers soon after its start', async () => {
   const dataDir = temporaryFolder()
   const { child, scratch } = await startProcess(dataDir)
   await kill(child)

@@ -186,7 +186,7 @@ function moneyContract(kind: DatabaseKind): void {
 }
 
 function priceContract(kind: DatabaseKind): void {
-  test('costs what the vendor says it is, at the prices of admission', async () => {
+  test('costs what the vendor reports, at the prices of its admission', async () => {
     const db = await openFailed(kind)
     const ending: Success = { ...good, quantities: { second: 3 }, usageSource: 'upstream' }
     await succeedLate(db, await readTask(db, 'late'), ending, { now: START + 1, webhookId: 'msg-2' })
@@ -361,7 +361,7 @@ function limitContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('at the same moment as the success is reported: one of both comes first', async () => {
+  test('at the same moment as the report of success: one of them comes first', async () => {
     const db = await openFailed(kind)
     const task = await readTask(db, 'late')
     const attempts = Array.from({ length: 40 }, (_, index) =>

@@ -55,7 +55,7 @@ for (const kind of databaseKinds) {
   describe(`signatures on ${kind}`, () => signatureTests(kind))
 
   const operations = Number(LEDGER_OPERATIONS ?? OPERATIONS[kind])
-  test(`${operations} random operations on ${kind} come to what a second bookkeeper says (LEDGER_SEED=${seed})`, async () => {
+  test(`${operations} random operations on ${kind} have the results of a second bookkeeper (LEDGER_SEED=${seed})`, async () => {
     const db = await openTestDatabase(kind)
     const fuzz = await createLedgerFuzz(db, createRandom(seed))
     let done = 0
@@ -286,7 +286,7 @@ function concurrencyTests(kind: DatabaseKind): void {
     await closeBooks(db)
   })
 
-  test('a charge ends once, however many try and in whatever way', async () => {
+  test('a charge ends once, however many processes try and in whatever way', async () => {
     const db = await openBooks(kind, 100_000)
     for (let round = 0; round < 8; round++) {
       const charge = await held(db, 500)
@@ -441,7 +441,7 @@ function depositTests(kind: DatabaseKind): void {
     await closeBooks(db)
   })
 
-  test('a correction goes down to what is available and no further', async () => {
+  test('a correction reduces the balance to zero at most', async () => {
     const db = await openBooks(kind, 1_000)
     await held(db, 300)
     const correct = (amountNano: number, account = 'alice') =>
@@ -478,7 +478,7 @@ function depositTests(kind: DatabaseKind): void {
 }
 
 function counterTests(kind: DatabaseKind): void {
-  test('a budget counts holds in full and then what was paid', async () => {
+  test('a budget counts holds in full and then the paid amounts', async () => {
     const db = await openBooks(kind, 10_000)
     const key = makeKey({ budgetNano: 1_000, budgetPeriod: 'day' })
     const charging = (amount: number) => chargeFor(key, amount)

@@ -153,7 +153,7 @@ describe('metrics', () => {
     await gateway.close()
   })
 
-  test('come in the form that is asked for', async () => {
+  test('come in the requested form', async () => {
     const gateway = await startTestGateway({ config: { metrics: { port: 0 } } })
     const { metricsUrl = '' } = gateway.server
     const plain = await fetch(metricsUrl)

@@ -217,7 +217,7 @@ function refusalTests(kind: DatabaseKind): void {
     await gateway.close()
   })
 
-  test('402 says what it would take and what there is', async () => {
+  test('402 says how much is needed and how much is available', async () => {
     const gateway = await startTestGateway({ database: kind, balance: '0.001' })
     const response = await gateway.chat({ max_tokens: 1_000 })
     expect(response.status).toBe(402)
@@ -350,7 +350,7 @@ function rateHeaderTests(kind: DatabaseKind): void {
     await gateway.close()
   })
 
-  test('an answer that comes in a later minute tells what is left of that one', async () => {
+  test('an answer that comes in a later minute shows the rest of that minute', async () => {
     const clock = makeClock()
     const vendor = startHeldVendor()
     const gateway = await startTestGateway({
@@ -900,7 +900,7 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
 })
 
 function fullDiskTests(): void {
-  test('a full disk: nothing is sent without a hold, and all is settled when there is space again', async () => {
+  test('a full disk: no request is sent without a hold, and everything is settled when there is space again', async () => {
     // More than the pages have room for that the database has already.
     const requests = 400
     const gateway = await startTestGateway({ models })
@@ -926,7 +926,7 @@ function fullDiskTests(): void {
     await gateway.close()
   })
 
-  test('a disk that fills while a request runs: its answer comes and is paid later', async () => {
+  test('a disk that fills up while a request runs: its answer comes and is paid later', async () => {
     // An answer that needs new pages when it is saved.
     const vendor = startHeldVendor(() => Response.json(completion('x'.repeat(100_000), 10, 20)))
     const gateway = await startTestGateway(heldBy(vendor))

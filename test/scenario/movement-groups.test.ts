@@ -42,7 +42,7 @@ interface Work {
 
 const group = databaseKinds.includes('postgres') ? describe : describe.skip
 group('a group of movements', () => {
-  test(`${GROUPS} random ones or more come to what the statements come to one by one (GROUPS_SEED=${seed})`, async () => {
+  test(`${GROUPS} random ones or more have the same result as the statements one by one (GROUPS_SEED=${seed})`, async () => {
     const random = createRandom(seed)
     const [grouped, reference] = [await openTestDatabase('postgres'), await openTestDatabase('sqlite')]
     for (const db of [grouped, reference]) await prepare(db)

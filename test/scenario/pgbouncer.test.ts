@@ -45,7 +45,7 @@ group(`PgBouncer in transaction mode${executable ? '' : ' (skipped: pgbouncer is
     for (const node of nodes) await node.close()
   })
 
-  test(`comes to what the second bookkeeper says (LEDGER_SEED=${seed})`, async () => {
+  test(`has the results of the second bookkeeper (LEDGER_SEED=${seed})`, async () => {
     const db = openPostgres(await startPgBouncer())
     await migrate(db)
     const fuzz = await createLedgerFuzz(db, createRandom(seed))

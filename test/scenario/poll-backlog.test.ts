@@ -58,7 +58,7 @@ for (const kind of databaseKinds) {
     expect(group.count('task_ended')).toBe(170)
   })
 
-  test(`a backlog on ${kind} is left alone once the node stops, which waits for what it has begun`, async () => {
+  test(`a backlog on ${kind} is left alone once the node stops, which waits for begun deliveries`, async () => {
     using vendor = startTaskVendor()
     const [soon, late] = [heldBack(succeeded), heldBack(succeeded)]
     vendor.answerPoll = (id) => (vendor.polls.length <= SOON ? soon : late).answer(id)

@@ -51,7 +51,7 @@ test('exports of vendors are read by their columns', () => {
   ).toEqual([{ day, model: 'x "y"', costNano: 500_000_000 }])
 })
 
-test('a file that is not understood is an error', () => {
+test('an unreadable file is an error', () => {
   const rows: [string, RegExp][] = [
     ['', /has no rows/],
     ['a,b\n1,2\n', /its columns are not known: a, b/],

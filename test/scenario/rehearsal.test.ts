@@ -147,7 +147,7 @@ describe.each(databaseKinds)('a rehearsal on %s', (kind) => {
     }
   })
 
-  test('closed months keep what was paid, and are counted by that name', async () => {
+  test('closed months keep the paid amounts, and are counted under that name', async () => {
     const { db, config, history } = await newHistory(kind, 300, { charges: 90, stepMs: DAY_MS })
     await addToTotals(db)
     const known = quantitiesOf(history)

@@ -73,7 +73,7 @@ test('a running stream pays the prices of its admission and ends, though its mod
   await gateway.close()
 })
 
-test('a configuration with faults, or one that cannot be put in force, leaves all as it is and says why', async () => {
+test('a configuration with faults, or one that cannot be put in force, changes nothing and says why', async () => {
   const { gateway, reload, fail } = await start()
   const taken = await freePort()
   const other = Bun.serve({ hostname: '127.0.0.1', port: taken, fetch: () => new Response() })

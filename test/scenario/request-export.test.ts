@@ -156,7 +156,7 @@ test.each(databaseKinds)('each line has what was paid in the end, on %s', async 
   await db.close()
 })
 
-test('a file is read as it is sent, and no further than so many rows', async () => {
+test('a file is read while it is sent, and no further than a limit of rows', async () => {
   const db = await openTestDatabase('sqlite')
   const rows = Array.from({ length: 100 }, (_, index) => ({ id: `req_${index}`, at: 1, amount: 1 }))
   const requests = logOf(rows as LoggedRequest[], 10)

@@ -378,7 +378,7 @@ test.each(openers)('%s: searches lose and double no row while pages are joined',
   }
 })
 
-test('an id that nobody has is looked for where its time says, and not in all pages', async () => {
+test('an unknown id is searched only in the pages of its time', async () => {
   const db = openSqlite(':memory:', { durable: false })
   let looked = 0
   const counting: Db = {

@@ -96,7 +96,7 @@ function archivedLines(folder: string): Record<string, unknown>[] {
 }
 
 function propertyTests(kind: DatabaseKind): void {
-  test(`changes nothing that is said of money (RETENTION_SEED=${seed})`, async () => {
+  test(`changes no report about money (RETENTION_SEED=${seed})`, async () => {
     const random = createRandom(seed)
     const db = await newDatabase(kind)
     const folder = temporaryFolder()

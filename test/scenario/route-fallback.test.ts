@@ -204,7 +204,7 @@ describe.each(databaseKinds)('a route on %s', (database) => {
         expect(await gateway.balance()).toMatchObject({ heldNano: 0 })
       })
 
-      test('a cost that is not known makes the whole unknown', async () => {
+      test('an unknown cost makes the whole unknown', async () => {
         const seen = await ask({ model: 'unknown-cost', stream }, { first: filtered })
         expectPaid(seen, 'second', null)
         expect(seen.attempts[0]).not.toHaveProperty('costUsd')
@@ -257,7 +257,7 @@ describe.each(databaseKinds)('a route on %s', (database) => {
         expect(asked()).toEqual([1, 0, 1])
       })
 
-      test('an idempotency key is answered again, and nobody is asked for it twice', async () => {
+      test('the answer for an idempotency key is repeated, and no vendor is called twice for it', async () => {
         const headers = { 'idempotency-key': `fallback-${database}-${stream}` }
         const first = await ask({ model: 'all', stream }, { first: filtered }, headers)
         expectPaid(first, 'second', costOf('second') + costOf('first'))

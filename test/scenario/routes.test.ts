@@ -189,7 +189,7 @@ const failures: [words: string, answer: () => Response][] = [
 ]
 
 describe('a route', () => {
-  test('asks the first, and nobody else when it answers', async () => {
+  test('calls the first, and no other when it answers', async () => {
     for (const stream of [false, true]) {
       if (stream) vendors.first.answer = goodStream
       expectAnsweredBy('first', await ask({ stream }))
@@ -241,7 +241,7 @@ describe('a route', () => {
     expect(asked()).toEqual([1, 1, 1])
   })
 
-  test('asks nobody any more when the longest time of a request is over, as after a sleep of the machine', async () => {
+  test('calls no vendor any more when the longest time of a request is over, as after a sleep of the machine', async () => {
     let sleptMs = 0
     const from = await start({ outside: { monotonic: () => Math.floor(performance.now()) + sleptMs } })
     vendors.first.answer = () => {

@@ -31,7 +31,7 @@ beforeAll(async () => {
   thief = startVendor()
   const upstreams: Record<string, UpstreamConfig> = {
     odd: { ...vendor.upstream, apiKey: VENDOR_KEY },
-    // Nobody listens on port 9, which is reserved for discarding.
+    // Nobody listens on port 1, which is reserved.
     unreachable: { kind: 'openai', baseUrl: 'http://127.0.0.1:1/v1', apiKey: VENDOR_KEY },
   }
   const models: Record<string, ModelConfig> = {

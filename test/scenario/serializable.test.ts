@@ -32,7 +32,7 @@ group('a server whose transactions are serializable', () => {
     await Promise.all(nodes.map((node) => node.close()))
   })
 
-  test(`comes to what the second bookkeeper says (LEDGER_SEED=${seed})`, async () => {
+  test(`has the results of the second bookkeeper (LEDGER_SEED=${seed})`, async () => {
     const [db] = (await openNodes(1)) as [Db]
     const fuzz = await createLedgerFuzz(db, createRandom(seed))
     for (let wave = 0; wave < 2; wave++) await fuzz.wave()
@@ -57,7 +57,7 @@ group.each(['40001', '40P01'])('what the server gives up with %s', (state) => {
     await db.close()
   })
 
-  test('again and again is given up, and nothing has changed', async () => {
+  test('repeatedly is given up, and nothing has changed', async () => {
     const db = await openFailing(state, 1_000)
     const failing = db.batch([{ sql: 'insert into things (id) values (1)' }, FAIL])
     expect(await failing.catch((error) => error)).toBeInstanceOf(DatabaseUnavailable)

@@ -82,14 +82,14 @@ test('of three callers who take nothing of large answers the slowest is cut, and
   for (const caller of [second, third]) caller.leave('fin')
 })
 
-test('a caller who leaves waits for nothing', async () => {
+test('a caller who disconnects waits for nothing', async () => {
   const caller = await askSlowly()
   await waitFor(() => waitingBytes() > MEBIBYTE)
   caller.leave('rst')
   await waitFor(() => waitingBytes() === 0)
 })
 
-test('callers who take large answers are never cut, however many they are', async () => {
+test('callers who read large answers are never cut, however many they are', async () => {
   const before = cuts()
   for (let round = 0; round < 8; round++) {
     const response = await gateway.chat({ model: 'test-odd' })

@@ -327,7 +327,7 @@ describe('a sound that breaks off on its way', () => {
     return expectBroken({ model: 'hasty-flash' }, 'timeout', 'upstream_timeout')
   })
 
-  test('by a vendor that takes too long altogether', () => {
+  test('by a vendor that takes too long in total', () => {
     odd.answer(endless().response)
     return expectBroken({ model: 'brief-flash' }, 'timeout', 'upstream_timeout')
   })

@@ -148,7 +148,7 @@ function nameTests(kind: DatabaseKind): void {
 }
 
 function ruleTests(kind: DatabaseKind): void {
-  test('a key makes no more spenders a day than its rule says, and none where it says so', async () => {
+  test('a key creates at most as many spenders a day as its rule permits, or none', async () => {
     let at = NOON
     const gateway = await startTestGateway({ database: kind, models, outside: { now: () => at } })
     const { ask } = await keyOf(gateway, { from: ['user'], most_new_per_day: 2 })

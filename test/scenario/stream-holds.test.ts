@@ -513,7 +513,7 @@ describe('a vendor that does not keep the limit of a request', () => {
     expect(tokens).toBeGreaterThan(400)
   })
 
-  test('40 streams with a limit of one token bring together what the account has, and not a token more', async () => {
+  test('40 streams with a limit of one token together deliver what the account can pay, and not a token more', async () => {
     vendor.answer = endless(2_000, (word) => chunk(word))
     const { secret } = await gateway.makeKey('forty', '0.05')
     const played = await Promise.all(
@@ -805,7 +805,7 @@ describe('an agent that asks for 64,000 output tokens each turn', () => {
     expect(Number(needed) * NANO_PER_USD).toBeGreaterThanOrEqual(Buffer.byteLength(text) * 5_000)
   })
 
-  test('40 turns of 80 KB at once hold together what the account has, and the others may come again', async () => {
+  test('40 turns of 80 KB at once together hold the whole balance, and the others may retry', async () => {
     const { secret } = await gateway.makeKey('at once', '1.20')
     const slow = largeTurn('Go on. [sandbox prompt_tokens=20000 tokens=400 delay_ms=5000]')
     const answers = await Promise.all(Array.from({ length: 40 }, () => ask(slow, secret)))

@@ -194,61 +194,67 @@ async function relay(db: Db, random: Random, way: Way, text: string, means: Mean
 
 for (const kind of databaseKinds) {
   describe(`steps on ${kind} (STEPS_SEED=${seed})`, () => {
-    test.each(ways)('$family: who can pay gets every byte, and never more than is held', async (way) => {
-      const db = await openTestDatabase(kind)
-      const random = createRandom(seed)
-      const rich = { moreTokens: 1_000_000 }
-      for (let count = 0; count < STREAMS; count++) {
-        const text = way.vendor(random)
-        const { whole, outcome, mostOver } = await relay(db, random, way, text, rich)
-        const plain = await relay(db, random, way, text, { ...rich, isStepped: false })
-        expect(whole).toBe(plain.whole)
-        const { endedBy, usageJson } = plain.outcome as Outcome
-        expect(outcome).toMatchObject({ endedBy, usageJson })
-        expect({ count, over: Math.max(0, mostOver) }).toEqual({ count, over: 0 })
-      }
-      await db.close()
-    })
+    test.each(ways)(
+      '$family: a caller who can pay gets every byte, and never more than is held',
+      async (way) => {
+        const db = await openTestDatabase(kind)
+        const random = createRandom(seed)
+        const rich = { moreTokens: 1_000_000 }
+        for (let count = 0; count < STREAMS; count++) {
+          const text = way.vendor(random)
+          const { whole, outcome, mostOver } = await relay(db, random, way, text, rich)
+          const plain = await relay(db, random, way, text, { ...rich, isStepped: false })
+          expect(whole).toBe(plain.whole)
+          const { endedBy, usageJson } = plain.outcome as Outcome
+          expect(outcome).toMatchObject({ endedBy, usageJson })
+          expect({ count, over: Math.max(0, mostOver) }).toEqual({ count, over: 0 })
+        }
+        await db.close()
+      },
+    )
 
     const seeds = kind === 'sqlite' ? [seed, ...FOUND] : [seed]
     const waysOfSeeds = seeds.flatMap((from) => ways.map((way) => ({ ...way, from })))
-    test.each(waysOfSeeds)('$family from $from: who cannot is cut where the money ends', async (way) => {
-      const db = await openTestDatabase(kind)
-      const random = createRandom(way.from + 1)
-      let cuts = 0
-      // If chance cuts only few streams, more are tried.
-      for (let count = 0; count < STREAMS || (cuts <= MIN_CUTS && count < 5 * STREAMS); count++) {
-        const [counts, moreTokens] = [random.chance(0.5), random.below(60)]
-        const played = await relay(db, random, way, way.vendor(random), { moreTokens, counts })
-        const { whole, outcome, mostOver, charge, amountNano, parsed, model, step, limit, aborts } = played
-        const sql = 'select held from accounts where name = $1'
-        expect((await db.query({ sql, parameters: [charge.account] }))[0]?.held).toBe(charge.heldNano)
-        expect(charge.heldNano).toBeLessThanOrEqual(amountNano)
-        // Where a tokenizer was asked more bytes are delivered, of which so few tokens were counted: of the input too, which
-        // is a token here, or as many as the vendor says.
-        const usage = outcome?.usage === 'invalid' ? undefined : outcome?.usage
-        const inputTokens = inputTokensOf(usage ?? {}) || 1
-        if (!counts) expect(mostOver).toBeLessThanOrEqual(0)
-        else if (limit > moreTokens + step && outcome?.endedBy === 'balance') {
-          const outputNano = (Buffer.byteLength(outcome.text) / 4) * OUTPUT
-          expect(inputTokens * INPUT + outputNano).toBeLessThanOrEqual(charge.heldNano)
+    test.each(waysOfSeeds)(
+      '$family from $from: a caller who cannot pay is cut when the money ends',
+      async (way) => {
+        const db = await openTestDatabase(kind)
+        const random = createRandom(way.from + 1)
+        let cuts = 0
+        // If chance cuts only few streams, more are tried.
+        for (let count = 0; count < STREAMS || (cuts <= MIN_CUTS && count < 5 * STREAMS); count++) {
+          const [counts, moreTokens] = [random.chance(0.5), random.below(60)]
+          const played = await relay(db, random, way, way.vendor(random), { moreTokens, counts })
+          const { whole, outcome, mostOver, charge, amountNano, parsed, model, step, limit, aborts } = played
+          const sql = 'select held from accounts where name = $1'
+          expect((await db.query({ sql, parameters: [charge.account] }))[0]?.held).toBe(charge.heldNano)
+          expect(charge.heldNano).toBeLessThanOrEqual(amountNano)
+          // Where a tokenizer was asked more bytes are delivered, of which so few tokens were counted: of the input too, which
+          // is a token here, or as many as the vendor says.
+          const usage = outcome?.usage === 'invalid' ? undefined : outcome?.usage
+          const inputTokens = inputTokensOf(usage ?? {}) || 1
+          if (!counts) expect(mostOver).toBeLessThanOrEqual(0)
+          else if (limit > moreTokens + step && outcome?.endedBy === 'balance') {
+            const outputNano = (Buffer.byteLength(outcome.text) / 4) * OUTPUT
+            expect(inputTokens * INPUT + outputNano).toBeLessThanOrEqual(charge.heldNano)
+          }
+          if (outcome?.endedBy !== 'balance') continue
+          cuts++
+          expect(aborts).toBe(1)
+          way.read?.(whole)
+          const measured = await measure(outcome, parsed, model, played.tokenCounter)
+          if (!measured) continue
+          const priceNano = tableNano(
+            measured.quantities,
+            billOf(parsed, model, measured.quantities, outcome).table,
+          )
+          const settled = await settle(db, charge, makeSettlement(priceNano, { endedBy: 'balance' }))
+          expect(settled).toEqual({ paidNano: priceNano, shortfallNano: 0 })
+          expect(priceNano).toBeLessThanOrEqual(charge.heldNano)
         }
-        if (outcome?.endedBy !== 'balance') continue
-        cuts++
-        expect(aborts).toBe(1)
-        way.read?.(whole)
-        const measured = await measure(outcome, parsed, model, played.tokenCounter)
-        if (!measured) continue
-        const priceNano = tableNano(
-          measured.quantities,
-          billOf(parsed, model, measured.quantities, outcome).table,
-        )
-        const settled = await settle(db, charge, makeSettlement(priceNano, { endedBy: 'balance' }))
-        expect(settled).toEqual({ paidNano: priceNano, shortfallNano: 0 })
-        expect(priceNano).toBeLessThanOrEqual(charge.heldNano)
-      }
-      expect(cuts).toBeGreaterThan(MIN_CUTS)
-      await db.close()
-    })
+        expect(cuts).toBeGreaterThan(MIN_CUTS)
+        await db.close()
+      },
+    )
   })
 }

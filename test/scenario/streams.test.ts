@@ -797,7 +797,7 @@ describe('time in a stream', () => {
     }
   }
 
-  test('a comment every 15 seconds keeps a silent stream alive, and none goes out while events flow', async () => {
+  test('a comment every 15 seconds keeps a silent stream alive, and none is sent while events flow', async () => {
     const stream = startByHand()
     const first = stream.text()
     await stream.clock.pass(14_999)
@@ -874,7 +874,7 @@ describe('time in a stream', () => {
     expect(stream.outcomes).toMatchObject([{ endedBy: 'timeout', text: 'AAAAAAA' }])
   })
 
-  test('a caller who takes nothing for five minutes is gone: the vendor is stopped and the rest not paid', async () => {
+  test('a caller who reads nothing for five minutes counts as gone: the vendor is stopped and the rest is not paid', async () => {
     const stream = startByHand()
     const first = stream.text()
     stream.say(chunk('A'))

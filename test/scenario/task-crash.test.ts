@@ -376,7 +376,7 @@ async function expectAllTold(place: Place, answered: readonly string[]): Promise
   expect(idsOf(receiver).sort()).toEqual(webhooks.map(({ id }) => id as string).sort())
 }
 
-describe('a database that is away when the vendor answers', () => {
+describe('a database that is unreachable when the vendor answers', () => {
   test.concurrent('has its id later, and the task is not sent again', async () => {
     using vendor = startTaskVendor()
     using receiver = startReceiver()

@@ -42,7 +42,7 @@ const bad: TaskEnding = { state: 'failed', document: {}, error: { code: 'bad', m
 
 for (const kind of databaseKinds) {
   const operations = OPERATIONS[kind]
-  test(`${operations} random changes on ${kind} come to what a second bookkeeper says (TASK_SEED=${seed})`, async () => {
+  test(`${operations} random changes on ${kind} have the results of a second bookkeeper (TASK_SEED=${seed})`, async () => {
     const db = await openTestDatabase(kind)
     const fuzz = await TaskFuzz.open(db, createRandom(seed))
     let done = 0
@@ -88,7 +88,7 @@ function leaseTests(kind: DatabaseKind): void {
   })
 }
 
-test('a lease on PostgreSQL is given once, also where two have chosen the same task before either had it', async () => {
+test('a lease on PostgreSQL is given once, even if two nodes have chosen the same task before either had it', async () => {
   const url = await postgresUrl()
   const db = openAddress(url)
   await migrate(db)

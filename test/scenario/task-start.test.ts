@@ -147,7 +147,7 @@ function deadlineTests(kind: DatabaseKind): void {
     for (const { charge } of tasks) expect(await stateOfCharge(db, charge)).toBe('held')
   })
 
-  test('and of which nobody knows whether they were begun end at their deadline, not before', async () => {
+  test('and which may or may not have begun end at their deadline, not before', async () => {
     await using group = await startTaskNodes(kind, 1)
     const { world, poller } = group.nodes[0]
     const deadlineAt = START + 30 * MINUTE_MS
@@ -168,7 +168,7 @@ function deadlineTests(kind: DatabaseKind): void {
     await expectPaid(world.db, 0, deadlineAt)
   })
 
-  test('because their vendor is out of the configuration end at their deadline, and no other vendor is asked', async () => {
+  test('because their vendor is no longer in the configuration end at their deadline, and no other vendor is called', async () => {
     using vendor = startTaskVendor()
     await using group = await startTaskNodes(kind, 1, { upstreams: { dashscope: vendor.upstream } })
     const { world, poller } = group.nodes[0]

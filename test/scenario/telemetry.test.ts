@@ -102,7 +102,7 @@ test('the queue is bounded', async () => {
   await gateway.close()
 })
 
-test('a context that is none begins a trace of its own', () => {
+test('an invalid context begins a new trace', () => {
   let ids = 0
   const hexId = (bytes: number) => (++ids).toString(16).padStart(bytes * 2, '0')
   const wrong = [

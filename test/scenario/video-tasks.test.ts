@@ -528,7 +528,7 @@ describe('a video that is made from others', () => {
     }
   })
 
-  test('costs what the catalogue says of such videos, and is held for the seconds that it says', async () => {
+  test('costs the catalogue’s price of such videos, and is held for their stated seconds', async () => {
     const { id } = await submit(videoVendors.ark, {
       model: 'cheaper-of-video',
       ...content(['video_url', url]),
@@ -756,7 +756,7 @@ describe('what is true of all requests is true of tasks', () => {
     expect((await gateway.post(PATH, body, headers)).status).toBe(202)
   })
 
-  test('a key that may not use the model, and a budget that is spent', async () => {
+  test('a key that may not use the model, and a used-up budget', async () => {
     const narrow = await gateway.makeKey('narrow', '10', { models: ['test-chat'] })
     const body = requestFor('vidw2.6-t2v')
     const refused = await gateway.post(PATH, body, { authorization: `Bearer ${narrow.secret}` })

@@ -180,7 +180,7 @@ describe('an address is taken', () => {
     }
   })
 
-  test('and what is not a network is a fault of the configuration', () => {
+  test('and a value that is not a network is a fault of the configuration', () => {
     const faults = (allow: unknown) => faultsOf({ webhooks: { allow }, upstreams: {}, models: {} })
     expect(faults(['10.0.0.0/8', '::1/128'])).toEqual([])
     for (const network of ['10.0.0.1', '10.0.0.0/33', 'home', '']) {

@@ -46,7 +46,7 @@ describe('a length is read', () => {
   })
 })
 
-describe('a header that lies is not believed', () => {
+describe('a false header is ignored', () => {
   test('of an MP3 that says it has one frame', async () => {
     const file = Buffer.from(await (await audioFile('mp3', 75)).bytes())
     const at = Math.max(file.indexOf('Xing'), file.indexOf('Info'))

@@ -48,7 +48,7 @@ test('requests that wait for the same key ask the database once, at each reading
   await inner.close()
 })
 
-test('a database that is down, and a wrong key, are asked for again', async () => {
+test('after a failure of the database, and for a wrong key, the look-up is repeated', async () => {
   const { inner, state, ask } = await start()
   state.isDown = true
   const failed = await Promise.allSettled([ask(), ask()])

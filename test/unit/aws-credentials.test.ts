@@ -223,7 +223,7 @@ test('a role is asked for once for all who wait, and again before it ends', asyn
   expect(asked.length).toBeGreaterThan(1)
 })
 
-test('a gateway signs with the credentials of its machine, and shows them to nobody', async () => {
+test('a gateway signs with the credentials of its machine, and never shows them', async () => {
   const sandbox = startSandbox({ record: true })
   const [id, secret, token] = sandbox.secrets.bedrock.split(':')
   const environment = { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, AWS_SESSION_TOKEN: token }

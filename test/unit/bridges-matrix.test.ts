@@ -83,7 +83,7 @@ describe('fields are treated as the table says', () => {
   })
 })
 
-describe('an answer arrives as it was sent', () => {
+describe('an answer arrives unchanged', () => {
   test.each(rows)('%s', (_, meeting) => {
     const whole = repliesOf(meeting.protocol).flatMap((reply, place) =>
       replyFaults(meeting, modelOf(meeting, place), reply),

@@ -74,7 +74,7 @@ describe('the guard by itself', () => {
     }
     expect(await left(addresses)).toEqual({ ...addresses, '203.0.113.1': 1_000 })
   })
-  test.concurrent('a limit that is set holds for private addresses too', async () => {
+  test.concurrent('a configured limit applies to private addresses too', async () => {
     expect(await left({ '127.0.0.1': 30, '10.0.0.1': 5 }, { maxConnectionsPerAddress: 10 })).toEqual({
       '127.0.0.1': 10,
       '10.0.0.1': 5,

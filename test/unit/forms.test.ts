@@ -240,7 +240,7 @@ describe('pictures are known by their content', () => {
   }
   const sizes = { png: '640x480', jpeg: '64x48', webp: '64x48' }
   for (const format of ['png', 'jpeg', 'webp'] as const) {
-    test(`${format}, whatever it is called`, async () => {
+    test(`${format}, whatever its file name`, async () => {
       const more = { filename: 'file', contentType: 'application/octet-stream' }
       const { files } = await read(rawForm([file('image', samples[format], more)]), typeOf())
       expect(files.image?.[0]).toMatchObject({
@@ -745,7 +745,7 @@ describe('the disk', () => {
     expect(existsSync(join(dataDir, 'gateway.sqlite'))).toBe(true)
   })
 
-  test('a folder that is gone is a fault of the gateway, with the reason for its log', async () => {
+  test('a missing folder is an error of the gateway, with the reason for its log', async () => {
     const lost = join(temporaryFolder(), 'uploads')
     const without = openUploads(lost, newId)
     rmSync(lost, { recursive: true })
@@ -762,7 +762,7 @@ describe('the disk', () => {
     expect(String(error.cause)).toContain('ENOENT')
   })
 
-  test('a disk that is full in the middle of a file is the same, and the piece of the file is gone', async () => {
+  test('a disk that fills up in the middle of a file is the same, and the part of the file is removed', async () => {
     const full = join(temporaryFolder(), 'uploads')
     const program = `
       import { AudioReader } from '../../src/media/audio'

@@ -41,7 +41,7 @@ test('holds members that were added and not deleted, in any order', () => {
   }
 })
 
-test('a deleted member is not taken for another, and can be added again', () => {
+test('a deleted member is not mistaken for another, and can be added again', () => {
   const set = new IndexedSet<Guest>()
   const [first, second] = [guest(1), guest(2)]
   set.add(first)
@@ -53,7 +53,7 @@ test('a deleted member is not taken for another, and can be added again', () => 
   expect(namesIn(set)).toEqual([1, 2])
 })
 
-test('a list of all stays as it was while members are deleted', () => {
+test('a list of all does not change while members are deleted', () => {
   const set = new IndexedSet<Guest>()
   for (let name = 0; name < 10; name++) set.add(guest(name))
   const seen: number[] = []

@@ -247,7 +247,7 @@ for (const [name, answer] of Object.entries(BAD_ANSWERS))
     expect(asked).not.toContain('/elsewhere')
   }, 30_000)
 
-test('addresses of another issuer, or none, are not used', async () => {
+test('addresses of another issuer, or missing ones, are not used', async () => {
   for (const answer of [
     () => Response.json({ issuer: 'https://evil.example', token_endpoint: `${origin}/token` }),
     () => Response.json([]),

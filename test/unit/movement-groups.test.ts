@@ -30,7 +30,7 @@ function openGroups(mayAnswer: Promise<void> = Promise.resolve()) {
   return { calls, groups, add }
 }
 
-test('after a group that tells of load, few movements wait until there are enough for a call', async () => {
+test('after a group that shows load, few movements wait until there are enough for a call', async () => {
   const gate = Promise.withResolvers<void>()
   const { calls, groups, add } = openGroups(gate.promise)
   const first = add(8)

@@ -358,7 +358,7 @@ test('a model of the configuration takes its end from the list, unless it says o
   expect(elsewhere).not.toHaveProperty('retires')
 })
 
-test('a list can have a prefix, and is the cost of what is sold with a markup', () => {
+test('a list can have a prefix, and is the cost of models sold with a markup', () => {
   const { value } = withVendorLists(
     { upstreams: { groq: { kind: 'groq', apiKey: 'k', listed: 'fast/*', markup: '20%' } }, models: {} },
     shippedList,

@@ -145,7 +145,7 @@ describe('in the table of a stream', () => {
     ])
   })
 
-  test('a caller who leaves is sent nothing more, in every state', () => {
+  test('a caller who disconnects is sent nothing more, in every state', () => {
     const leaving = steps.filter(({ event }) => event === 'left' || event === 'left-to-drain')
     expect(names(leaving.filter(({ actions }) => actions[0] !== 'forgetCaller'))).toEqual([])
     const staying = states.filter((state) => !leaving.some(({ from }) => from === state))
@@ -153,7 +153,7 @@ describe('in the table of a stream', () => {
     expect(staying).toEqual(['draining', 'draining-short', 'over'])
   })
 
-  test('an action that brings the next event stands last', () => {
+  test('an action that causes the next event is the last one', () => {
     for (const { actions } of steps) {
       for (const action of actions.slice(0, -1)) expect(answering).not.toContain(action)
     }

@@ -301,7 +301,7 @@ describe('folding', () => {
     expect(turns.map(({ side }) => side)).toEqual(['assistant', 'user', 'assistant', 'user'])
   })
 
-  test('an output follows its call, whatever was said in between', () => {
+  test('an output follows its call, whatever comes in between', () => {
     const { turns } = read([call('c1'), { role: 'developer', content: 'Be quick.' }, output('c1')])
     expect(reported(turns)).toEqual(['call c1: f({})', 'result c1: fine', 'system: Be quick.'])
   })

@@ -120,7 +120,7 @@ describe(`samples in pieces (SOUND_SEED=${seed})`, () => {
     ).toBe('RIF')
   })
 
-  test('a file that is shorter than it says is not whole', () => {
+  test('a file that is shorter than its header says is incomplete', () => {
     const { samples, isWhole } = read([fileOf(tone, { statedBytes: tone.length + 2 })])
     expect({ bytes: samples.length, isWhole }).toEqual({ bytes: tone.length, isWhole: false })
     // In a stream the header was written when only its first piece was there.

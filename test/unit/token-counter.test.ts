@@ -7,7 +7,7 @@ setDefaultTimeout(180_000)
 
 const long = 'The quick brown fox counts every single token of it. '.repeat(20_000)
 
-test('a count that takes longer than a worker may be idle is exact, and so are those behind it', async () => {
+test('a count that takes longer than a worker may be idle is exact, and so are the following ones', async () => {
   const counter = createTokenCounter({ idleMs: 1 })
   const counts = await Promise.all(Array.from({ length: 4 }, (_, index) => counter.count(`${index} ${long}`)))
   for (const { exact, tokens } of counts) {

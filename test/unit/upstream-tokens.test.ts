@@ -75,7 +75,7 @@ test('an exchange that fails says why, without the key, and is tried again', asy
   expect(await rejection(Promise.resolve(nowhere.tokens.of(nowhere.key)))).toBeInstanceOf(NoToken)
 })
 
-test('a key that is a token is sent as it is', async () => {
+test('a key that is a token is sent unchanged', async () => {
   const { tokens, key } = open('ya29.given')
   expect(await tokens.of(key)).toBe('ya29.given')
   expect(exchanges()).toBe(0)

@@ -7,7 +7,7 @@ import { watchConfig } from '../../cli/process/watch-config'
 import { temporaryFolder } from '../support/databases/databases'
 import { waitFor } from '../support/gateway'
 
-test('a change in the middle of a reload has a reload of its own, and no change has none', async () => {
+test('a change in the middle of a reload gets its own reload, and without a change there is none', async () => {
   const file = join(temporaryFolder(), 'gateway.config.json')
   writeFileSync(file, '{}')
   const read: string[] = []

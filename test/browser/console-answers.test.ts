@@ -91,7 +91,7 @@ test('a change is visible in the list and in the panel, without a request for in
   await page.context().close()
 })
 
-test('nothing that an operator has seen is left for who signs in next', async () => {
+test('nothing that an operator has seen remains for the next person who signs in', async () => {
   const { secret } = await gateway.makeKey('next', '1')
   const visit = await visitConsole(browser, gateway)
   const { page } = visit

@@ -93,7 +93,7 @@ test('a key that spends too fast is paused in its line', () =>
     })
   }))
 
-test('keys that expire and models that lose money lead to where that is changed', () =>
+test('keys that expire and models that lose money lead to the page that changes that', () =>
   journeyAs([browser, gateway], 'operator', async ({ page, open, settled }) => {
     await open('overview')
     const expiring = page.locator('.attention li', { hasText: 'Key trial expires' })

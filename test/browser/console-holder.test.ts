@@ -145,7 +145,7 @@ test('D16: models: only those of the key, each with its price in plain words and
   expect(visit.faults).toEqual([])
 })
 
-test('requests and tasks: those of the key and nobody else', async () => {
+test('requests and tasks: only those of the key', async () => {
   const { page, open } = visit
   await open('activity')
   const rows = await cellsOf('Requests')

@@ -167,7 +167,7 @@ test('a holder sees balance, spend and own requests, and redeems a code', async 
   await page.context().close()
 })
 
-test('the playground makes all kinds, tells the price before and the cost after, and keeps texts texts', async () => {
+test('the playground makes all kinds, shows the price before and the cost after, and keeps texts texts', async () => {
   const visited = await visit()
   const { page, faults } = visited
   const said = await play(visited, 'chat', 'Message', `Say it. ${SCRIPT}`)

@@ -178,7 +178,7 @@ test('how upstreams do, and one is tried at no cost', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('what a vendor refused is listed with its words', async () => {
+test('a vendor’s refusals are listed with their words', async () => {
   const words = `'house_rule' is not supported with this model.`
   const content = `[sandbox status=400 error_text="${words}"] Hello`
   for (let count = 0; count < 2; count++)

@@ -214,7 +214,7 @@ test('each line of what wants attention leads to what it is about', async () => 
   expect(visit.faults).toEqual([])
 })
 
-test('upstreams stand with those first that do not answer', async () => {
+test('upstreams that do not answer come first', async () => {
   await visit.open('overview')
   const table = visit.page.getByRole('table', { name: 'Upstreams' })
   const names = await table.locator('tbody td:first-child').allTextContents()

@@ -220,7 +220,7 @@ test('requests: filters are in the address, a row opens in full, a refund happen
     expect(await page.getByRole('group', { name: 'Status' }).getByLabel('401').isChecked()).toBe(true)
   }))
 
-test('requests: new ones come by themselves while it is live', () =>
+test('requests: new ones appear automatically while the list is live', () =>
   visiting('viewer', async ({ page, open }) => {
     await open('requests?key=ci')
     await page.getByRole('button', { name: 'Live: off' }).click()

@@ -274,7 +274,7 @@ test('models answer side by side, each with its own price, time and thread', asy
   expect(visit.faults).toEqual([])
 })
 
-test('what a model writes is Markdown as elements, and never HTML, an address that is loaded, or a script', async () => {
+test('a model’s text is Markdown as elements, and never HTML, a loaded address, or a script', async () => {
   const { page, axe } = visit
   await begin('kind=chat&model=test-chat')
   const text = [

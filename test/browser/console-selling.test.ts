@@ -136,7 +136,7 @@ test('the page says that vendors are simulated, before and after signing in', as
   await context.close()
 })
 
-test('plans: who is in which and what is used; an account is given another', () =>
+test('plans: their members and their use; an account gets another plan', () =>
   visiting(
     'operator',
     async ({ page, open, settled }) => {

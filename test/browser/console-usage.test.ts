@@ -95,7 +95,7 @@ test('any two dimensions add up to the same', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('the savings of caches are shown when they are asked for, and add up', async () => {
+test('the savings of caches are shown on request, and add up', async () => {
   const { page, open, settled } = visit
   await open('usage?by=model')
   await page.getByRole('button', { name: 'Saved' }).click()
@@ -265,7 +265,7 @@ test('D22: a range of some hours is shown by hour, a longer one by day', async (
   }
 })
 
-test('times are in the zone that is chosen in the browser, on every page', async () => {
+test('times are in the zone chosen in the browser, on every page', async () => {
   const tokyo = await visitConsole(browser, gateway, { role: 'viewer', zone: 'Asia/Tokyo' })
   const { page, open } = tokyo
   await open('requests')

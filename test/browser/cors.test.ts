@@ -175,7 +175,7 @@ describe('a page of any origin', () => {
 })
 
 describe('server.corsOrigins', () => {
-  test('lets in the pages that it names and no other', async () => {
+  test('admits the pages that it names and no other', async () => {
     const init = { headers: { authorization: `Bearer ${limited.secret}` } }
     const [named, other] = [await open(pages.origins[0]), await open(pages.origins[1])]
     expect(await callFrom(named, `${limited.url}/v1/models`, init)).toMatchObject({ status: 200 })

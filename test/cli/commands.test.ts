@@ -178,7 +178,7 @@ test('wrong usage is exit 2 and says what is wrong', async () => {
   ])
 })
 
-test('what cannot be done is exit 1 and one line', async () => {
+test('an impossible command ends with exit code 1 and one line', async () => {
   writeFileSync(join(folder, 'file'), '')
   mkdirSync(join(folder, 'odd', 'gateway.sqlite'), { recursive: true })
   writeFileSync(join(folder, 'broken.ts'), 'export default {{')

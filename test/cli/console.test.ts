@@ -84,7 +84,7 @@ test('a link has the given address and lifetime, and is printed alone', async ()
   expect(stderr).toContain('It signs in as viewer, once, until ')
 })
 
-test('what cannot be is refused with what helps', async () => {
+test('an impossible setting is refused with the remedy', async () => {
   const rows: [string, number, string][] = [
     ['console --role boss', 2, 'viewer'],
     ['console --admin ada --role owner', 2, 'only one of'],
@@ -116,7 +116,7 @@ test('an admin who was revoked and a key that is paused get no link, and the aud
   await run(`keys resume ${key?.name}`)
 })
 
-test('sessions are listed with who, and one that is revoked is over at once', async () => {
+test('sessions are listed with their owners, and a revoked one ends at once', async () => {
   const { session } = await follow((await json('console --admin ada')).link)
   expect(await session()).toBe(200)
   const [last, ...others] = await json('sessions list')

@@ -69,7 +69,7 @@ test.concurrent('every command that writes says on standard error where, and non
   expect({ code, said: stderr.includes('Written') }).toEqual({ code: 1, said: false })
 })
 
-test.concurrent('the password of a PostgreSQL database is not among what it says', async () => {
+test.concurrent('the password of a PostgreSQL database is not in its output', async () => {
   const { call } = commandLine()
   const url = await postgresUrl()
   const { host, pathname } = new URL(url)

@@ -116,7 +116,7 @@ test('compose has PostgreSQL and three nodes, which find the configuration and e
   expect(Number.parseInt(gateway.stop_grace_period, 10)).toBeGreaterThan(DRAIN_SECONDS)
 })
 
-test('the manifest probes what is there, and mounts where the image looks', async () => {
+test('the manifest probes existing paths, and mounts where the image looks', async () => {
   const documents = Bun.YAML.parse(read('kubernetes.yaml')) as Json[]
   const of = (kind: string) => documents.find((document) => document.kind === kind) as Json
   const pod = of('Deployment').spec.template.spec

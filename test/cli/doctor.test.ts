@@ -124,7 +124,7 @@ describe('gateway doctor', () => {
     expect((await found({ project: 'llm-abc1' })).found).not.toContain('share')
   })
 
-  test('tells clocks, limits of files and certificates', () => {
+  test('reports clocks, limits of files and certificates', () => {
     const clock = (offMs: number) => examineClock([{ name: 'x', oursMs: 1e12 + offMs, theirsMs: 1e12 }])
     expect([0, 6_000, -61_000].map((offMs) => clock(offMs).state)).toEqual(['ok', 'warning', 'broken'])
     expect(clock(-61_000).found).toBe('61 s behind x')
@@ -153,7 +153,7 @@ describe('gateway health', () => {
     expect(JSON.parse(stdout)).toMatchObject({ ok: false, status: null })
   })
 
-  test('tells why a gateway is not ready', async () => {
+  test('says why a gateway is not ready', async () => {
     const server = Bun.serve({
       port: 0,
       hostname: '127.0.0.1',
@@ -194,7 +194,7 @@ describe('gateway doctor --on', () => {
     return call(['doctor', '--on', day, '--json', '--data-dir', dataDir])
   }
 
-  test('lists what ends by that day, with what takes its place', async () => {
+  test('lists models that end by that day, with their replacements', async () => {
     const { code, stdout } = await ending('2030-01-31')
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toEqual([

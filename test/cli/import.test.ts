@@ -630,7 +630,7 @@ describe('a command', () => {
     expect((await json('audit', '--action', 'import.run')).length).toBe(2)
   })
 
-  test('says what is wrong, and shows no password', async () => {
+  test('names the fault, and shows no password', async () => {
     const { folder, run } = await place('sqlite')
     const written = (name: string, text: string) => {
       writeFileSync(join(folder, name), text)

@@ -80,7 +80,7 @@ describe('gateway prices update', () => {
     expect(stderr).toContain('No list of the kind groq was taken')
   })
 
-  test('takes no price that leaps, unless its operator has looked', async () => {
+  test('accepts no price that leaps, unless the operator has checked it', async () => {
     write(list({ 'a-model': model('1.00') }))
     await update('--from', file, '--yes')
     for (const [price, words] of [

@@ -359,7 +359,7 @@ test('wrong usage and what cannot be priced say what to do', async () => {
   ])
 })
 
-test('what is priced is what the gateway holds', async () => {
+test('the quoted price is what the gateway holds', async () => {
   // The task of the video is asked after seconds later; this clock makes them short.
   const startedAt = Date.now()
   const now = () => startedAt + 20 * (Date.now() - startedAt)

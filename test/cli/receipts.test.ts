@@ -37,7 +37,7 @@ write(
   JSON.stringify({ kty: 'OKP', crv: 'Ed25519', x: Buffer.alloc(32, 1).toString('base64url') }),
 )
 
-test('receipts are checked without a server and a database, and what was changed is named by its line', async () => {
+test('receipts are checked without a server and a database, and a changed one is named by its line', async () => {
   const good = await run('receipts verify receipts.txt --key keys.json')
   expect(good).toMatchObject({ code: 0, stdout: '3 receipts are genuine, of $0.000126 together.\n' })
   const printed = await run('receipts verify receipts.txt --key keys.json --json')

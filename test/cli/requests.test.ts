@@ -27,7 +27,7 @@ async function run(dataDir: string, ...words: string[]) {
   return { stdout, stderr, code: await child.exited }
 }
 
-test('show has the money and, where they are asked for, the bodies; tail shows what ends', async () => {
+test('show has the money and, on request, the bodies; tail shows requests as they end', async () => {
   const gateway = await startTestGateway({ config: { log: { bodies: { redact: ['user'] } } } })
   const { dataDir, server } = gateway
   const response = await gateway.chat({ user: 'me' })

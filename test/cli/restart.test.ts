@@ -159,7 +159,7 @@ onLinux('gateway restart', () => {
     })
   }
 
-  test.concurrent('tells systemd that it serves, and which process does', async () => {
+  test.concurrent('reports to systemd that it serves, and which process does', async () => {
     const receiver = receiveDatagrams(join(temporaryFolder(), 'notify'))
     const installation = await install()
     await installation.serve({

@@ -30,7 +30,7 @@ async function fill(): Promise<void> {
   await db.close()
 }
 
-test('months are shown before they are closed, closed, and named wherever they are asked for', async () => {
+test('months are shown before they are closed, closed, and named in every report on them', async () => {
   const config = {
     upstreams: { openai: { kind: 'openai', apiKey: 'sk-vendor' } },
     models: { fast: { family: 'openai-chat', upstream: 'openai', free: true } },

@@ -132,7 +132,7 @@ test('the lines that it prints work when they are pasted', async () => {
 
 const FREE_MODEL = `export default { upstreams: { a: { kind: 'openai' } }, models: { a: { family: 'openai-chat', upstream: 'a', free: true } } }\n`
 
-test('they work in any folder, also for who has the runtime from npx only', async () => {
+test('they work in any folder, also with the runtime from npx only', async () => {
   const own = join(temporaryFolder(), 'node_modules', '.bin')
   mkdirSync(own, { recursive: true })
   symlinkSync(process.execPath, join(own, 'bun'))

@@ -181,7 +181,7 @@ describe('a newer version on the file of an older one', () => {
     expect(await newer(server, 'upgrade --without-copy')).toMatchObject({ code: 0 })
   })
 
-  test('says "gateway upgrade" where it would read what is not there yet', async () => {
+  test('says "gateway upgrade" if it would read columns that do not exist yet', async () => {
     const folder = temporaryFolder()
     const { run } = createCommandLine(folder)
     expect(await run('keys create alice --balance 5')).toMatchObject({ code: 0 })

@@ -251,7 +251,7 @@ const ofOthers: Record<string, ((made: Made) => string) | null> = {
   revokeToken: ({ token }) => `/v1/tokens/${token}`,
 }
 
-describe('what belongs to another account', () => {
+describe('objects of another account', () => {
   test('each operation that takes an id has a row', () => {
     const taking = callerOperations.filter(({ path }) => path.includes('{')).map(({ id }) => id)
     expect(Object.keys(ofOthers).toSorted()).toEqual(taking.toSorted())

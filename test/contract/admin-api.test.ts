@@ -557,7 +557,7 @@ for (const database of databaseKinds) {
     expect((await audit(world.db, world.now())).problems).toEqual([])
   })
 
-  test(`lists go on where a page ends (${database})`, async () => {
+  test(`lists continue where a page ends (${database})`, async () => {
     const call = caller(database)
     for (let index = 0; index < 5; index++)
       await call('POST', '/keys', { body: { name: `page-${index}`, account: 'pages' } })
@@ -648,7 +648,7 @@ for (const database of databaseKinds) {
     )
   })
 
-  test(`nothing that is asked by its document or against it ends in a fault (${database})`, async () => {
+  test(`no request that follows or violates its document ends in an internal error (${database})`, async () => {
     const call = caller(database)
     const texts = [
       '',

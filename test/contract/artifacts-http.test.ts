@@ -295,7 +295,7 @@ test('an address that was given out an hour ago says to caches how long it still
   expect(Math.abs(Number(age) - left)).toBeLessThanOrEqual(1)
 })
 
-test('nobody gets a file when its time is up, to the second', async () => {
+test('nobody gets a file after its expiry, to the second', async () => {
   now = Number(query.get('expires')) * 1000 - 1
   expect((await fetch(url)).status).toBe(200)
   now = Number(query.get('expires')) * 1000

@@ -633,7 +633,7 @@ describe('bodies with more in them than is read', () => {
   ])
 })
 
-describe('names that readers take differently', () => {
+describe('names that readers interpret differently', () => {
   const messages = '"messages":[{"role":"user","content":"Hello!"}]'
   const twice = (body: string, param: string): Scenario => ({
     name: `${param} twice`,

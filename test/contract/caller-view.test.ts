@@ -125,7 +125,7 @@ const answers: readonly Row[] = [
   },
 ]
 
-describe('the operator’s costs are taken out of', () => {
+describe('the operator’s costs are removed from', () => {
   for (const { name, path = '/v1/chat/completions', body = chat, text } of answers) {
     test(name, async () => {
       const type = text.startsWith('{') ? 'application/json' : 'text/event-stream'
@@ -276,7 +276,7 @@ const complaints: readonly [reported: string, shown: string][] = [
   ],
 ]
 
-describe('the operator’s account is taken out of', () => {
+describe('the operator’s account is removed from', () => {
   for (const [reported, shown] of complaints)
     test(reported.slice(0, 70), () => expect(withoutAccountIds(reported)).toBe(shown))
 

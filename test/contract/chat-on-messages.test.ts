@@ -495,7 +495,7 @@ describe('several candidates', () => {
     expect(charge).toMatchObject({ state: 'released', amount: 0 })
   })
 
-  test('that all fail at once are not asked for any further', async () => {
+  test('that all fail at once are not requested again', async () => {
     const { status, sent } = await request({ n: 100, messages: say('[sandbox status=429] Hi') })
     expect(status).toBe(429)
     expect(sent.length).toBeLessThanOrEqual(4)
@@ -555,7 +555,7 @@ describe('several candidates', () => {
     expect(charge).toMatchObject({ state: 'released', amount: 0 })
   })
 
-  test('of which one is cut end with an error, and what was delivered is paid', async () => {
+  test('of which one is cut end with an error, and the delivered part is paid', async () => {
     const { events, charge } = await streamed({
       messages: say('[sandbox cut_after=6 times=1 tokens=40 one-cut-of-three] Hi'),
     })

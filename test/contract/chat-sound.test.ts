@@ -63,7 +63,7 @@ describe.each([
     expect([state, Number(amount)]).toEqual(['settled', (input - HEARD) * 100 + HEARD * 300 + output * 400])
   })
 
-  test('the OpenAI-compatible endpoint gets sound as it was sent', async () => {
+  test('the OpenAI-compatible endpoint gets sound unchanged', async () => {
     expect((await ask('compatible', sound)).status).toBe(200)
     const body = JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '{}') as Json
     expect(body.messages.at(-1).content.at(-1)).toEqual(sound)

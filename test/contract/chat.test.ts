@@ -128,7 +128,7 @@ describe('every field of the spec', () => {
     }
   })
 
-  test('null means absent, and reaches the vendor as it was written', async () => {
+  test('null means absent, and reaches the vendor unchanged', async () => {
     const nulls = Object.fromEntries(fields.map(([field]) => [field, null]))
     const sent = { model: 'test-local', messages: say('Hello!'), ...nulls }
     expect(vendorBody(await chat(sent))).toEqual({ ...sent, model: 'local-model' })
@@ -555,7 +555,7 @@ describe('bytes: the vendor gets what the caller wrote, except the edited member
   })
 })
 
-describe('what is paid is what the vendor used', () => {
+describe('the vendor’s usage is paid', () => {
   const bill = (input: number, cached: number, output: number) =>
     input * 1_000 + cached * 100 + output * 2_000
   const rows: [what: string, directive: string, extra: Record<string, unknown>, paidNano: number][] = [

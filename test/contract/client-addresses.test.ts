@@ -108,7 +108,7 @@ for (const database of databaseKinds) {
     }
   })
 
-  test(`what a caller says of its own address counts only behind a trusted proxy (${database})`, async () => {
+  test(`a caller's stated address counts only behind a trusted proxy (${database})`, async () => {
     const gateway = at()
     const { secret } = await gateway.makeKey(newId('key'), '5', { addresses: NETWORKS })
     // The last address is that of the proxy's caller, whatever that one wrote before it.
@@ -156,7 +156,7 @@ for (const database of databaseKinds) {
     expect((await send(gateway, made.answer.token, '203.0.113.9', asked)).status).toBe(200)
   })
 
-  test(`networks are set, shown, audited and taken away (${database})`, async () => {
+  test(`networks are set, shown, audited and removed (${database})`, async () => {
     const gateway = at()
     const owner = owners.get(database) as string
     const name = `office-${database}`

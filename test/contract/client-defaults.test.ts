@@ -55,7 +55,7 @@ const byAlias = new Set([
   'qwen-plus-latest',
 ])
 
-describe('what a client asks for by default is served', () => {
+describe('a client’s default model is served', () => {
   for (const { client, source, unserved = {}, ...names } of clients as Json[]) {
     test(client, async () => {
       expect(source).toStartWith('https://')

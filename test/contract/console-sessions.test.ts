@@ -494,7 +494,7 @@ for (const database of databaseKinds) {
   }, 180_000)
 }
 
-test('no more pages of a session watch than a browser opens', async () => {
+test('no more pages of a session get events than a browser opens', async () => {
   const gateway = await startTestGateway()
   try {
     const page = await signIn(gateway, { token: gateway.secret })

@@ -164,7 +164,7 @@ for (const database of databaseKinds) {
       expect((await itemsOf(id)).length).toBe(1 + response.output.length)
     })
 
-    test('of several requests at once none is lost, and each stands together', async () => {
+    test('of several requests at once none is lost, and each stays together', async () => {
       const { id } = await client.conversations.create()
       const asked = Array.from({ length: 8 }, (_, index) => `Question ${index}`)
       const answers = await Promise.all(
@@ -260,7 +260,7 @@ for (const database of databaseKinds) {
       expect(await itemsOf(id)).toEqual([item as never])
     })
 
-    test('what cannot be served is 400 with its field', async () => {
+    test('an unsupported request is 400 with its field', async () => {
       const { id } = await client.conversations.create({
         items: [{ role: 'user', content: 'x', id: 'msg_own' } as never],
       })

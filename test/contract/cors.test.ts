@@ -59,7 +59,7 @@ describe('the answer to a preflight', () => {
     '/dashboard/billing/usage',
     '/api/v1/credits',
     '/api/v1/key',
-  ])('lets pages read balances at %s, as clients of other gateways do', async (path) => {
+  ])('lets pages read balances at %s, like clients of other gateways', async (path) => {
     const asked = await ask(gateway.url, path, {
       'access-control-request-method': 'GET',
       'access-control-request-headers': 'authorization',

@@ -427,7 +427,7 @@ test('only what asks for no key says so', async () => {
   }
 })
 
-test('the page loads nothing but what the gateway has', async () => {
+test('the page loads only from the gateway', async () => {
   const response = await fetch(`${gateway.url}/docs`)
   const html = await response.text()
   const policy = response.headers.get('content-security-policy') ?? ''

@@ -180,7 +180,7 @@ describe('batches', () => {
   })
 
   for (const fault of ['negative', 'string', 'huge', 'overflow']) {
-    test(`usage that is ${fault} is neither a credit nor a fortune`, async () => {
+    test(`usage that is ${fault} is neither a credit nor an enormous price`, async () => {
       const { json, charges } = await embed({ model: 'vgx-4', input: `[sandbox usage=${fault}] one two` })
       expect(charges).toMatchObject([{ usage_source: 'estimated', shortfall: 0 }])
       expect(json.usage.prompt_tokens).toBeWithin(5, 40)

@@ -79,7 +79,7 @@ for (const family of families.values()) {
     test.each(named(records))('%s costs what is on record, and never more than was held', (_, record) =>
       costsAsRecorded(family, record),
     )
-    test('loses nothing on the way to the vendor and back but what is documented', () =>
+    test('loses only documented parts on the way to the vendor and back', () =>
       losesNothing(family, records, row.translated ?? [], row.answered ?? []))
     const worded = records.filter(({ sent, answer }) => sent || answer)
     if (worded.length > 0)
@@ -108,7 +108,7 @@ for (const family of families.values()) {
       )
     test('refuses wrong requests by the name of the field, in its dialect, for nothing', () =>
       refusesWrong(family, records, row.refused))
-    test('takes a plain request that the vendor accepts', () => takesPlainWords(family, row.model))
+    test('accepts a plain request that the vendor accepts', () => takesPlainWords(family, row.model))
     test('reports every kind of failure in its dialect, for nothing', () =>
       reportsFailures(family, row.model))
   })

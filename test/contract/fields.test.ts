@@ -484,7 +484,7 @@ describe('refused before anything is sent or held', () => {
 })
 
 describe('long prompts', () => {
-  test('may be asked for where the model has prices for them, or reads as much at its one price', () => {
+  test('may be requested if the model has prices for them, or reads as much at its one price', () => {
     const family = families.get('anthropic-messages') as Family
     const rule = family.fieldRules?.find(({ field }) => field === 'anthropic-beta') as FieldRule
     const value = 'context-1m-2025-08-07,other-beta'

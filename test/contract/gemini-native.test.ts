@@ -252,7 +252,7 @@ describe('service tiers', () => {
   const usual = ({ prompt_tokens: input, completion_tokens: output }: Json) => input * 1_000 + output * 2_000
 
   for (const stream of [false, true]) {
-    test(`one with a price is asked for and paid${stream ? ', streamed' : ''}`, async () => {
+    test(`one with a price is requested and paid${stream ? ', streamed' : ''}`, async () => {
       const body = { messages: say('Hi'), stream, ...(stream && { stream_options: { include_usage: true } }) }
       for (const [tier, factor] of [
         ['flex', 0.5],

@@ -139,7 +139,7 @@ test('candidates are pictures, each held and paid', async () => {
   expect(charges).toMatchObject([{ amount, held: amount }])
 })
 
-test('names in the other spelling are read, and what has no effect is named', async () => {
+test('names in the other spelling are read, and fields without an effect are named', async () => {
   const path = '/v1beta/models/gkx-imagine-image:generateContent'
   const { response, calls } = await play(gateway, {
     name: 'spelling',

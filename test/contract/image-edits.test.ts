@@ -250,7 +250,7 @@ describe('what reaches the vendor', () => {
     })
   }
 
-  test('no mask and no quality where there is none', async () => {
+  test('no mask and no quality if there are none', async () => {
     const played = await edit('pgt-image-2', [['mask', new File([], '')]])
     expect(vendorParts(played).map(([name]) => name)).toEqual(['model', 'prompt', 'image'])
   })
@@ -308,7 +308,7 @@ describe('images', () => {
   ]
   for (const [name, content] of odd) {
     for (const model of models) {
-      test(`that are ${name} are refused by ${model}, whatever they are called`, async () => {
+      test(`that are ${name} are refused by ${model}, whatever their file name`, async () => {
         const image = new File([Buffer.from(content as string, 'latin1')], 'fox.png', { type: 'image/png' })
         const error = { param: 'image', code: 'unsupported_image_format', type: 'invalid_request_error' }
         await refuse(
@@ -332,7 +332,7 @@ describe('images', () => {
     await refuse('pgt-image-2', parts, { code: 'unsupported_image_format' }, 'second.gif, image/gif')
   })
 
-  test('that are none: the field is named', async () => {
+  test('that are invalid: the field is named', async () => {
     const error = { param: 'image', code: 'missing_required_parameter' }
     for (const model of models) {
       const parts: Part[] = [['model', model], prompt]
@@ -552,7 +552,7 @@ describe('other fields', () => {
 })
 
 describe('money', () => {
-  test('that is lacking is said before the vendor is asked', async () => {
+  test('that is missing is reported before the vendor is called', async () => {
     const { secret } = await gateway.makeKey('poor', '0.1')
     for (const model of ['pgt-image-2', 'pgt-image-1']) {
       await edit(model, [['n', '2']], {

@@ -466,7 +466,7 @@ describe('a stream', () => {
     if (last !== 'error') expect(charge?.ended_by).toBe(endedBy)
   })
 
-  test('that a caller leaves costs what the caller had got', async () => {
+  test('that a caller leaves costs the delivered part', async () => {
     const controller = new AbortController()
     const response = await fetch(`${gateway.url}${PATH}`, {
       method: 'POST',
@@ -560,7 +560,7 @@ describe('the official SDK', () => {
   })
 })
 
-describe('the simulated vendor, asked directly, refuses what the true one does', () => {
+describe('the simulated vendor, called directly, refuses what the real one refuses', () => {
   const rows: [what: string, body: Record<string, unknown>, code: string, param: string, said: string][] = [
     ['no model', { model: undefined }, 'MissingParameter', 'model', 'missing `model`'],
     ['no prompt', { prompt: undefined }, 'MissingParameter', 'prompt', 'missing `prompt`'],

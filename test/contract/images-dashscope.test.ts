@@ -366,7 +366,7 @@ describe('money', () => {
     },
   )
 
-  test('more images than were asked for cost no more', async () => {
+  test('more images than requested cost no more', async () => {
     const { json, charges } = await draw({
       model: 'qnx-image-2.0',
       input: words({ text: '[sandbox images=3] a fox' }),
@@ -442,7 +442,7 @@ describe('money', () => {
   })
 })
 
-describe('the simulated vendor, asked directly, refuses what the true one does', () => {
+describe('the simulated vendor, called directly, refuses what the real one refuses', () => {
   const PICTURES = { image: PICTURE }
   const rows: [what: string, model: string, input: Json, parameters: Json, said: string][] = [
     ['a model that is not there', 'qwen-image-0.1', fox, {}, 'Model not exist.'],

@@ -211,7 +211,7 @@ describe('what it costs', () => {
     expect(charge?.amount as number).toBeGreaterThan(price({ output_image_token: 6 * 1_120 }))
   })
 
-  test('what cannot be paid is not asked for', async () => {
+  test('unpayable output is not requested', async () => {
     const { secret } = await gateway.makeKey('poor', '0.01')
     await interact(
       {},
@@ -465,7 +465,7 @@ describe('figures of the vendor', () => {
   })
 })
 
-describe('refused before the vendor is asked', () => {
+describe('refused before the vendor is called', () => {
   const rows: [body: Record<string, unknown>, param: string, words: string[]][] = [
     [{ input: undefined }, 'input', ['Missing required parameter']],
     [{ input: '' }, 'input', ['empty string']],

@@ -140,7 +140,7 @@ describe('a picture', () => {
     },
   )
 
-  test('several cost as much as so many', async () => {
+  test('several cost as much as their number', async () => {
     const { json, charges } = await generate({ n: 10, size: '1024x1024', quality: 'low' })
     expect(json.data).toHaveLength(10)
     expect(charges).toMatchObject([{ amount: json.usage.input_tokens * TEXT_IN + 1960 * IMAGE_OUT }])
@@ -538,7 +538,7 @@ describe('the legacy model', () => {
     expect(played.charges).toMatchObject([{ amount: 32_000_000 }])
   })
 
-  test('takes what newer models’ callers send where it means nothing else, and does not send it on', async () => {
+  test('accepts fields of newer models’ callers if they change nothing, and does not send them on', async () => {
     const newer = {
       quality: 'hd',
       output_format: 'png',

@@ -288,7 +288,7 @@ const refusals: Refusal[] = [
   { body: { prompt: ['a'] }, param: 'prompt', words: ['expected a string'] },
 ]
 
-describe('refused before the vendor is asked', () => {
+describe('refused before the vendor is called', () => {
   for (const { body, param, words, code } of refusals) {
     test(JSON.stringify(body).slice(0, 80), async () => {
       const { json } = await draw(body, {
@@ -506,7 +506,7 @@ describe('a vendor that answers oddly', () => {
     })
   }
 
-  test('more images than were asked for are in the log', async () => {
+  test('more images than requested are in the log', async () => {
     vendor.answer = () => Response.json({ data: Array(3).fill(item('https://x.ai/1.jpeg')) })
     const { charges } = await draw({ model: odd }, { vendorCalls: 0 })
     expect(charges).toMatchObject([{ usage_source: 'estimated', amount: 50 * MILLI }])
@@ -570,7 +570,7 @@ describe('the official SDK', () => {
     expect(caught).toMatchObject({ code: 'content_policy_violation', status: 400 })
   })
 
-  test('understands what is wrong with a size', async () => {
+  test('recognizes an error about a size', async () => {
     const caught = await client()
       .images.generate({ model: plain, prompt: 'a cat', size: 'huge' as '256x256' })
       .catch((error: unknown) => error)

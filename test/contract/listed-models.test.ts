@@ -112,7 +112,7 @@ describe('transcriptions of vendors besides OpenAI', () => {
     expect(sandbox.calls.at(-1)?.form).toContainEqual(['timestamp_granularities', 'segment'])
   })
 
-  test('what a vendor does not take is refused before it is asked', async () => {
+  test('a request that the vendor would refuse is refused before the call', async () => {
     for (const [model, fields, param] of [
       ['voxtral-mini-latest', { stream: 'true' }, 'stream'],
       ['voxtral-mini-latest', { response_format: 'srt' }, 'response_format'],

@@ -123,7 +123,7 @@ describe('one model', () => {
     }
   })
 
-  test('that is not there: 404 in the form of the caller', async () => {
+  test('that does not exist: 404 in the form of the caller', async () => {
     const open = await read('/v1/models/nothing')
     expect(open).toMatchObject({ status: 404, json: { error: { code: 'model_not_found', param: 'model' } } })
     const messages = await read('/v1/models/nothing', MESSAGES)

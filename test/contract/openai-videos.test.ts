@@ -284,7 +284,7 @@ describe('one request, one task', () => {
     expect(submits).toHaveLength(1)
   })
 
-  test('reads the same in both forms, wherever it was asked for', async () => {
+  test('reads the same in both forms, wherever it was requested', async () => {
     const { id } = await client.videos.create(fox)
     expect(await readTask(gateway, id)).toMatchObject({ id, model: fox.model, status: 'submitted' })
     const own = await gateway.post('/v1/videos/generations', fox)

@@ -130,7 +130,7 @@ describe('figures above the quote', () => {
     }
   }
 
-  test.each([false, true])('of hidden prompts are paid and told, streamed: %p', async (stream) => {
+  test.each([false, true])('of hidden prompts are paid and reported, streamed: %p', async (stream) => {
     const { lines, ...rest } = await paid(90_000, 5, stream)
     const said = 'upstream_above_quote'
     expect(rest).toEqual({ amount: 90_000 * 1_000 + 5 * 2_000, source: 'upstream', said })
@@ -138,12 +138,15 @@ describe('figures above the quote', () => {
     expect(Number(lines[0]?.quoted_input_tokens)).toBeLessThan(200)
   })
 
-  test.each([false, true])('of output beyond its limit are paid and told, streamed: %p', async (stream) => {
-    const { lines, ...rest } = await paid(9, 21, stream)
-    const said = 'upstream_above_quote'
-    expect(rest).toEqual({ amount: 9 * 1_000 + 21 * 2_000, source: 'upstream', said })
-    expect(lines).toMatchObject([{ output_tokens: 21, quoted_output_tokens: 20 }])
-  })
+  test.each([false, true])(
+    'of output beyond its limit are paid and reported, streamed: %p',
+    async (stream) => {
+      const { lines, ...rest } = await paid(9, 21, stream)
+      const said = 'upstream_above_quote'
+      expect(rest).toEqual({ amount: 9 * 1_000 + 21 * 2_000, source: 'upstream', said })
+      expect(lines).toMatchObject([{ output_tokens: 21, quoted_output_tokens: 20 }])
+    },
+  )
 
   test.each([false, true])('are not those of an answer within its limit, streamed: %p', async (stream) => {
     const { lines, ...rest } = await paid(9, 20, stream)

@@ -203,7 +203,7 @@ describe('through the gateway', () => {
     expect((await charge()).amount).toBe(60_000)
   })
 
-  test('the table that was billed is what is kept, and the cost is in the answer', async () => {
+  test('the billed table is kept, and the cost is in the answer', async () => {
     vendor.answer = () => Response.json({ ...(completion('Hi', 10, 10) as object), service_tier: 'flex' })
     const response = await gateway.chat({ model: 'odd-chat', service_tier: 'flex' })
     expect(response.headers.get('x-gateway-cost-usd')).toBe('0.000015')
@@ -303,7 +303,7 @@ describe('through the gateway', () => {
     expect(held).toBeGreaterThan(amount)
   })
 
-  test('searches are held by what the caller allows, and billed by what was made', async () => {
+  test('searches are held by the caller’s limit, and billed by their number', async () => {
     const usage = { input_tokens: 5, output_tokens: 7, server_tool_use: { web_search_requests: 2 } }
     vendor.answer = () => Response.json(said(usage))
     const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: 3 }]
@@ -340,7 +340,7 @@ describe('through the gateway', () => {
     expect((await charge()).amount).toBeLessThan(10_000_000)
   })
 
-  test('searches that the list has no price for are neither asked for nor billed', async () => {
+  test('searches without a price in the list are neither requested nor billed', async () => {
     const before = (await gateway.charges()).length
     const tools = [{ type: 'web_search_20250305', name: 'web_search' }]
     const refused = await gateway.post('/v1/messages', message({ model: 'test-messages', tools }))
@@ -375,7 +375,7 @@ test('a video is paid at the tier that its vendor says it was made in', async ()
   await gateway.close()
 })
 
-test('the sandbox answers with the tier that was asked for', async () => {
+test('the sandbox answers with the requested tier', async () => {
   const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2', service_tiers: { priority: '2' } }
   const gateway = await startTestGateway({ models: { 'test-chat': { price } } })
   for (const stream of [false, true]) {

@@ -95,7 +95,7 @@ describe('the catalogue', () => {
 
   const priced = entries.filter(([, { free }]) => !free)
 
-  test.each(priced)('says of %s where its prices stand and since when', (_, { price }) => {
+  test.each(priced)('says for %s where its prices are published and since when', (_, { price }) => {
     expect(price?.source).toStartWith('https://')
     expect(price?.as_of).toMatch(/^2026-\d\d/)
   })
@@ -253,7 +253,7 @@ describe('a name that a client asks for by default', () => {
     expect(error.message).toContain('`aliases` in the configuration: { "gpt-5-mini-tts": "qnx3-tts-flash" }.')
   })
 
-  test('the error for an unknown one names what is served, as far as the key may use it', async () => {
+  test('the error for an unknown model names the served ones that the key may use', async () => {
     const { error } = await refusalOf('/v1/embeddings', 'no-such', other)
     expect(error.message).toContain('This key may use for /v1/embeddings: text-embedding-3-small. GET')
     const none = await refusalOf('/v1/chat/completions', 'no-such', other)

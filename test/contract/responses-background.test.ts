@@ -238,7 +238,7 @@ for (const database of databaseKinds) {
       })
     })
 
-    test('one that is deleted before its end is paid, and not kept', async () => {
+    test('a response deleted before its end is paid, and not kept', async () => {
       const { db } = gateway.server.world
       const { id, charge } = await aroundEnd({ before: (id) => deleteBackground(db, 'alice', id) })
       expect(charge).toMatchObject({ state: 'settled' })

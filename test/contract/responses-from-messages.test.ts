@@ -392,7 +392,7 @@ describe('thinking comes back', () => {
     expect(items[0]?.summary).toEqual([{ type: 'summary_text', text: 'a' }])
   })
 
-  test('to the account and the model that it was of, wherever that is served, and to no other', () => {
+  test('to its own account and model, wherever that is served, and to no other', () => {
     const { encrypted_content: sealed } = readBlocks([[thinking, signed('s')]]).items[0]
     const openedBy = (upstreamModel: string, answer = openSeals) =>
       openReasoning(responsesRequest({}, answer), bridgedModel('messages', upstreamModel), sealed)

@@ -283,7 +283,7 @@ describe('what is paid', () => {
     expect(charges[0]).toMatchObject({ state: 'settled' })
   })
 
-  test('reasoning to be sent back is asked of models that reason, whatever the caller includes', async () => {
+  test('reasoning to be sent back is requested from models that reason, whatever the caller includes', async () => {
     const include = ['reasoning.encrypted_content', 'message.output_text.logprobs']
     const thinks = await ask({ input: 'Hello', include })
     // It has no probabilities to give.

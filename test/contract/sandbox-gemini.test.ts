@@ -79,7 +79,7 @@ describe('answers', () => {
     expect(chunks.slice(0, -1).some(({ candidates }) => candidates?.[0]?.finishReason)).toBe(false)
   })
 
-  test('thoughts in parts of their own, if they are asked for', async () => {
+  test('thoughts in separate parts, on request', async () => {
     const thinkingConfig = { includeThoughts: true, thinkingLevel: ThinkingLevel.LOW }
     const answer = await models.generateContent({
       model: THIRD,

@@ -351,7 +351,7 @@ describe('OpenAI', () => {
     expect(body.usage.completion_tokens_details.reasoning_tokens).toBe(16)
   })
 
-  test('takes any field for a model named local-…', async () => {
+  test('accepts any field for a model named local-…', async () => {
     const extra = { top_k: 5, guided_json: {}, max_tokens: 4 }
     const body = await reply({ ...openaiChat, model: 'local-llama' }, 'hi', extra)
     expect(body.model).toBe('local-llama')
@@ -1198,7 +1198,7 @@ describe('the sandbox itself', () => {
     expect(call?.headers.authorization).toBe(`Bearer ${sandbox.secrets.openai}`)
   })
 
-  test('remembers nothing unless asked, and stops in the middle of everything', async () => {
+  test('stores nothing by default, and stops in the middle of everything', async () => {
     const other = startSandbox({ tokenDelayMs: 60_000 })
     const headers = { authorization: `Bearer ${other.secrets.openai}` }
     const ask = (text: string, extra: object) =>

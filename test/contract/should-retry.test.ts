@@ -147,7 +147,7 @@ test.each([400, 401, 402, 403, 404, 405, 409, 413, 422, 424, 429, 500, 502, 503,
   },
 )
 
-test('tools: a version that is not spoken, a page of another origin, and what is not a message', async () => {
+test('tools: an unsupported version, a page of another origin, and texts that are not a message', async () => {
   const headers = { ...json, ...bearer(gateway.secret), accept: 'application/json, text/event-stream' }
   const message = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
   const asked: [headers: Record<string, string>, body: string, status: number][] = [

@@ -389,7 +389,7 @@ describe('a caller who disconnects in the middle', () => {
     return held
   }
 
-  test('pays for what has come by tokens, and the vendor is stopped', async () => {
+  test('pays for the delivered part by tokens, and the vendor is stopped', async () => {
     // Two seconds of samples.
     const held = heldVendor(delta('\0'.repeat(96_000)))
     const charge = await leave('odd-tokens')

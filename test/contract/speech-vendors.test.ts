@@ -149,7 +149,7 @@ describe('ElevenLabs', () => {
     await expectFree({ model: 'eleven', instructions: 'Softly.' }, 400, 'instructions')
   })
 
-  test('says of an error with the status 200 what it is', async () => {
+  test('recognizes an error with the status 200', async () => {
     odd.answer = () => Response.json({ detail: { status: 'quota_exceeded', message: 'All is spent.' } })
     await expectFree({ model: 'odd-eleven' }, 400, 'All is spent.')
   })
@@ -264,7 +264,7 @@ describe('MiniMax', () => {
     [2013, 400],
     [2045, 429],
     [2049, 503],
-  ])('says of the code %d in a successful answer what it is', async (status_code, status) => {
+  ])('recognizes the code %d in a successful answer', async (status_code, status) => {
     odd.answer = () => Response.json({ data: null, base_resp: { status_code, status_msg: 'odd' } })
     await expectFree({ model: 'odd-minimax' }, status)
     odd.answer = () => stream({ data: null, base_resp: { status_code, status_msg: 'odd' } })

@@ -93,7 +93,7 @@ describe('asked of the vendor', () => {
     await count({ ...valid, model: 'test-odd' }, { status: 502, vendorCalls: 0, words: ['without a number'] })
   })
 
-  test('of a route the next model is asked when the first one cannot answer', async () => {
+  test('of a route the next model gets the request when the first one cannot answer', async () => {
     odd.answer = refuse(503, 'api_error')
     const before = odd.requests
     const { calls } = await count({ ...valid, model: 'test-route' })

@@ -222,7 +222,7 @@ for (const database of databaseKinds) {
       })
     }
 
-    test('what a browser records is paid by its length, too', async () => {
+    test('a browser’s recording is paid by its length, too', async () => {
       await transcribe([
         ['model', 'odd-minutes'],
         ['file', new File([await recordedWebm(12)], 'a.webm')],

@@ -78,7 +78,7 @@ async function ask(body: Record<string, unknown> = {}) {
 describe.each(Object.entries(ways))('%s', (_, choices) => {
   const events = [chunk([first]), chunk([second]), chunk([end]), chunk(choices, { usage })]
 
-  test('the figures are hidden from who did not ask, and paid', async () => {
+  test('the figures are hidden by default, and paid', async () => {
     answerWith(events)
     const { text, chunks, charge } = await ask()
     expect(chunks).toEqual(events.slice(0, 3))
@@ -86,7 +86,7 @@ describe.each(Object.entries(ways))('%s', (_, choices) => {
     expect(charge).toMatchObject({ amount: PAID, usage_source: 'upstream' })
   })
 
-  test('the figures are shown to who asked', async () => {
+  test('the figures are shown on request', async () => {
     answerWith(events)
     const { chunks, charge } = await ask({ stream_options: { include_usage: true } })
     expect(chunks).toEqual(events)

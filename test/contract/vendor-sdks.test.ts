@@ -41,7 +41,7 @@ afterAll(async () => {
 
 const shown = new Set<number>()
 
-describe('the vendor is asked as its own SDK asks it', () => {
+describe('the vendor is called as by its own SDK', () => {
   for (const { name, vendor, direct, through, returns = {} } of vendorCases) {
     test(name, async () => {
       const [answer, byItself] = await requestsMadeBy(vendor, () => direct(clients))

@@ -369,7 +369,7 @@ describe('an earlier video task', () => {
     }
   })
 
-  test('of another account reads as one that there is not', async () => {
+  test('of another account reads like a missing one', async () => {
     const { id, upstream_id: upstreamId } = await ended()
     const words = async (each: unknown) => {
       const { status, json, sent, charges } = await send(

@@ -214,7 +214,7 @@ describe('what is sent and held', () => {
 })
 
 describe('what becomes of a task', () => {
-  test('of Hailuo asks for its state and its file, and shows neither’s id', async () => {
+  test('of Hailuo queries its state and its file, and shows neither’s id', async () => {
     const { json } = await submit('hailuo-2.3', { prompt: 'x [sandbox task_ms=0]' })
     const before = gateway.sandbox.calls.length
     const task = await endOf(gateway, clock, json.id)

@@ -63,41 +63,44 @@ for (const kind of databaseKinds) {
       ['gkx-imagine-video', { duration: 2 }, 2 * 0.06],
       // A price list without edited seconds has them in the price of those that are made.
       ['flat-video', { duration: 2 }, 2 * 0.05],
-    ])('of %s %j is made of the earlier one, and costs what both have', async (model, settings, usd) => {
-      const id = await make({ ...fox, model, ...settings })
-      const { video_url: earlier } = await rowsOf(gateway, id)
-      const remix = await client.videos.remix(id, { prompt: 'a blue fox [sandbox task_ms=0]' })
-      expect(remix).toMatchObject({
-        object: 'video',
-        status: 'queued',
-        model,
-        seconds: String(settings.duration),
-        remixed_from_video_id: id,
-      })
-      expect(remix.id).not.toBe(id)
-      expect(lastSubmit()).toMatchObject({ path: '/v1/videos/edits' })
-      expect(JSON.parse(lastSubmit()?.body ?? '')).toEqual({
-        model: 'grok-imagine-video',
-        prompt: 'a blue fox [sandbox task_ms=0]',
-        video: { url: earlier },
-      })
-      expect(await rowsOf(gateway, remix.id)).toMatchObject({
-        charge_state: 'held',
-        held: Math.round(usd * NANO),
-      })
-      await endOf(gateway, clock, remix.id)
-      expect(await rowsOf(gateway, remix.id)).toMatchObject({
-        charge_state: 'settled',
-        amount: Math.round(usd * NANO),
-      })
-      expect(await client.videos.retrieve(remix.id)).toMatchObject({
-        status: 'completed',
-        remixed_from_video_id: id,
-      })
-      // Another one of it is as long and as large.
-      const third = await client.videos.remix(remix.id, { prompt: 'a green fox [sandbox task_ms=0]' })
-      expect(await rowsOf(gateway, third.id)).toMatchObject({ held: Math.round(usd * NANO) })
-    })
+    ])(
+      'of %s %j is made from the earlier one, and costs the seconds of both',
+      async (model, settings, usd) => {
+        const id = await make({ ...fox, model, ...settings })
+        const { video_url: earlier } = await rowsOf(gateway, id)
+        const remix = await client.videos.remix(id, { prompt: 'a blue fox [sandbox task_ms=0]' })
+        expect(remix).toMatchObject({
+          object: 'video',
+          status: 'queued',
+          model,
+          seconds: String(settings.duration),
+          remixed_from_video_id: id,
+        })
+        expect(remix.id).not.toBe(id)
+        expect(lastSubmit()).toMatchObject({ path: '/v1/videos/edits' })
+        expect(JSON.parse(lastSubmit()?.body ?? '')).toEqual({
+          model: 'grok-imagine-video',
+          prompt: 'a blue fox [sandbox task_ms=0]',
+          video: { url: earlier },
+        })
+        expect(await rowsOf(gateway, remix.id)).toMatchObject({
+          charge_state: 'held',
+          held: Math.round(usd * NANO),
+        })
+        await endOf(gateway, clock, remix.id)
+        expect(await rowsOf(gateway, remix.id)).toMatchObject({
+          charge_state: 'settled',
+          amount: Math.round(usd * NANO),
+        })
+        expect(await client.videos.retrieve(remix.id)).toMatchObject({
+          status: 'completed',
+          remixed_from_video_id: id,
+        })
+        // Another one of it is as long and as large.
+        const third = await client.videos.remix(remix.id, { prompt: 'a green fox [sandbox task_ms=0]' })
+        expect(await rowsOf(gateway, third.id)).toMatchObject({ held: Math.round(usd * NANO) })
+      },
+    )
 
     test('is sent once for one idempotency key, and another video needs another key', async () => {
       const [one, other] = [await make({ ...fox, duration: 1 }), await make({ ...fox, duration: 1 })]

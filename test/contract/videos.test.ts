@@ -439,7 +439,7 @@ describe('refused before anything is held', () => {
     })
   })
 
-  test('what cannot be paid: nothing reaches the vendor', async () => {
+  test('unpayable requests: nothing reaches the vendor', async () => {
     const poor = await gateway.makeKey('poor', '0.49')
     await submit(requestFor('vidw2.6-t2v'), {
       key: poor.secret,
@@ -491,7 +491,7 @@ describe('waiting', () => {
     ])
   })
 
-  test('no longer than was asked for: 202, and 200 where the spec says so', async () => {
+  test('no longer than requested: 202, and 200 if the spec says so', async () => {
     const long = { prompt: 'x [sandbox task_ms=600000]' }
     for (const [body, status] of [
       [requestFor('vidw2.6-t2v', { input: long, wait: 2 }), 202],
@@ -585,7 +585,7 @@ describe('reading', () => {
     expect(await rowsOf(gateway, json.id)).toMatchObject({ usage: JSON.stringify(task.usage) })
   })
 
-  test('the seed that was asked for, of a task that failed too; null where none was', async () => {
+  test('the requested seed, also of a failed task; null without one', async () => {
     const failing = { input: { prompt: 'x [sandbox task_ms=0 task_end=failed]' } }
     const sized = { size: '1280*720', duration: 5 }
     const text = [{ type: 'text', text: 'x [sandbox task_ms=0 task_end=failed]' }]

@@ -132,7 +132,7 @@ describe('a bucket', () => {
     for (const caller of callers) caller.leave('rst')
   })
 
-  test('that is slow to answer readers keeps no other reader waiting, nor what is to be kept', async () => {
+  test('that is slow to answer readers keeps neither other readers nor new results waiting', async () => {
     vendor.serve = () => png(bytesOf('held'))
     const { pathname, search } = new URL(await drawnUrl(one))
     const release = Promise.withResolvers<void>()
@@ -153,7 +153,7 @@ describe('a bucket', () => {
     for (const caller of callers) caller.leave('fin')
   })
 
-  test('loses what has expired, whichever node sweeps, and both may at once', async () => {
+  test('loses expired holds, whichever node sweeps, even both at once', async () => {
     now += 49 * HOUR_MS
     expect((await rows()).length).toBeGreaterThan(0)
     await Promise.all([one, other].map(({ server }) => server.world.artifacts?.sweep()))

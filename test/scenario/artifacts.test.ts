@@ -172,7 +172,7 @@ describe('keeping', () => {
   })
 })
 
-describe('what cannot be kept keeps the vendor’s address, and its price', () => {
+describe('a result that cannot be kept has the vendor’s address, and its price', () => {
   const broken = () =>
     new Response(
       new ReadableStream({
@@ -425,7 +425,7 @@ describe('removing', () => {
     await gateway.sandbox.stop()
   })
 
-  test('what a killed process left is gone after the next start, and nothing else', async () => {
+  test('files of a killed process are gone after the next start, and no others', async () => {
     let now = Date.now()
     const outside = { now: () => now }
     const gateway = await startKeeper(vendor, week, { outside })

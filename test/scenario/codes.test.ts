@@ -139,7 +139,7 @@ for (const { database, name, isGrouped } of settings) {
       expect(await gateway.balance('dave')).toMatchObject({ balanceNano: NANO_PER_USD })
     })
 
-    test('may be tried a few times a minute by a key, and others go on', async () => {
+    test('may be tried a few times a minute by a key, and other keys are not affected', async () => {
       const { secret } = await gateway.makeKey('guesser', '0')
       const { code } = await makeCodeOf(2)
       now += 60_000

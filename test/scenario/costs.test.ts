@@ -71,7 +71,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
   }
   for (const vendor of Object.values(vendors)) vendor.answer = () => Response.json(completion('Hi', 10, 20))
 
-  test('the cost of the same usage is next to what was paid', async () => {
+  test('the cost of the same usage is next to the price', async () => {
     for (const vendor of Object.values(vendors)) vendor.answer = () => Response.json(completion('Hi', 10, 20))
     const charge = await ask('known')
     expect(charge).toMatchObject({ amount: 50_000, cost: ofTenAndTwenty(COST), state: 'settled' })

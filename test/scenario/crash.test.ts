@@ -358,7 +358,7 @@ describe('one server a data directory', () => {
 describe('SIGTERM', () => {
   const callers = 150
 
-  test('lets running streams end, takes no new requests, and exits with 0', async () => {
+  test('lets running streams end, accepts no new requests, and exits with 0', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const server = await installation.serve()

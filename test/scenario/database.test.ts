@@ -413,7 +413,7 @@ function migrationContract(kind: DatabaseKind): void {
   })
 
   if (kind === 'postgres') {
-    test('may take longer than a statement of what serves', async () => {
+    test('may take longer than a statement of a request', async () => {
       const db = openAddress(await postgresUrl({ template: 'template1' }))
       expect(await errorOf(db.query({ sql: 'select pg_sleep(6)' }))).toBeInstanceOf(DatabaseUnavailable)
       await migrate(db, [['select pg_sleep(6)', THINGS]])
@@ -435,7 +435,7 @@ function migrationContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('leave the database as it was when a step fails, and go on from there', async () => {
+  test('leave the database unchanged when a step fails, and continue from there', async () => {
     const db = openAddress(await databaseAddress(kind))
     const broken = [
       THINGS,

@@ -88,7 +88,7 @@ async function taskOf({ installation }: Place): Promise<Row> {
 }
 
 for (const database of databaseKinds) {
-  describe(`kill -9 at a step of a request that is answered later, on ${database}`, () => {
+  describe(`kill -9 at a step of a deferred request, on ${database}`, () => {
     for (const point of steps.filter(({ stall }) => database === 'sqlite' || stall === undefined)) {
       test.concurrent(point.title, () => killAt(point, database === 'postgres'))
     }

@@ -347,7 +347,7 @@ for (const database of databaseKinds) {
       })
     })
 
-    test('what cannot be answered later is refused, or answered at once where it was a preference', async () => {
+    test('a request that cannot be deferred is refused, or answered at once if that was a preference', async () => {
       const spent = await books()
       hold()
       letGo()

@@ -46,7 +46,7 @@ async function idsOf(gateway: TestGateway): Promise<string[]> {
   return data.map(({ id }) => id).filter((id) => id.startsWith('home/') || id.startsWith('local/'))
 }
 
-test('models come and go with the server, and stay while it is away', async () => {
+test('models come and go with the server, and stay while it is unreachable', async () => {
   const gateway = await startTestGateway({ upstreams: { home: home() } })
   const ids = () => idsOf(gateway)
   await waitFor(async () => (await ids()).length > 0)

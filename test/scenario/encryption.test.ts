@@ -158,7 +158,7 @@ for (const database of databaseKinds) {
       await rotated.close()
     })
 
-    test('what changes while rows are encrypted again is not overwritten, and its key not forgotten', async () => {
+    test('a change while rows are re-encrypted is not overwritten, and its key not forgotten', async () => {
       const before = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
       const { id } = await before.makeKey('bob', '1')
       await before.server.stop(0)

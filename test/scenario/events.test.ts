@@ -560,7 +560,7 @@ describe('a recipient', () => {
     expect(plain.received[0]).toMatchObject({ secure: false, user: undefined })
   })
 
-  test('of a server that does not encrypt, or that nobody vouches for, gets nothing', async () => {
+  test('of a server that does not encrypt, or has no trusted certificate, gets nothing', async () => {
     await using plain = await startMailServer({ disabledCommands: ['STARTTLS'], allowInsecureAuth: true })
     const refused = await sendTo(mailbox, smtpTo(plain.port))
     expect(refused).toMatchObject({ status: 500, text: expect.stringContaining('STARTTLS') })
@@ -582,7 +582,7 @@ describe('a recipient', () => {
     expect(mail.received).toEqual([])
   })
 
-  test('of a server that is away, or says nothing, costs no more than the time of an attempt', async () => {
+  test('of a server that is down, or silent, costs no more than the time of an attempt', async () => {
     const { port } = await startMailServer().then(async (mail) => {
       await mail[Symbol.asyncDispose]()
       return mail

@@ -194,7 +194,7 @@ for (const database of databaseKinds) {
       )
     })
 
-    test('requests are found by the name that was asked for and by the model that answered', async () => {
+    test('requests are found by the requested name and by the model that answered', async () => {
       vendor.answer = () => Response.json(completion('hi', 3, 2))
       const named = (await gateway.chat({ model: 'smart' })).headers.get('x-request-id')
       const plain = (await gateway.chat({ model: 'odd' })).headers.get('x-request-id')

@@ -304,7 +304,7 @@ function concurrencyTests(kind: DatabaseKind): void {
     await closeBooks(db)
   })
 
-  test('settlements beyond their holds share what is there and leave nothing unbooked', async () => {
+  test('settlements beyond their holds share the balance and leave nothing unbooked', async () => {
     const db = await openBooks(kind, 1_000)
     const charges = await Promise.all(Array.from({ length: 50 }, () => held(db, 10)))
     const ends = await Promise.all(charges.map((charge) => settle(db, charge, makeSettlement(30))))
@@ -713,7 +713,7 @@ function checkpointTests(kind: DatabaseKind): void {
     expect(problems.join('\n')).toMatch(finds)
   })
 
-  test('reads only what came after a checkpoint, and finds behind it what was changed when all is read', async () => {
+  test('reads only charges after a checkpoint, and finds a changed one before it when everything is read', async () => {
     const db = await openAuditedBooks(kind)
     expect(await verifyBooks(db)).toMatchObject({ problems: [], since: null, read: 3 })
     const charge = await held(db, 7)

@@ -109,7 +109,7 @@ test('an answer that is not proper HTTP is 502 with a text that says so, and doe
   await gateway.close()
 })
 
-describe('what follows the closing event of a stream', () => {
+describe('bytes after the closing event of a stream', () => {
   let vendor: ScriptedServer
   let gateway: TestGateway
   beforeAll(async () => {

@@ -31,7 +31,7 @@ async function scrape(gateway: TestGateway): Promise<Scraped> {
 const ended = { operation: 'chat', model: 'test-chat', upstream: 'openai' }
 
 describe('metrics', () => {
-  test('tell what happened to requests, and the state of everything else', async () => {
+  test('report what happened to requests, and the state of everything else', async () => {
     const gateway = await startTestGateway({ config: { metrics: { port: 0 } } })
     const poor = await gateway.makeKey('poor', '0')
     await (await gateway.chat()).json()
@@ -67,7 +67,7 @@ describe('metrics', () => {
     await gateway.close()
   })
 
-  test('tell the disk, the certificate and the newest backup, each where there is one', async () => {
+  test('report the disk, the certificate and the newest backup, each if it exists', async () => {
     const fixture = (name: string) => join(import.meta.dir, `../fixtures/tls/${name}.pem`)
     const tls = { certFile: fixture('address'), keyFile: fixture('key') }
     const now = Date.UTC(2026, 10, 22, 9, 30)
@@ -302,7 +302,7 @@ describe('health', () => {
     await gateway.close()
   })
 
-  test('tells an orchestrator to restart a process whose server was replaced for five minutes', async () => {
+  test('lets an orchestrator restart a process whose server has been replaced for five minutes', async () => {
     let isReplaced = false
     let now = 0
     const gateway = await startTestGateway({ outside: { monotonic: () => now } })

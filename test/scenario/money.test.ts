@@ -40,7 +40,7 @@ const models: Record<string, ModelConfig> = {
 
 // Those that take long begin first and go on next to the others.
 describe.concurrent('a hold', () => {
-  test('that nobody ends, as of a node that died, is given back by itself when its time is over', async () => {
+  test('that nobody ends, as after the death of a node, is released when its time is over', async () => {
     const clock = makeClock()
     const gateway = await startTestGateway({ balance: '0.01', models, outside: { now: clock.now } })
     const orphan = makeCharge(CENT, { createdAt: clock.now(), expiresAt: clock.now() + 60_000 })
@@ -446,7 +446,7 @@ function inFlightTests(kind: DatabaseKind): void {
 }
 
 function pricesAboveTheHold(kind: DatabaseKind): void {
-  test('may be above the hold when the caller set no limit: the rest is taken from what is there', async () => {
+  test('may be above the hold when the caller set no limit: the rest is taken from the balance', async () => {
     const gateway = await startTestGateway({
       database: kind,
       balance: '0.01',
@@ -811,7 +811,7 @@ function idempotencyTests(kind: DatabaseKind): void {
     await before.sandbox.stop()
   })
 
-  test('keeps the whole answer for a caller who left', async () => {
+  test('keeps the whole answer for a caller who disconnected', async () => {
     const gateway = await startTestGateway({ database: kind })
     const key = { 'idempotency-key': 'left' }
     const body = { stream: true, messages: say('[sandbox tokens=40 token_delay_ms=5]') }
@@ -826,7 +826,7 @@ function idempotencyTests(kind: DatabaseKind): void {
   })
 }
 
-describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
+describe(`the hold covers the price (QUOTE_SEED=${seed})`, () => {
   test('of every family', () => {
     // A new family needs a generator of bodies, or nothing proves that its quote is high enough.
     expect(Object.keys(generators).sort()).toEqual([...families.keys()].sort())

@@ -145,7 +145,7 @@ for (const database of databaseKinds) {
       expect((await report(payload, both)).body).toMatchObject({ result: 'credited' })
     })
 
-    test('that nobody can credit are an error of which the log tells', async () => {
+    test('that nobody can credit are an error in the log', async () => {
       const rows: [Record<string, unknown>, Record<string, unknown>, string][] = [
         [{ client_reference_id: null }, {}, 'names no account'],
         [{ client_reference_id: 'nobody' }, {}, 'there is no account \\"nobody\\"'],
@@ -184,7 +184,7 @@ for (const database of databaseKinds) {
       }
     })
 
-    test('other events are taken and do nothing', async () => {
+    test('other events are accepted and ignored', async () => {
       const before = await balanceUsd()
       const rows: [Record<string, unknown>, Record<string, unknown>][] = [
         [{}, { type: 'checkout.session.expired' }],
@@ -255,7 +255,7 @@ test('any event is read without a fault, and none but a paid session is credited
   expect(readCheckout(eventOf({}, { livemode: false }), { testMode: true })).toHaveProperty('credit')
 })
 
-test('rates that are none are faults of the configuration', () => {
+test('invalid rates are faults of the configuration', () => {
   const rates = { EUR: '1', usd: '1', eur: 'one', gbp: '0', chf: '1.12' }
   const config = { upstreams: {}, models: {}, payments: { stripe: { signingSecret: SECRET, rates } } }
   expect(faultsOf(config)).toEqual([

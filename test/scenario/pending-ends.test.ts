@@ -44,7 +44,7 @@ for (const kind of databaseKinds) {
       }
     }
 
-    test('that is made again says what was paid, and changes nothing', async () => {
+    test('that is repeated says what was paid, and changes nothing', async () => {
       const { db, prove } = await held()
       for (let time = 0; time < 3; time++)
         expect(await endCharge(db, endOf(300), START + time)).toEqual({
@@ -94,7 +94,7 @@ for (const kind of databaseKinds) {
       await db.close()
     })
 
-    test('takes what is available, and the rest is the shortfall of the operator', async () => {
+    test('takes the available balance, and the rest is the operator’s shortfall', async () => {
       const { db, release, prove } = await held()
       await release()
       expect(await endCharge(db, endOf(1_200))).toEqual({
@@ -194,7 +194,7 @@ for (const kind of databaseKinds) {
       await gateway.close()
     })
 
-    test('that neither the database nor the disk takes has no last byte, and its hold comes back', async () => {
+    test('that neither the database nor the disk accepts has no last byte, and its hold is released', async () => {
       const gateway = await startTestGateway({ database: kind })
       const stream = await gateway.chat({ stream: true, messages: slow })
       const whole = gateway.chat({ messages: say('[sandbox delay_ms=300]') })

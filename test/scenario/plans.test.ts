@@ -105,7 +105,7 @@ describe.each(databaseKinds)('a plan on %s', (database) => {
     expect(await gateway.newestCharge()).toMatchObject({ amount: 13_333_330 })
   })
 
-  test('limits what its accounts may use, in addition to what the key may', async () => {
+  test('limits what its accounts may use, in addition to the limits of the key', async () => {
     const answer = await chat({ model: 'hidden' })
     expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([
       400,

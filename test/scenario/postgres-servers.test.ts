@@ -100,7 +100,7 @@ group('an address with several servers', () => {
     await db.close()
   })
 
-  test('of which none is there is down, and says so', async () => {
+  test('without any reachable server is down, and says so', async () => {
     const url = new URL(await postgresUrl())
     const [first, second] = [await makeDoor(url), await makeDoor(url)]
     const db = openPostgres(addressOf(url, [first, second]))
@@ -114,7 +114,7 @@ group('an address with several servers', () => {
 })
 
 group('an address with one server', () => {
-  test('that hangs, with open connections: what waits fails in time, and it is used again when it answers', async () => {
+  test('that hangs, with open connections: waiting calls fail in time, and it is used again when it answers', async () => {
     const url = new URL(await postgresUrl())
     const door = await makeDoor(url)
     await door.open()
@@ -187,7 +187,7 @@ group('an address with one server', () => {
     await gateway.close()
   })
 
-  test('that hangs: new requests are refused in two seconds, and what they took is given back', async () => {
+  test('that hangs: new requests are refused in two seconds, and their holds are released', async () => {
     const { gateway, door } = await startBehindDoor()
     expect((await gateway.chat()).status).toBe(200)
     door.hush(true)
@@ -336,7 +336,7 @@ group('an address with one server', () => {
   }
 
   test.each(['hush', 'shut'] as const)(
-    'that is away by %s: a gateway with running requests stops in time all the same',
+    'that is unreachable by %s: a gateway with running requests still stops in time',
     async (way) => {
       const { gateway, door } = await startBehindDoor()
       const words = '[sandbox tokens=2000 token_delay_ms=20]'

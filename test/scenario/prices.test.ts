@@ -103,7 +103,7 @@ describe('a price', () => {
     expect(() => priceNano({ image: 1 }, {})).toThrow('no price for image')
   })
 
-  test('that is typed wrong is a fault of its own', () => {
+  test('with a typing error is a separate fault', () => {
     const faults = (more: object) => faultsOfPrice({ ...tokens, ...more })
     expect(faults({ per_1m_input_token: '1' })[0]).toStartWith(
       'models.m.price.per_1m_input_token: there is no such price; there are per_request, per_1m_input_tokens',
@@ -144,7 +144,7 @@ describe('a price', () => {
     expect(faultsOfPrice('1.25')).toEqual(['models.m.price: Expected object'])
   })
 
-  test('of a list reads back as it was written', () => {
+  test('of a list is read back unchanged', () => {
     const price: PriceConfig = {
       per_1m_input_tokens: '0.0375',
       per_1m_output_tokens: '10.00',

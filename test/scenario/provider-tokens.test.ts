@@ -70,7 +70,7 @@ async function admin({ url }: TestGateway, token: string, path: string, method =
   return { status: response.status, code: body.error?.code, body }
 }
 
-test('no token is taken unless the configuration says so', async () => {
+test('no token is accepted unless the configuration says so', async () => {
   const token = await tokenOf('nobody', ['owners', 'staff'])
   expect(await chat(closed, token)).toEqual({ status: 401, code: 'invalid_api_key' })
   expect(await admin(closed, token, '/me')).toMatchObject({ status: 401, code: 'invalid_admin_token' })

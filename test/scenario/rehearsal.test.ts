@@ -182,7 +182,7 @@ describe.each(databaseKinds)('a rehearsal on %s', (kind) => {
     expect(behind.total.requests).toBe(open)
   })
 
-  test('what an account could not have paid for is refused, in the order of deposits and charges', async () => {
+  test('a charge that an account could not have paid is refused, in the order of deposits and charges', async () => {
     const db = await newDatabase(kind)
     const entry = (price: string): ModelConfig => ({
       family: 'dashscope-speech',

@@ -145,7 +145,7 @@ test('an upstream keeps its breaker and connections unless its settings change',
   await gateway.close()
 })
 
-test('what is read at the start only is named, and stays as it was', async () => {
+test('a setting read only at the start is named, and does not change', async () => {
   const { gateway, reload } = await start()
   const reloaded = await reload((config) => ({
     ...config,

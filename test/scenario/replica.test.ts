@@ -43,7 +43,7 @@ group('a replica of PostgreSQL', () => {
   describe('that reports are read from', reportContract)
   describe('that is behind or away: reports', absenceContract)
   // Last, because there is no way back.
-  describe('that takes the place of its server', failoverContract)
+  describe('that replaces its server', failoverContract)
 })
 
 function reportContract(): void {

@@ -92,7 +92,7 @@ for (const database of databaseKinds) {
     await gateway.close()
   })
 
-  test(`upstreams and models have only failures of what was sent to them, each call once (${database})`, async () => {
+  test(`upstreams and models have only failures of calls sent to them, each call once (${database})`, async () => {
     const vendor = startVendor()
     const broken = startVendor({ answer: () => new Response('{"error":{"message":"no"}}', { status: 500 }) })
     const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2' }

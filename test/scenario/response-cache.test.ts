@@ -304,7 +304,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     expect({ cache: second.cache, text: second.text }).toEqual({ cache: 'hit', text: first.text })
   })
 
-  test('no-cache and max-age ask for an answer that is new, which takes the place of the kept one', async () => {
+  test('no-cache and max-age request a new answer, which replaces the kept one', async () => {
     const body = chat(fresh())
     const [first] = await askTwice('/v1/chat/completions', body)
     const before = await kept()
@@ -382,7 +382,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     expect(repeated.response.headers.get('idempotent-replayed')).toBe('true')
   })
 
-  test('the books show what was saved, and reconciliation asks no vendor for it', async () => {
+  test('the books show the savings, and reconciliation expects none of them from a vendor', async () => {
     const { db, now } = gateway.server.world
     const account = `erin-${database}`
     const { secret } = await gateway.makeKey(account, '1')
@@ -493,7 +493,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
       expect({ status: response.status, cache }).toEqual({ status: 200, cache: 'miss' })
     })
 
-    test('litellm#31610: a repeated stream has its usage, as its caller asked for it', async () => {
+    test('litellm#31610: a repeated stream has its usage, as requested by its caller', async () => {
       const body = chat(fresh(), { stream: true, stream_options: { include_usage: true } })
       const [first, second] = await askTwice('/v1/chat/completions', body)
       expect(second.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
@@ -673,7 +673,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
   })
 })
 
-test('what is kept is found by every node, and waits for none', async () => {
+test('a kept answer is found by every node, without waiting', async () => {
   const cache = { ttl: '1h' }
   const options = { models: { 'test-chat': { ...(testModels['test-chat'] as ModelConfig), cache } } }
   const first = await startTestGateway({ database: 'postgres', ...options })

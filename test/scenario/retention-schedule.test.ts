@@ -82,7 +82,7 @@ async function expectProved(db: Db, config: Config, dataDir: string): Promise<vo
 }
 
 for (const kind of databaseKinds) {
-  test(`one of two nodes closes what is due, once, on ${kind}`, async () => {
+  test(`one of two nodes closes the due months, once, on ${kind}`, async () => {
     const all = await filled(kind, { charges: '1mo', ...(kind === 'postgres' && { s3 }) })
     const { db, history, config, dataDir } = all
     const clock = { now: NOW }

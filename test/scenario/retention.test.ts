@@ -166,7 +166,7 @@ function propertyTests(kind: DatabaseKind): void {
 }
 
 function choiceTests(kind: DatabaseKind): void {
-  test('leaves the last charge, and what is younger or still open', async () => {
+  test('keeps the last charge, and younger or open ones', async () => {
     const db = await newDatabase(kind)
     const folder = temporaryFolder()
     const history = new LongHistory(db, createRandom(7))

@@ -192,7 +192,7 @@ describe.each(databaseKinds)('a route on %s', (database) => {
         expect(asked()).toEqual([1, 1, 1])
       })
 
-      test('they stay a cost where nobody answers at all', async () => {
+      test('they stay a cost if no model answers at all', async () => {
         const failing = refusing({ message: 'Not now.' }, 500)
         const { status, charges } = await ask(
           { model: 'all', stream },
@@ -210,7 +210,7 @@ describe.each(databaseKinds)('a route on %s', (database) => {
         expect(seen.attempts[0]).not.toHaveProperty('costUsd')
       })
 
-      test('the last model is taken at its word', async () => {
+      test('the answer of the last model is final', async () => {
         const last = await ask({ model: 'all', stream }, { first: tooLong, second: tooLong, third: tooLong })
         expect({ status: last.status, text: last.text }).toMatchObject({ status: 400 })
         expect(last.text).toContain('maximum context length')

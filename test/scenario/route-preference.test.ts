@@ -225,7 +225,7 @@ describe('a conversation on a route of the cheapest', () => {
       })
   }
 
-  test('stays where its prompt is cached, as long as that is the cheaper way', async () => {
+  test('stays where its prompt is cached, as long as that is cheaper', async () => {
     answering(0)
     expect(await routes.ask(next('cold'))).toMatchObject({ asked: ['b'] })
     expect(await routes.ask(first('warm'))).toMatchObject({ asked: ['a'] })

@@ -254,15 +254,23 @@ describe('a route', () => {
     await from.close()
   })
 
-  test.each([400, 413, 415, 422])('stops at a %d: the next one would be asked the same', async (status) => {
-    vendors.first.answer = failing(status, { error: { message: 'An odd wish' } })
-    const { json, charge, charges, logRow, ...answer } = await ask()
-    expect(answer.status).toBe(status === 422 ? 400 : status)
-    expect(json.error.message).toBe('An odd wish')
-    expect({ charges, ...charge }).toMatchObject({ charges: 1, state: 'released', amount: 0, model: 'first' })
-    expect(logRow).toMatchObject({ model: 'first', upstream: 'first' })
-    expect(asked()).toEqual([1, 0, 0])
-  })
+  test.each([400, 413, 415, 422])(
+    'stops at a %d: the next vendor would get the same request',
+    async (status) => {
+      vendors.first.answer = failing(status, { error: { message: 'An odd wish' } })
+      const { json, charge, charges, logRow, ...answer } = await ask()
+      expect(answer.status).toBe(status === 422 ? 400 : status)
+      expect(json.error.message).toBe('An odd wish')
+      expect({ charges, ...charge }).toMatchObject({
+        charges: 1,
+        state: 'released',
+        amount: 0,
+        model: 'first',
+      })
+      expect(logRow).toMatchObject({ model: 'first', upstream: 'first' })
+      expect(asked()).toEqual([1, 0, 0])
+    },
+  )
 
   test('never moves on after the first byte', async () => {
     const endings = [
@@ -386,7 +394,7 @@ describe('a route', () => {
     expect(asked().reduce((sum, requests) => sum + requests)).toBe(1)
   })
 
-  test('that nobody can take is refused as by the first, for nothing', async () => {
+  test('that no model can serve is refused as by the first, for free', async () => {
     for (const [path, body, param] of [
       ['/v1/chat/completions', { service_tier: 'ultra' }, 'service_tier'],
       ['/v1/chat/completions', { unknown: 1, service_tier: 'ultra' }, 'unknown'],

@@ -114,7 +114,7 @@ describe('S1: keys that are not keys (CVE-2026-42208, CVE-2024-5225)', () => {
     })
   }
 
-  test('only what has the form of a key is looked up', async () => {
+  test('only texts in the form of a key are looked up', async () => {
     const key = newSecret()
     const headers = fromElsewhere()
     const looks = await lookUps(() =>

@@ -62,7 +62,7 @@ async function takesAll(caller: RawCaller): Promise<boolean> {
   return caller.bytes > LARGE_BYTES && caller.tail().endsWith('\r\n0\r\n\r\n')
 }
 
-test('of three callers who take nothing of large answers the slowest is cut, and the others get theirs whole', async () => {
+test('of three callers who read nothing of large answers the slowest is cut, and the others get theirs whole', async () => {
   const before = (await gateway.charges()).length
   const [first, second] = [await askSlowly(), await askSlowly()]
   await waitFor(() => waitingBytes() > 1.3 * LARGE_BYTES)

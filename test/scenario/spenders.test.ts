@@ -76,7 +76,7 @@ function moneyTests(kind: DatabaseKind): void {
     await closeNodes(nodes)
   })
 
-  test('limits of its own come before those of the rule', async () => {
+  test('its own limits have precedence over those of the rule', async () => {
     const gateway = await startTestGateway({ database: kind, models, outside: { now: () => NOON } })
     const { id, ask } = await keyOf(gateway, { from: ['user'], requests_per_minute: 2 })
     const statuses = async (count: number) => {
@@ -128,7 +128,7 @@ function nameTests(kind: DatabaseKind): void {
     await gateway.close()
   })
 
-  test('one who is forgotten has no name, keeps the sums, and is new when named again', async () => {
+  test('a forgotten spender has no name, keeps the sums, and is new when named again', async () => {
     const gateway = await startTestGateway({ database: kind, models })
     const { id, ask } = await keyOf(gateway, { from: ['user'] })
     expect((await ask({ user: 'ann' })).status).toBe(200)

@@ -152,7 +152,7 @@ describe.each(databaseKinds)('statements on %s', (database) => {
     await db.close()
   })
 
-  test('say what comes late with the next month, and never change', async () => {
+  test('report late charges with the next month, and never change', async () => {
     const db = await openTestDatabase(database)
     const [january, february] = [Date.UTC(2026, 0, 15), Date.UTC(2026, 1, 15)]
     await addCredit(db, { id: 'a', account: 'alice', amountNano: 5e9, now: january, note: '=1+1' })

@@ -870,7 +870,7 @@ describe('limitToBalance', () => {
     expect({ status, wasSent }).toEqual({ status: 402, wasSent: false })
   })
 
-  test('what can be paid is sent as it is', async () => {
+  test('a request that can be paid is sent unchanged', async () => {
     const [way] = answerWays as [Way]
     await play(way, 'enough', 'Say much. [sandbox tokens=10]', 64_000)
     expect(sent().max_tokens).toBe(64_000)

@@ -475,7 +475,7 @@ describe('a price beyond the hold', () => {
     expect((await gateway.balance('enough')).balanceNano).toBe(heldNano * 3 - trueNano)
   })
 
-  test('never takes a balance below zero: what is missing is the operator’s', async () => {
+  test('never takes a balance below zero: the operator bears the difference', async () => {
     const balanceNano = heldNano + 5_000
     const charge = await play('short', balanceNano)
     expect(charge).toMatchObject({ amount: balanceNano, shortfall: trueNano - balanceNano })

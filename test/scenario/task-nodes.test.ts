@@ -112,7 +112,7 @@ function deathContract(kind: DatabaseKind): void {
     await expectPaid(db, 100, clock.now)
   })
 
-  test('that go on: a late owner does not put off what another one follows', async () => {
+  test('that go on: a late owner does not delay a task that another one follows', async () => {
     using vendor = startTaskVendor()
     const late = heldBack((id) => Response.json({ output: { task_id: id, task_status: 'PENDING' } }))
     vendor.answerPoll = late.answer

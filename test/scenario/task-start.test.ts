@@ -34,7 +34,7 @@ const HOOK = 'http://192.0.2.1/ended'
 const MANY = 600
 
 describe('a start on SQLite, where nobody else can be serving', () => {
-  test('takes back what was not sent, keeps what may have been, and follows the rest at once', async () => {
+  test('takes back unsent requests, keeps possibly sent ones, and follows the rest at once', async () => {
     using vendor = startTaskVendor()
     vendor.answerPoll = succeeded
     const place = await prepare('sqlite')

@@ -111,7 +111,7 @@ function spendingTests(kind: DatabaseKind): void {
     await closeNodes(nodes)
   })
 
-  test('what a request does not use comes back, and nothing is spent by a failed one', async () => {
+  test('the unused part of a hold is released, and a failed request spends nothing', async () => {
     const gateway = await startTestGateway({ database: kind, models })
     const made = await makeToken(gateway)
     const answer = await gateway.chat({ max_tokens: 10_000 }, bearer(made.token))

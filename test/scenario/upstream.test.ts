@@ -455,7 +455,7 @@ describe('a vendor with answers of its own', () => {
     await playOdd(json(text, 400), { status: 400, words: ['The key … is over'], absent: [ODD_KEY] })
   })
 
-  test('says when to come back by a date', async () => {
+  test('says when to retry by a date', async () => {
     const date = new Date(Date.now() + 90_000).toUTCString()
     const answer = () => new Response('{}', { status: 503, headers: { 'retry-after': date } })
     const { response } = await playOdd(answer, { status: 503 })
@@ -530,7 +530,7 @@ describe('connections', () => {
     await gateway.close()
   })
 
-  test('that are refused at first and then taken give one answer and one charge', async () => {
+  test('that are refused at first and then accepted have one answer and one charge', async () => {
     const closed = await freePort()
     let attempts = 0
     const gateway = await startTestGateway({
@@ -659,7 +659,7 @@ describe('several keys of one vendor', () => {
     expect(single).toMatchObject({ model: 'test-keys1', upstream_key: null })
   })
 
-  test('one that is over its rate rests as long as the vendor says', async () => {
+  test('a key over its rate rests as long as the vendor says', async () => {
     nextDay()
     const answers = { a: refuse(429, { 'retry-after': '20' }) }
     const first = [await send('test-keys2', answers), await send('test-keys2', answers)]
@@ -671,7 +671,7 @@ describe('several keys of one vendor', () => {
     expect(later.map(({ keys }) => keys).sort()).toEqual(['a', 'b'])
   })
 
-  test('that are all over their rate are tried once each, and the answer says when to come back', async () => {
+  test('that are all over their rate are tried once each, and the answer says when to retry', async () => {
     nextDay()
     const busy = refuse(429, { 'retry-after': '20' })
     expect(await send('test-keys2', { a: busy, b: busy })).toMatchObject({

@@ -96,7 +96,7 @@ async function tasksOf(model: string): Promise<number> {
 const isEnded = (id: string) => async () => (await readTask(gateway, id)).status !== 'submitted'
 
 describe('a submit', () => {
-  test('that reaches nobody is tried again, refused, and leaves nothing', async () => {
+  test('that reaches no server is tried again, refused, and leaves nothing', async () => {
     const response = await submit('absent')
     const { error } = (await response.json()) as Json
     expect([response.status, error.code]).toEqual([502, 'upstream_unreachable'])

@@ -239,7 +239,7 @@ describe('a webhook is sent', () => {
     return { state: webhook.state, attempt: attempts[0], fetched: sending.fetched }
   }
 
-  test('to no address that is not allowed, though it was when the task was submitted', async () => {
+  test('to no forbidden address, even if it was allowed when the task was submitted', async () => {
     using watch = await watchAddress('127.0.0.1')
     for (const url of [
       'http://home.example',
@@ -319,7 +319,7 @@ describe('a webhook is sent', () => {
     expect(site.received[0]?.headers.authorization).toBeUndefined()
   })
 
-  test('to the other kind of address where the first does not take connections', async () => {
+  test('to the other kind of address if the first does not accept connections', async () => {
     using site = openSite()
     const { state, fetched } = await deliverTo(`http://both.example:${site.port}/`, {
       allow: [HERE, '::1/128'],

@@ -190,7 +190,7 @@ for (const kind of databaseKinds) {
       await sending.close()
     })
 
-    test('what a receiver says is kept as a text that can be stored and shown', async () => {
+    test('a receiver’s answer is kept as a text that can be stored and shown', async () => {
       const euro = '€'.repeat(1_023)
       const answers = ['a\0b\x1b[31m\r\nc\td', `${euro}😀 and more`, '\xff', 'x'.repeat(200_000)]
       using site = openSite((_delivered, count) => {
@@ -442,7 +442,7 @@ describe('an answer', () => {
     await sending.close()
   })
 
-  test('that does not come is waited for 20 seconds, while others get theirs', async () => {
+  test('that does not come is awaited for 20 seconds, while others get theirs', async () => {
     using slow = openSite(never)
     using quick = openSite()
     const sending = await openSending('sqlite')
@@ -463,7 +463,7 @@ describe('an answer', () => {
     await sending.close()
   })
 
-  test('that breaks off before its status, or is not HTTP, is none', async () => {
+  test('that breaks off before its status, or is not HTTP, does not count as an answer', async () => {
     for (const said of ['', 'SSH-2.0-OpenSSH_9.6\r\n']) {
       using server = Bun.listen({
         hostname: '127.0.0.1',

@@ -56,7 +56,7 @@ describe('faults of the configuration', () => {
   }
 })
 
-test('the command line judges the configuration with what the environment says', async () => {
+test('the command line judges the configuration with the variables of the environment', async () => {
   const folder = temporaryFolder()
   const { call } = createCommandLine(folder)
   const write = (artifacts: object) =>

@@ -32,7 +32,7 @@ describe('a length is read', () => {
     }
   }
 
-  test('of what a browser records, whose header has none', async () => {
+  test('of a browser’s recording, whose header has none', async () => {
     expect(Math.abs(((await secondsOf(await recordedWebm(75))) ?? 0) - 75)).toBeLessThan(0.1)
   })
 

@@ -48,7 +48,7 @@ test('the newest key encrypts, older ones are read', () => {
   ).toEqual([true, true, false, true])
 })
 
-test('what cannot be read says where it stands and which key it lacks, and nothing of the text', () => {
+test('an unreadable text is reported with its place and the missing key, without any of the text', () => {
   const stored = before.encode('canary', PLACE)
   for (const [codec, place] of [
     [after, PLACE],

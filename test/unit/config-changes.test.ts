@@ -11,7 +11,7 @@ const config = (keep: string, secret: string): Config => ({
   retention: { charges: '12mo' },
 })
 
-test('measures are shown wherever they stand, and other texts only where nobody writes a secret', () => {
+test('measures are shown wherever they are, and other texts only where nobody writes a secret', () => {
   expect(visibleConfig(config('7d', 'sk-1'))).toEqual({
     upstreams: { openai: { kind: 'openai', apiKey: 'hidden' } },
     models: {},

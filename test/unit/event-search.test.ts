@@ -61,7 +61,7 @@ describe.each(streaming)('$name', ({ read }) => {
   })
 })
 
-test('what a model writes is not read for the words in it', () => {
+test('a model’s text is not searched for the words of errors', () => {
   expect(mayReport(before)).toBe(false)
   expect(startOfReport(Buffer.from(before), 0)).toBe(-1)
 })

@@ -205,7 +205,7 @@ describe('random JSON', () => {
     })
   })
 
-  test('members are counted, and the first name that stands twice is found, by its path', () => {
+  test('members are counted, and the first repeated name is found, by its path', () => {
     let duplicates = 0
     forEachSeed((random) => {
       const text = randomJson(random, 0)
@@ -311,7 +311,7 @@ describe('other writings of known names', () => {
     expect(find({ tools: [{ schema: { a: 1, A: 2 } }] })).toBeUndefined()
   })
 
-  test('letters fold as readers fold them who take no notice of case', () => {
+  test('letters fold as in readers that ignore case', () => {
     for (const writing of ['STREAM', 'Stream', 'ſtream']) expect(fold(writing)).toBe('stream')
     for (const writing of ['TOKENS', 'to\u212aens', 'toKenſ']) expect(fold(writing)).toBe('tokens')
     expect(fold('stre_am')).not.toBe('stream')

@@ -562,7 +562,7 @@ describe('what is refused', () => {
     })
   }
 
-  test('what is just small enough is not', async () => {
+  test('a form just within the limits is not', async () => {
     const parts = [
       ...Array.from({ length: 4 }, (_, index) => text(`text${index}`, 'x'.repeat(256 * KIBIBYTE))),
       ...Array.from({ length: 96 }, (_, index) => text(`empty${index}`, '')),
@@ -734,7 +734,7 @@ describe('the disk', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('what a killed process left behind is gone after the next start, and nothing next to it', () => {
+  test('files of a killed process are gone after the next start, and no other files', () => {
     const dataDir = temporaryFolder()
     mkdirSync(join(dataDir, 'uploads'), { mode: 0o755 })
     writeFileSync(join(dataDir, 'uploads', 'upload_1'), 'left behind')

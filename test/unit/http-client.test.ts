@@ -79,7 +79,7 @@ describe('a request', () => {
     expect(server.requests[1]).not.toContain('content-length')
   })
 
-  test('larger than what the system takes at once arrives whole, as text and in pieces', async () => {
+  test('larger than the system’s buffer arrives whole, as text and in pieces', async () => {
     const { server, origin } = await start()
     const text = 'é'.repeat(5 * MEBIBYTE)
     const bytes = Buffer.from(text)
@@ -280,7 +280,7 @@ describe('a connection', () => {
     expect(answers.filter((answer) => answer === 'a:aa' || answer === 'b:bb').length).toBeGreaterThan(20)
   })
 
-  test('on which something came while the process stood still is not used', async () => {
+  test('on which bytes came while the process was suspended is not used', async () => {
     // In its own process, so that it continues meanwhile.
     const vendor = Bun.spawn([process.execPath, '-e', TWICE], { stdout: 'pipe' })
     cleanUps.push(() => vendor.kill())
@@ -327,7 +327,7 @@ describe('a connection', () => {
   })
 })
 
-describe('what breaks after the request was sent is an error, and not tried again', () => {
+describe('a failure after the request was sent is an error, and the request is not repeated', () => {
   const breaks: [name: string, answer: (socket: Socket) => void, error: new () => Error][] = [
     ['closed without an answer', (socket) => socket.end(), ConnectionBroken],
     ['closed inside the head', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-'), ConnectionBroken],
@@ -460,7 +460,7 @@ describe('over TLS', () => {
     expect(server.connections).toBe(2)
   })
 
-  test('one with a certificate of nobody gets not a byte', async () => {
+  test('a server with an untrusted certificate gets not a byte', async () => {
     const { server, origin } = await start({ secure: { cert: pem('certificate'), key: pem('key') } })
     const error = await origin.send(post()).catch((reason) => reason)
     expect(error).toBeInstanceOf(NotConnected)
@@ -469,7 +469,7 @@ describe('over TLS', () => {
     expect(server.receivedBytes).toBe(0)
   })
 
-  test('one whose certificate is for another name gets not a byte', async () => {
+  test('a server whose certificate is for another name gets not a byte', async () => {
     const certificate = { cert: pem('one.example'), key: pem('key') }
     const { server } = await start({ secure: certificate })
     const origin = openOrigin(server.url, { tls: { ca: pem('authority') } })
@@ -481,7 +481,7 @@ describe('over TLS', () => {
     expect(server.receivedBytes).toBe(0)
   })
 
-  test('one that does not speak it gets not a byte of the request', async () => {
+  test('a server that does not speak TLS gets not a byte of the request', async () => {
     const { server } = await start()
     const origin = openOrigin(server.url.replace('http:', 'https:'), { connectTimeoutMs: 300 })
     cleanUps.push(origin.close)

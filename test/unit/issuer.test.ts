@@ -205,7 +205,7 @@ test('a thousand tokens with unknown keys are one fetch in half a minute', async
   expect(asked.filter((path) => path === '/jwks').length).toBe(2)
 })
 
-test('keys that cannot be fetched are asked for once in ten seconds, and those that are known stay in use', async () => {
+test('after a failure keys are fetched once in ten seconds, and known ones stay in use', async () => {
   const issuer = newIssuer()
   answers['/jwks'] = () => new Response('down', { status: 503 })
   for (let attempt = 0; attempt < 20; attempt++)

@@ -404,7 +404,7 @@ describe('the sentences of the validator', () => {
     expect(thrown(Array(2_000).fill(7))?.message).toContain('expected an object, but got an array')
   })
 
-  test('what fits passes and is not touched', () => {
+  test('a valid value passes unchanged', () => {
     const body = Object.freeze({ name: 'a', rate: null, mode: null, list: ['a'], more: { any: 'thing' } })
     expect(() => validate(body)).not.toThrow()
   })

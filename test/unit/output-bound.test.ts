@@ -53,14 +53,14 @@ describe('the bound of unread output', () => {
     }
   })
 
-  test('learns nothing where a text stands twice, of which one may be the text of another member', () => {
+  test('learns nothing from an event with a repeated text, which may be the text of another member', () => {
     const twice = event({ role: 'assistant', content: 'assistant' })
     expect(most(learnt(twice, 'assistant'), twice)).toBe(twice.length)
     const spaced = twice.replace('"role":', '"role": ')
     expect(most(learnt(spaced, 'assistant'), spaced)).toBe(spaced.length)
   })
 
-  test('learns nothing of an event with several texts', () => {
+  test('learns nothing from an event with several texts', () => {
     const several = event({ content: 'no', tool_calls: [{ function: { arguments: 'ata: ' } }] })
     expect(most(learnt(several, 'noata: '), several)).toBe(several.length)
   })

@@ -27,7 +27,7 @@ test('D27: titles are found by their letters in order, words and beginnings firs
   expect(best('req fail')[0]).toBe('Requests that failed')
 })
 
-test('letters that are not all there, or only by chance, find nothing', () => {
+test('letters that are missing, or only there by chance, find nothing', () => {
   expect(best('')).toEqual([])
   expect(best('xyz')).toEqual([])
   expect(best('tea')).toEqual([])

@@ -58,7 +58,7 @@ describe('the file of pending ends', () => {
     expect(statSync(path).size).toBe(SIZE)
   })
 
-  test('takes no more than it has room for, and all of it again when everything was removed', () => {
+  test('accepts no more than it has room for, and as much again when everything was removed', () => {
     const { file, texts, path } = open()
     const text = 'x'.repeat(1024 * 1024)
     for (let round = 0; round < 2; round++) {
@@ -89,7 +89,7 @@ describe('the file of pending ends', () => {
     expect(texts()).toEqual(['first'])
   })
 
-  test('of a process that has ended keeps what could not be made, and says so', () => {
+  test('of a process that has ended keeps ends that could not be made, and says so', () => {
     const { file, dataDir, texts } = open()
     const [one, other] = [file.add('one'), file.add('other')] as [number, number]
     file.close()
@@ -101,7 +101,7 @@ describe('the file of pending ends', () => {
     expect(readdirSync(join(dataDir, 'pending-ends'))).toEqual([])
   })
 
-  test('that cannot be made takes nothing', () => {
+  test('that cannot be created accepts nothing', () => {
     const { file } = open('/dev/null')
     expect(file.hasRoom).toBe(false)
     expect(file.add('an end')).toBeUndefined()

@@ -53,7 +53,7 @@ test('our amount is the cost, else the price without the factor of a plan', () =
   expect(compareCost(ofPlan, 7)).toEqual({ listNano: 1_125, vendorNano: 7, basis: 'price' })
 })
 
-test('nothing is compared with nothing, nor with what was counted in other tokens than the vendor’s', () => {
+test('missing figures are not compared, nor those counted in other tokens than the vendor’s', () => {
   for (const vendorNano of [undefined, 0]) expect(compareCost(amounts, vendorNano)).toBeUndefined()
   expect(compareCost({ ...amounts, costNano: 0 }, 7)).toBeUndefined()
   expect(compareCost({ ...amounts, priceNano: 0, costNano: null }, 7)).toBeUndefined()

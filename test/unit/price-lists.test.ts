@@ -162,7 +162,7 @@ test('a model that has ended is left out for that, whatever its mode', () => {
   })
 })
 
-test('pictures are kept by hand, and what is kept is distinguished from what is not', () => {
+test('pictures are maintained by hand, and the listed ones are distinguished from the others', () => {
   const picture = { ...plain, mode: 'image_generation' }
   const audio = { litellm_provider: 'openai', mode: 'audio_transcription', output_cost_per_second: 1e-4 }
   expect(listFrom({ 'gpt-image-2': picture, 'gpt-image-0': picture, 'whisper-1': audio }).refused).toEqual({
@@ -202,7 +202,7 @@ test('a model that makes vectors is listed at its price of text', () => {
   expect(models.x?.price).toEqual({ per_1m_input_tokens: '0.20' })
 })
 
-test('the least that is billed for audio is rounded up to a pico-dollar', () => {
+test('the minimum price of audio is rounded up to a pico-dollar', () => {
   const priced = (minute: string) => ({ family: [], price: { per_audio_minute: minute } })
   const list = { models: { hour: priced('0.00185'), even: priced('0.006') }, ends: {}, refused: {} }
   expect(withLeastPrices(list, { leastSeconds: 10 }).models).toMatchObject({

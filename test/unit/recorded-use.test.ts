@@ -85,7 +85,7 @@ describe('the quantities of a charge', () => {
     expect(quantitiesOf(found)).toEqual({ input_token: 10, output_token: 20 })
   })
 
-  test('of one unit follow from the price alone, where that is sure', () => {
+  test('of one unit follow from the price alone, if that is certain', () => {
     const rows = [
       [storedOf({ per_1m_characters: '15' }), 15_000 * 7, { character: 7 }],
       [storedOf({ per_audio_minute: '0.006' }), 100_000 * 61, { audio_second: 61 }],

@@ -133,7 +133,7 @@ test('other kinds come back with their text and values', () => {
   expect([found.draft.text, found.leftOut]).toEqual(['fox', ['top_n']])
 })
 
-test('what is not a request of the playground opens nothing', () => {
+test('a request that does not fit the playground opens nothing', () => {
   expect(reopened('chat', 'no JSON', 'm')).toBeUndefined()
   expect(reopened('chat', '[]', 'm')).toBeUndefined()
   expect(reopened('contents', '{}', 'm')).toBeUndefined()

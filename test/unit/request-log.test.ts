@@ -214,7 +214,7 @@ describe('the request log', () => {
     expect(fits({ failedBy: 'vendor' })).toBe(false)
   })
 
-  test('lists the newest first across pages of any size, and no more than was asked for', async () => {
+  test('lists the newest first across pages of any size, and no more than requested', async () => {
     const requestLog = await open()
     expect(await requestLog.recent(10)).toEqual([])
     await writePages(requestLog, [1, 5, 2, 300, 1])

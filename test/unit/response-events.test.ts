@@ -41,7 +41,7 @@ function streamOf(list: readonly Json[]): string {
 const named = events.map(({ type }, index) => [`${index} ${type}`, index] as const)
 
 describe('the reader of responses', () => {
-  test('takes a good stream, and signs of life in it', () => {
+  test('accepts a good stream, and keep-alives in it', () => {
     expect(readResponse(streamOf(events)).items.map(({ type }) => type)).toEqual([
       'reasoning',
       'message',

@@ -296,7 +296,7 @@ describe('folding', () => {
     ])
   })
 
-  test('what follows an output is a turn of its own', () => {
+  test('an item after an output is a separate turn', () => {
     const { turns } = read([call('c1'), output('c1'), call('c2'), output('c2')])
     expect(turns.map(({ side }) => side)).toEqual(['assistant', 'user', 'assistant', 'user'])
   })
@@ -540,7 +540,7 @@ describe('random conversations', () => {
     }
   })
 
-  test('what a search has found is named once for each time that it is listed', () => {
+  test('the results of a search are named once for each time that they are listed', () => {
     const inner = Array.from({ length: 2_000 }, (_, index) => ({ type: 'function', name: `f${index}` }))
     const tools = [{ type: 'namespace', name: 'n', tools: inner }]
     const found = [{ type: 'namespace', name: 'n', tools: [{ type: 'function', name: 'f7' }] }]

@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import { UnreadEvents } from '../../src/request/stream/unread-events'
 import { createRandom } from '../support/random'
 
-test('streams side by side and one after another never see what another has kept', () => {
+test('streams side by side and one after another never see the kept bytes of another', () => {
   const random = createRandom(7)
   const streams = Array.from({ length: 20 }, () => ({ unread: new UnreadEvents(), wanted: '' }))
   for (let step = 0; step < 20_000; step++) {

@@ -30,6 +30,13 @@ const COVERS = `(() => {
 })()`
 /** In the page: where its charts and headings are, in pixels. */
 const PLACES = `[...document.querySelectorAll('.plot, .legend, main h2')].map((each) => each.getBoundingClientRect().top)`
+/** In the page: where the first line of each cell of the first row begins, in pixels. */
+const FIRST_LINES = `[...document.querySelectorAll('main tbody tr:first-child td')].flatMap((cell) => {
+  const text = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT).nextNode()
+  const range = document.createRange()
+  if (text) range.selectNodeContents(text)
+  return [...range.getClientRects()].slice(0, 1).map(({ top }) => top)
+})`
 /** A folder for pictures of the pages, to be looked at. */
 const { CONSOLE_PICTURES: pictures } = process.env
 
@@ -78,6 +85,18 @@ test('D21: the decimal points of a column of amounts are below each other', asyn
   expect(new Set(points.map(({ text }) => text.length)).size).toBeGreaterThan(1)
   expect(points.length).toBe(3)
   expect(new Set(points.map(({ left }) => left)).size).toBe(1)
+  await visit.page.context().close()
+})
+
+test('the cells of a row begin with the same line, however many lines they have', async () => {
+  const visit = await visitConsole(browser, gateway, { width: 768 })
+  await visit.open('requests')
+  const time = visit.page.locator('main tbody time').first()
+  const LINE = 20
+  expect((await time.boundingBox())?.height).toBeGreaterThan(LINE * 1.5)
+  const tops = await visit.page.evaluate<number[]>(FIRST_LINES)
+  expect(tops.length).toBeGreaterThan(3)
+  expect(Math.max(...tops) - Math.min(...tops)).toBeLessThan(LINE / 2)
   await visit.page.context().close()
 })
 

@@ -127,11 +127,8 @@ function sessionOfUser(userId: unknown): unknown {
  * The hash of the beginning of a conversation: its instructions, its tools, and everything up to the first message of the user.
  * Undefined without messages.
  */
-function contentHash(
-  { messages, input, ...body }: Record<string, unknown>,
-  seed: number,
-): number | undefined {
-  const items = messages ?? input
+function contentHash(body: Record<string, unknown>, seed: number): number | undefined {
+  const items = body.messages ?? body.input
   if (typeof items !== 'string' && !Array.isArray(items)) return undefined
   const first = typeof items === 'string' ? items : items.slice(0, 1 + firstOfUser(items))
   return new TextHash(seed).add([body.instructions, body.system, first, body.tools])

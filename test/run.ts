@@ -42,7 +42,7 @@ process.env.TMPDIR = folder
 const environment: Record<string, string | undefined> = { ...process.env }
 // Processes of tests live for seconds: code that is compiled for longer takes more of the processors than it gives back.
 environment.BUN_JSC_useFTLJIT ??= '0'
-// Memory that is given back and taken again, or looked through each second for what can be, costs some percent more.
+// Memory that is released and taken again, or searched each second for releasable parts, costs some percent more time.
 if (freemem() >= MIN_KEPT_MEMORY_BYTES) {
   environment.MIMALLOC_PURGE_DELAY ??= '-1'
   environment.BUN_GC_TIMER_DISABLE ??= '1'

@@ -47,7 +47,7 @@ const ROW = 'main tbody a.row-link'
 const PANEL = '.panel'
 const DIALOG = 'dialog'
 
-/** Jobs of operators, from the overview. What is known only once the gateway runs is asked for by a function. */
+/** Jobs of operators, from the overview. A function returns values that are known only once the gateway runs. */
 const ofOperators = (): Job[] => [
   {
     job: 'learn why a request failed, and who must act',

@@ -162,7 +162,7 @@ test('a holder sees balance, spend and own requests, and redeems a code', async 
   await waitFor(async () => (await page.locator('tbody tr').count()) > rows)
   await page.locator('tbody tr a').first().click()
   await waitFor(async () => (await textOf(visited, '.panel')).includes('settled'))
-  // The refusal of the code was asked for.
+  // The refusal of the code was intended.
   expect(faults.filter((fault) => !/409/.test(fault))).toEqual([])
   await page.context().close()
 })
@@ -194,7 +194,7 @@ test('the playground makes all kinds, shows the price before and the cost after,
   await page.getByText('Conversations in this browser').click()
   const history = await textOf(visited, '.tried')
   expect(history).toContain('Hello there')
-  // The failure was asked for, and pictures and sounds are part of the page.
+  // The failure was intended, and pictures and sounds are part of the page.
   expect(faults.filter((fault) => !/^data:|status of 50\d/.test(fault))).toEqual([])
   // Only this browser has it, and it goes when asked.
   await page.getByRole('button', { name: 'Delete all' }).click()

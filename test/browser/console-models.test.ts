@@ -73,7 +73,7 @@ async function cellsOf(label: string): Promise<string[][]> {
   return Promise.all(rows.map((row) => row.locator('td').allTextContents()))
 }
 
-test('which models can be asked, why one cannot, and how many requests fail', async () => {
+test('which models can be used, why one cannot, and how many requests fail', async () => {
   const { page, open } = visit
   await open('models?available=false')
   expect((await cellsOf('Models')).map(([id, state]) => [id, state?.trim()])).toEqual([

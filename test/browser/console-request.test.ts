@@ -217,7 +217,7 @@ test('D4: the reason of a failed request is two clicks away, and requests are fo
   await visit.page.context().close()
 })
 
-test('what was asked and answered is shown as text, a long one cut; where nothing is kept it says so', async () => {
+test('the request and the answer are shown as text, a long one cut; if they are not kept the page says so', async () => {
   const visit = await visitConsole(browser, gateway, { role: 'operator' })
   const { page } = visit
   const show = async (id: string) => {

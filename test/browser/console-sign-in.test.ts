@@ -70,7 +70,7 @@ test('it comes back signed in to the page that was asked for, and signs out of b
   await context.close()
 })
 
-test('who is in no group reads why, and can sign in with a token', async () => {
+test('a person without a group reads why, and can sign in with a token', async () => {
   provider.people.set('eve', ['strangers'])
   const { page, context, faults } = await leave('eve')
   await page.getByText('You are in no group that may use this gateway').waitFor()

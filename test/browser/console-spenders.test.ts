@@ -68,7 +68,7 @@ test('an operator sees the spenders of a key, revokes a token and has a name era
   await page.context().close()
 })
 
-test('who holds the key sees its tokens and programs, and revokes one', async () => {
+test('the holder of the key sees its tokens and programs, and revokes one', async () => {
   const visit = await visitConsole(browser, gateway, { token: key.secret, width: 400 })
   const { page } = visit
   await visit.open('connect')

@@ -211,7 +211,7 @@ async function commandsOf(command: AnyCommand, path: string): Promise<string[]> 
   return (await Promise.all(parts)).flat()
 }
 
-/** Charges that are old, two tasks, somebody who is signed in, and a token. */
+/** Old charges, two tasks, a signed-in person, and a token. */
 async function fill(file: string): Promise<void> {
   const db = openAddress(file)
   const first = Date.UTC(2024, 0, 5)

@@ -126,7 +126,7 @@ test('every command explains itself, with examples and without colour', async ()
   expect(version.stdout).toMatch(/^\d+\.\d+\.\d+ \(schema \d+, (commit \w+|from source)\)\n$/)
 })
 
-test('wrong usage is exit 2 and says what is wrong', async () => {
+test('wrong usage is exit code 2 and the output says what is wrong', async () => {
   await allFail(2, [
     ['nothing', 'There is no command gateway nothing'],
     ['keys nothing', 'There is no command gateway keys nothing'],

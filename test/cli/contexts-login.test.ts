@@ -108,7 +108,7 @@ test('a sign-in in a browser saves a context, whose token is renewed', async () 
   expect(ended.stderr).toContain('refuses the sign-in: invalid_grant. Sign in again')
 })
 
-test('who is in no group is refused, and nothing is saved', async () => {
+test('a person without a group is refused, and nothing is saved', async () => {
   provider.people.set('eve', ['strangers'])
   const { code, stderr } = await logIn('eve')
   expect(code).toBe(1)

@@ -166,7 +166,7 @@ test('settings in a file name the file, and the variable with the secret next to
   expect(chosen.stdout).toContain('model: "chat"')
 })
 
-test('wrong words are exit 2 and say what is right', async () => {
+test('wrong arguments are exit code 2 and the output says what is right', async () => {
   await allFail(2, [
     ['env', 'CLIENT'],
     [

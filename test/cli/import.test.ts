@@ -222,7 +222,7 @@ async function expectRefused(server: Parameters<typeof callAs>[2]): Promise<void
     expect(await statusOf(callAs(secret, 'Best-Chat', server))).toBe(status)
 }
 
-/** The file of the environment has the keys, for its owner only. Answers the text of the configuration, which has none. */
+/** The environment file has the keys, for its owner only. Returns the text of the configuration, which has none. */
 function expectWritten(configFile: string, envFile: string): string {
   const text = readFileSync(configFile, 'utf8')
   expect(text).not.toContain('sk-vendor')
@@ -305,7 +305,7 @@ for (const flavor of ['one-api', 'new-api'] as const) {
       const server = { config, dataDir, account: 'alice' }
       const left1 = await callAs(theirSecrets.alice, 'Best-Chat', server)
       expect(left1).toBeLessThan(flavor === 'new-api' ? 17_469_134_000 : 2_469_134_000)
-      // Their gateway takes its keys without `sk-` too.
+      // Their gateway also accepts its keys without `sk-`.
       expect(await redeemAs(theirSecrets.alice, theirCode, server)).toEqual([200, 409, 404])
       const left2 = await callAs(theirSecrets.limited.slice('sk-'.length), 'Best-Chat', server)
       expect(left2 - left1).toBeWithin(1_990_000_000, 2_000_000_000)
@@ -483,7 +483,7 @@ function expectLitellmModels(config: Config): void {
 }
 
 for (const kind of theirKinds)
-  test(`what is read of ${kind} is of one moment and of one database`, async () => {
+  test(`data read from ${kind} is of one moment and of one database`, async () => {
     const theirs = await makeOneApi(kind, 'one-api', base)
     // Otherwise SQLite has writers wait for readers.
     if (kind === 'sqlite') await runAll(theirs, ['pragma journal_mode = wal'])
@@ -581,7 +581,7 @@ test('a server that takes passwords over TLS only and offers none is said to', a
     port: 0,
     socket: {
       open: (socket) => void socket.write(greetingOfMysql8()),
-      // To whoever signs in: the password itself, as no hash of it is known yet.
+      // To every client that signs in: the password itself, because no hash of it is known yet.
       data: (socket) => void socket.write(Uint8Array.of(2, 0, 0, 2, 1, 4)),
     },
   })

@@ -312,7 +312,7 @@ test('people read a table whose rows add up', async () => {
   expect(edit.stdout).toMatch(/^images +2 +0\.02 +0\.04$/m)
 })
 
-test('wrong usage and what cannot be priced say what to do', async () => {
+test('wrong usage and unpriceable requests say what to do', async () => {
   await allFail(2, [
     ['models price', 'MODEL'],
     ['models price chat', 'Nothing to price:'],
@@ -360,7 +360,7 @@ test('wrong usage and what cannot be priced say what to do', async () => {
 })
 
 test('the quoted price is what the gateway holds', async () => {
-  // The task of the video is asked after seconds later; this clock makes them short.
+  // The task of the video is polled seconds later; this clock makes them short.
   const startedAt = Date.now()
   const now = () => startedAt + 20 * (Date.now() - startedAt)
   const gateway = await startTestGateway({ models, outside: { now } })

@@ -265,7 +265,7 @@ for (const database of databaseKinds) {
   })
 }
 
-test('who is refused, and what is not a gateway, is said in one line', async () => {
+test('a refusal, and a server that is not a gateway, is reported in one line', async () => {
   const { installation, server, token } = await siteOf('sqlite')
   const viewer = (await installation.json('admins', 'create', 'looker', '--role', 'viewer')).token
   const answers: Record<string, () => Response> = {

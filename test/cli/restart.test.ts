@@ -448,7 +448,7 @@ function filesBelow(folder: string): string[] {
   return [folder, ...readdirSync(folder, { recursive: true }).map((name) => join(folder, String(name)))]
 }
 
-test.concurrent('what was left to another process is cut when the time is over, and a second call shortens that time', async () => {
+test.concurrent('requests left to another process are cut when the time is over, and a second call shortens that time', async () => {
   const gateway = await startTestGateway()
   // Its head came, so that it ends as a stream does and not as a refused connection.
   const reply = await gateway.chat({

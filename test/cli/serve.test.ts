@@ -136,7 +136,7 @@ test('they work in any folder, also with the runtime from npx only', async () =>
   const own = join(temporaryFolder(), 'node_modules', '.bin')
   mkdirSync(own, { recursive: true })
   symlinkSync(process.execPath, join(own, 'bun'))
-  // As the shell of somebody who has never installed the runtime.
+  // As a shell without the runtime installed.
   const path = '/usr/bin:/bin'
   writeFileSync(join(folder, 'here.config.ts'), FREE_MODEL)
   const words = ['serve', '--sandbox', '--port', '0', '--config', 'here.config.ts']
@@ -209,7 +209,7 @@ test('on a terminal of 80 columns no line is wider, and the command that comes f
   await stop()
 })
 
-test('without a vendor key it says that no model can be used, what would help, and --sandbox', async () => {
+test('without a vendor key it says that no model can be used, the remedy, and --sandbox', async () => {
   const { text, stop } = await onTerminal(['--data-dir', 'keyless'], 'balance 5')
   expect(text).toStartWith('No model can be used: no vendor has an API key.')
   for (const [name, kind] of upstreamKinds) {
@@ -221,7 +221,7 @@ test('without a vendor key it says that no model can be used, what would help, a
   await stop()
 })
 
-test('with some vendor keys it counts what can be used, and names the variables of the others', async () => {
+test('with some vendor keys it counts the usable models, and names the variables of the others', async () => {
   const { text, stop } = await onTerminal(['--data-dir', 'some'], 'balance 5', { OPENAI_API_KEY: 'sk-1' })
   expect(text).toStartWith('Gateway listening on http:')
   expect(text).toMatch(/^ {2}models +openai [1-9]\d*$/m)
@@ -420,7 +420,7 @@ test('behind a proxy vendors are reached through it, and what NO_PROXY names wit
   const asked: string[] = []
   const answer = completion('By way of the proxy.', 7, 4)
   const proxy = createServer((request, response) => {
-    // A proxy is asked for whole addresses.
+    // A proxy gets whole addresses.
     asked.push(`${request.method} ${request.url}`)
     response.setHeader('content-type', 'application/json')
     request.resume().on('end', () => response.end(JSON.stringify(answer)))

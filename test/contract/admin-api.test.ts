@@ -515,7 +515,7 @@ for (const database of databaseKinds) {
     expect((await fetch(`${gateway.url}/admin/v1/artifacts/${id}/content`)).status).toBe(401)
   })
 
-  test(`what no path would lead to is not a name (${database})`, async () => {
+  test(`a text that no path could contain is not a name (${database})`, async () => {
     const call = caller(database)
     for (const name of ['.', '..']) {
       for (const body of [{ name }, { name: 'dots', account: name }])
@@ -739,7 +739,7 @@ for (const database of databaseKinds) {
   })
 }
 
-test('with a listener of its own it is nowhere else, and the viewer loads from there', async () => {
+test('with its own listener it is nowhere else, and the viewer loads from there', async () => {
   const gateway = await startTestGateway({ config: { admin: { port: 0 } } })
   try {
     const { adminUrl } = gateway.server

@@ -162,7 +162,7 @@ async function totalOf({ server }: TestGateway): Promise<bigint> {
 }
 
 for (const database of databaseKinds) {
-  test(`what the document generates never ends in a fault, nor makes money (${database}, ADMIN_FUZZ_SEED=${seed})`, async () => {
+  test(`requests generated from the document never end in an internal error, nor make money (${database}, ADMIN_FUZZ_SEED=${seed})`, async () => {
     const random = createRandom(seed)
     const gateway = await startTestGateway({ database, balance: '10' })
     const token = makeToken(randomBytes)

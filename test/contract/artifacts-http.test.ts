@@ -254,7 +254,7 @@ describe('the address begins with', () => {
     return (await drawnUrl(keeper, headers)).split('/v1/artifacts/')[0] as string
   }
 
-  test('what the caller called the gateway, whatever a proxy or a caller adds', async () => {
+  test('the name under which the caller reached the gateway, whatever a proxy or a caller adds', async () => {
     expect(await originOf(gateway, {})).toBe(gateway.url)
     expect(await originOf(gateway, { host: 'ai.example.com:8443' })).toBe('http://ai.example.com:8443')
     const forwarded = {

@@ -347,7 +347,7 @@ describe('chat completions', () => {
     expect(sent.tools[0]).toMatchObject({ type: 'function', name: 'weather', strict: false })
   })
 
-  test('what was thought is shown if that is requested, and a limit is one', async () => {
+  test('thoughts are shown on request, and a limit is respected', async () => {
     const ask = {
       model: 'thinker',
       messages: [{ role: 'user' as const, content: '[sandbox reasoning=9] Hi' }],

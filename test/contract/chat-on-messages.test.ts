@@ -615,7 +615,7 @@ describe('an error', () => {
     },
   )
 
-  test('within a stream ends it with the words of the vendor, and what came before is paid', async () => {
+  test('within a stream ends it with the words of the vendor, and the part before is paid', async () => {
     const answer = await request({ stream: true, messages: say('[sandbox error_after=6 tokens=40] Hi') })
     expect(answer.completion?.error).toEqual({
       message: 'Overloaded',

@@ -55,7 +55,7 @@ describe.each([
     expect(body.contents.at(-1).parts.at(-1)).toEqual({ inlineData: { mimeType: 'audio/wav', data } })
   })
 
-  test('what was sound costs as much as sound, where the vendor says how much was', async () => {
+  test('reported sound tokens cost as much as sound', async () => {
     const { usage } = (await (await ask('gmx-2.5-flash-lite', sound)).json()) as Json
     const { prompt_tokens: input = usage.input_tokens, completion_tokens: output = usage.output_tokens } =
       usage
@@ -69,7 +69,7 @@ describe.each([
     expect(body.messages.at(-1).content.at(-1)).toEqual(sound)
   })
 
-  test('what may be sound costs as much as sound, where a vendor does not say how much was', async () => {
+  test('possible sound tokens cost as much as sound if the vendor does not report them', async () => {
     const answer = (await (await ask('compatible', sound)).json()) as Json
     const {
       prompt_tokens: input = answer.usage.input_tokens,

@@ -111,7 +111,7 @@ describe('every field of the spec', () => {
     expect(vendorBody(await chat(sent))).toEqual({ ...sent, model: 'local-model' })
   })
 
-  test('what is written to a cache is found under the names of both vendors that report it', () => {
+  test('cache writes are found under the names of both vendors that report them', () => {
     for (const name of ['cache_write_tokens', 'cache_creation_input_tokens']) {
       const usage = {
         prompt_tokens: 100,
@@ -400,7 +400,7 @@ describe('stop', () => {
 describe('reasoning models', () => {
   const ask = { model: 'test-reasoning', messages: say('[sandbox tokens=10] Hello!') }
 
-  test('what they refuse is taken out, and the caller gets no error for it', async () => {
+  test('fields that they refuse are removed, and the caller gets no error for them', async () => {
     const played = await chat({
       ...ask,
       temperature: 0.2,
@@ -527,7 +527,7 @@ describe('bytes: the vendor gets what the caller wrote, except the edited member
     expect(calls[0]?.body).toBe(expected)
   })
 
-  test('what reasoning models refuse is cut out with its comma, wherever it stands', async () => {
+  test('fields that reasoning models refuse are cut out with their comma, wherever they are', async () => {
     const head = '{"temperature" : 0.5 ,"model":"test-reasoning", "stop":["a"],'
     const tail = ' "messages":[{"role":"user","content":"Hello!"}], "seed":9007199254740993 ,"top_p":0.1 }'
     const { calls } = await chat(head + tail)
@@ -584,7 +584,7 @@ describe('the vendor’s usage is paid', () => {
           ])
           expect(logRows).toMatchObject([{ amount: paidNano, usage_source: 'upstream', ended_by: 'done' }])
         }
-        // The vendor's own words are kept for a later audit, and what it cost the operator is shown to no caller.
+        // The vendor's own words are kept for a later audit, and no caller sees the operator's cost.
         const { cost_in_usd_ticks: cost, ...figures } = JSON.parse(String(whole.charges[0]?.usage))
         expect(typeof cost).toBe(model === 'test-xai' ? 'number' : 'undefined')
         // Callers see all of the output, because its figures are billed.

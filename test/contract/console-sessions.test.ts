@@ -255,7 +255,7 @@ for (const database of databaseKinds) {
     expect(await isOpen(ownerPage)).toBe(false)
   })
 
-  test(`who may not sign in gets no link, no session and no entry in the audit trail (${database})`, async () => {
+  test(`a person who may not sign in gets no link, no session and no entry in the audit trail (${database})`, async () => {
     const gateway = at(database)
     const { db } = gateway.server.world
     const ownerPage = await signIn(gateway, { token: (await makeAdmin(gateway)).token })

@@ -49,7 +49,7 @@ beforeAll(async () => {
     models[`simulated-${family}`] = { ...model, family, upstream: kind }
     upstreams[`recorded-${kind}`] = { kind, baseUrl: vendor.url, apiKey: 'none' }
   }
-  // Tasks are asked after seconds later: the clock of the gateway is faster, so that the tests do not wait for it.
+  // Tasks are polled seconds later: the clock of the gateway is faster, so that the tests do not wait for it.
   const startedAt = Date.now()
   const now = () => startedAt + CLOCK_SPEED * (Date.now() - startedAt)
   gateway = await startTestGateway({ models, upstreams, balance: '1000000', outside: { now } })

@@ -310,7 +310,7 @@ describe('what it costs', () => {
     expect(gateway.sandbox.calls.length).toBe(before)
   })
 
-  test('what the balance pays for, where a stream is cut', async () => {
+  test('the part that the balance pays for, if a stream is cut', async () => {
     const { secret } = await gateway.makeKey('short', '0.0008')
     const stream = await clientOf(secret).models.generateContentStream({
       model: 'test-chat',

@@ -161,7 +161,7 @@ describe('one image', () => {
     }
   })
 
-  test('what the caller wrote is sent on exactly, except the model', async () => {
+  test('the caller’s text is sent on exactly, except the model', async () => {
     const text = `{ "prompt":"Gr\\u00fc\\u00dfe","guidance_scale": 2.50, "model" : "seedream-4.5","seed":9007199254740993,
       "optimize_prompt_options":{"mode":"standard"}, "image": null, "size":"2K" }`
     const played = await play(gateway, {

@@ -262,7 +262,7 @@ describe('what is refused here, for nothing', () => {
   test('a transparent JPEG', () =>
     refuse({ background: 'transparent', output_format: 'jpeg' }, { param: 'background' }, 'png or webp'))
 
-  test('what the account cannot pay: four times what is left', async () => {
+  test('usage that the account cannot pay: four times the balance', async () => {
     const { secret } = await gateway.makeKey('small', '0.25')
     const body = { model: 'pgt-image-2', prompt, size: '1024x1024', quality: 'high', n: 4 }
     const refused = { status: 402, vendorCalls: 0, charges: 0, error: { code: 'insufficient_balance' } }

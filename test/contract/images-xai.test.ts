@@ -173,7 +173,7 @@ const translations: Translation[] = [
   { body: { images: [] }, sent: {}, paid: 20 },
 ]
 
-describe('what the vendor gets, and what it costs', () => {
+describe('the vendor’s request, and its price', () => {
   for (const { body, path = GENERATE, sent, paid } of translations) {
     test(JSON.stringify(body), async () => {
       const played = await draw(body)

@@ -209,7 +209,7 @@ test('after all of it the server answers, and has printed nothing but lines of i
   for (const line of server.stderr().split('\n').filter(Boolean)) expect(() => JSON.parse(line)).not.toThrow()
 })
 
-test('what the parser refuses reaches no hook of the server, so that its answer cannot be ours', async () => {
+test('a request that the parser refuses reaches no hook of the server, so its answer cannot be ours', async () => {
   let seen = 0
   const see = () => {
     seen++

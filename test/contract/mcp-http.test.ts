@@ -357,7 +357,7 @@ describe('the stream of a call', () => {
   })
 })
 
-test('a caller who waits gets progress in every silence, with figures that only rise', () => {
+test('a waiting caller gets progress in every silence, with figures that only rise', () => {
   let at = 0
   let beat = (_now: number) => {}
   const heard: [progress: number, message: string][] = []

@@ -199,7 +199,7 @@ describe('a program is not let in', () => {
       expect(refused.body.location).toBeUndefined()
     })
 
-  test('with a parameter that is there twice', async () => {
+  test('with a repeated parameter', async () => {
     const gateway = at('sqlite')
     clock += 60_000
     const url = authorizeUrl((await register(gateway)).body.client_id)

@@ -555,7 +555,7 @@ describe('an error of the vendor', () => {
     if (words.includes('retry_after')) expect(headers.get('retry-after')).toBe('7')
   })
 
-  test('within a stream ends it with the words of the vendor, and what came before is paid', async () => {
+  test('within a stream ends it with the words of the vendor, and the part before is paid', async () => {
     const answer = await request({ stream: true, messages: say('[sandbox error_after=4 tokens=40] Hi') })
     expect(answer.message?.error).toEqual({
       type: 'api_error',

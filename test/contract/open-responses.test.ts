@@ -186,7 +186,7 @@ interface Case {
   streamed?: true
   /** The type of an item that the output must have. */
   item: string
-  /** Types of events that must come. */
+  /** The types of events that must come. */
   events?: string[]
 }
 

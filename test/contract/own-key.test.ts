@@ -111,7 +111,7 @@ for (const [database, gateway] of gateways) {
     expect((await get(gateway, '/v1/me', 'sk-wrong')).status).toBe(401)
   })
 
-  test(`what rests is refused with 403 and may see why (${database})`, async () => {
+  test(`a paused key is refused with 403 and may see why (${database})`, async () => {
     const { db, now } = gateway.server.world
     const { secret, id } = await gateway.makeKey('resting', '1')
     const chat = async () => {
@@ -125,7 +125,7 @@ for (const [database, gateway] of gateways) {
     expect(await pauseKey(db, id, now())).toBe(true)
     expect(await pauseKey(db, id, now())).toBe(false)
     expect(await chat()).toEqual([403, 'key_paused'])
-    // Who asks is known, and so to be found.
+    // The caller is known, and so can be found.
     await waitFor(async () => (await gateway.newestLogged())?.error_code === 'key_paused')
     expect(await gateway.newestLogged()).toMatchObject({ status: 403, account: 'resting', key_id: id })
     expect((await get(gateway, '/v1/models', secret)).body.error.code).toBe('key_paused')

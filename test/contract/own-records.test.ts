@@ -320,7 +320,7 @@ for (const [database, gateway] of gateways) {
       expect((await ask(gateway, '/v1/quotes', gateway.secret, 'POST', body)).status).toBe(400)
   })
 
-  test(`who holds a key replaces its secrets, and the trail says so without them (${database})`, async () => {
+  test(`the holder of a key replaces its secrets, and the trail says so without them (${database})`, async () => {
     const { secret, id } = await gateway.makeKey('roller', '1')
     const rolled = await ask(gateway, '/v1/me/roll', secret, 'POST')
     expect(rolled.body).toEqual({ object: 'key_secret', name: id, key: rolled.body.key })

@@ -274,7 +274,7 @@ describe('through the gateway', () => {
     expect(held).toBeGreaterThan(5 * 25_000_000)
   })
 
-  test('what is written to a cache for an hour is held and billed so, in a stream too', async () => {
+  test('cache writes for an hour are held and billed as such, in a stream too', async () => {
     const start = {
       input_tokens: 5,
       cache_creation_input_tokens: 60,

@@ -160,7 +160,7 @@ for (const database of databaseKinds) {
       ).toEqual([])
     })
 
-    test('what must be kept and may not, or has a key of its own, is refused before anything is held', async () => {
+    test('a request that must be kept but may not, or has its own key, is refused before anything is held', async () => {
       const charges = await chargeCount()
       const body = { ...request, input: 'Hello', background: true }
       const refused = [

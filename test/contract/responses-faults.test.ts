@@ -210,7 +210,7 @@ test.each([
   ['rate_limit_exceeded', 'rate_limit_exceeded'],
   ['server_is_overloaded', 'server_is_overloaded'],
   ['invalid_prompt', 'invalid_prompt'],
-  // The operator's bill is nobody else's business, and no repeat pays it.
+  // Only the operator sees the operator's costs, and a repeat does not pay them.
   ['insufficient_quota', 'server_is_overloaded'],
   ['server_error', 'server_error'],
   ['vector_store_timeout', 'server_error'],

@@ -436,7 +436,7 @@ describe('a call comes back', () => {
     })
   })
 
-  test('without a namespace where the tool has none, and by the name that the model made up', () => {
+  test('without a namespace if the tool has none, and by the name that the model invented', () => {
     expect(callOf('plain', '{}').items[0]).not.toHaveProperty('namespace')
     expect(callOf('no_such_tool', '{}').items[0]).toMatchObject({
       type: 'function_call',

@@ -456,7 +456,7 @@ describe('an answer ends', () => {
     })
   })
 
-  test('with all input in the figures, and what was read from a cache or written to one', () => {
+  test('with all input in the figures, and the parts read from or written to a cache', () => {
     const usage = {
       input_tokens: 1,
       cache_read_input_tokens: 20,

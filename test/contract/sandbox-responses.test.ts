@@ -101,7 +101,7 @@ describe('refuses', () => {
     }
   })
 
-  test('what it has sealed for another item or another account', async () => {
+  test('texts that it has sealed for another item or another account', async () => {
     const { json } = await post({ ...SEALED, reasoning: { effort: 'low', summary: 'auto' } })
     const [reasoning, message] = json.output
     expect(reasoning.summary[0].text).toContain('The user wants an answer')

@@ -1127,7 +1127,7 @@ describe('other directives', () => {
     expect((await chat(openaiChat, '', { messages: messages.slice(0, 1) })).status).toBe(500)
   })
 
-  test('what is unknown or wrong has no effect', () => {
+  test('an unknown or invalid value has no effect', () => {
     expect(readDirectives('[sandbox status=42 tokens=-1 delay_ms=x foo bar=1 usage=odd redirect=]')).toEqual(
       {},
     )

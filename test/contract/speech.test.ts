@@ -1,5 +1,5 @@
-// POST /v1/audio/speech: the sound in the form that was asked for, whatever way the vendor sends it, paid for by the
-// character before the last byte; wrong requests are refused by the name of the field, and for nothing.
+// POST /v1/audio/speech: the sound in the requested form, however the vendor sends it, paid for by the character before the last
+// byte; wrong requests are refused by the name of the field, and for nothing.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'

@@ -301,7 +301,7 @@ describe('chat completions', () => {
       .filter((line) => line.startsWith('data: {'))
       .flatMap((line): Json[] => JSON.parse(line.slice(6)).choices[0]?.delta.tool_calls ?? [])
     const pieces = (index: number) => deltas.filter((each) => each.index === index)
-    // The arguments come as they are written.
+    // The arguments come while they are written.
     expect(pieces(0).length).toBeGreaterThan(2)
     const written = pieces(0).map((each) => each.function.arguments)
     expect(written.join('')).toBe(weather.function.arguments)

@@ -347,7 +347,7 @@ describe('a native request', () => {
     expect(sent.thinking).toEqual({ type: 'disabled' })
   })
 
-  test('with an effort that no model has is refused, and with one that is lower than its lowest sent that', async () => {
+  test('with an unknown effort is refused, and with one below the lowest gets the lowest', async () => {
     const { status, error } = await ask(
       'messages',
       'opus-5-5',

@@ -352,7 +352,7 @@ for (const database of databaseKinds) {
         expect(await lastCharge()).toMatchObject({ state: 'released', amount: 0 })
       })
 
-      test('who cannot pay for the length of the file is refused before anything is sent', async () => {
+      test('a caller who cannot pay for the length of the file is refused before anything is sent', async () => {
         const poor = await gateway.makeKey('poor', '0.0006')
         const before = odd.requests
         const response = await transcribe(

@@ -1,5 +1,5 @@
-// What clients send with every request though nobody asked for it: it is left out where it cannot be served, and a header of
-// the answer names it. A call that is forced must be refused instead.
+// Defaults that clients send with every request: they are left out where they cannot be served, and a header of the answer names
+// it. A call that is forced must be refused instead.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'

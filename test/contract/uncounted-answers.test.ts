@@ -143,7 +143,7 @@ test('a stream of a plain completion ends with what is paid', async () => {
   expect(charge).toMatchObject({ amount: input * INPUT + output * OUTPUT })
 })
 
-test('who did not ask for the usage of a stream is not sent any', async () => {
+test('usage of a stream is sent only on request', async () => {
   const response = await gateway.post('/v1/chat/completions', {
     model: 'chat',
     messages: say('Hi'),

@@ -1,5 +1,5 @@
-// Figures at the end of a chat stream are only for who has asked for them, wherever servers put them: next to no choice, or
-// next to one that says nothing, as gateways in between do. What is paid is the same.
+// Figures at the end of a chat stream are only sent on request, wherever servers put them: next to no choice, or next to one that
+// says nothing, as gateways in between do. What is paid is the same.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'

@@ -302,7 +302,7 @@ describe("what is kept in the vendor's account", () => {
     }
   })
 
-  test('what names nothing there is taken', async () => {
+  test('a name without an object there is accepted', async () => {
     const url = 'https://example.com/a.png'
     const taken: Row[] = [
       chat('', user({ type: 'image_url', image_url: { url } })),

@@ -137,7 +137,7 @@ describe('submit', () => {
   })
 
   test.each<[model: string, body: Json, parameters: Json]>([
-    // 2.6 and before: sizes, in the shape that is asked for.
+    // 2.6 and before: sizes, in the requested shape.
     ['vidw2.6-t2v', { duration: 10, resolution: '1080p' }, { duration: 10, size: '1920*1080' }],
     ['vidw2.6-t2v', { aspect_ratio: '9:16' }, { duration: 5, size: '720*1280' }],
     ['vidw2.6-t2v', { aspect_ratio: '4:3', resolution: '1080P' }, { duration: 5, size: '1632*1248' }],

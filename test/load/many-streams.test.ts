@@ -31,7 +31,7 @@ interface Caller {
   ended: boolean
 }
 
-/** How many streams have begun and not ended, now and at most, how many were asked for, and how many of these have ended. */
+/** The numbers of running streams, now and at most, of requested ones, and of ended ones among these. */
 const open = { now: 0, most: 0, asked: 0, ended: 0 }
 
 async function call({ url, key }: Serving, onEnd: () => void): Promise<Caller> {

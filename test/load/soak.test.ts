@@ -151,7 +151,7 @@ async function operate(place: Place, until: number): Promise<void> {
   })
 }
 
-/** Takes the database away again and again. Returns the times in which it was away. */
+/** Makes the database unreachable repeatedly. Returns the times in which it was. */
 async function takeAway(postgres: PostgresServer, until: number): Promise<[from: number, to: number][]> {
   const absences: [number, number][] = []
   while (performance.now() + PRESENT_MS + AWAY_MS < until) {

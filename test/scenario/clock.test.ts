@@ -212,7 +212,7 @@ describe('the clock', () => {
 
   test('of nodes on PostgreSQL is the database’s', async () => {
     const db = await openTestDatabase('postgres')
-    // The clock of this process stands still, so what it makes of the database's time lies between two looks at that.
+    // The clock of this process stands still, so its estimate of the database's time lies between two readings of that.
     const { at, refresh } = await followDatabase(
       () => timeOf(db),
       () => 0,

@@ -111,7 +111,7 @@ describe('kill -9 at a point of the line', () => {
   interface Point {
     title: string
     body: Record<string, unknown>
-    /** True when the request has come to the point. */
+    /** True when the request has reached the point. */
     reached(installation: Installation, received: () => string): Promise<boolean> | boolean
     /** The charge after the restart. */
     charge: Partial<Row>
@@ -317,7 +317,7 @@ function rawCaller(server: Running, secret: string, body: Record<string, unknown
     hasPaused = true
   })
   socket.write(rawRequest(server, secret, body))
-  /** Takes what is still on its way from a server that is dead. */
+  /** Reads the bytes still on their way from a dead server. */
   const readRest = () => {
     socket.resume()
     return closed

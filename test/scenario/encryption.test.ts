@@ -84,7 +84,7 @@ async function rotate(
 // Concurrently: each waits some seconds for the poll of its video.
 for (const database of databaseKinds) {
   describe.concurrent(`on ${database}`, () => {
-    test('with a key from the beginning, nothing is ever stored as it is', async () => {
+    test('with a key from the beginning, nothing is ever stored in plain text', async () => {
       const gateway = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
       const { db, now } = gateway.server.world
       const stored = await storeTexts(gateway, 'canary-from-the-beginning')
@@ -101,7 +101,7 @@ for (const database of databaseKinds) {
       await again.close()
     })
 
-    test('what was stored before the key is encrypted, and nothing of it is left', async () => {
+    test('texts stored before the key are encrypted, without a plain copy', async () => {
       const before = await startTestGateway({ database, ...encryptedOptions(undefined) })
       const stored = await storeTexts(before, 'canary-before-the-key')
       expect(foundIn(await bytesOf(before), stored.texts)).toEqual(stored.texts)
@@ -195,7 +195,7 @@ for (const database of databaseKinds) {
       await Promise.all([old.close(), next.close()])
     })
 
-    test('without any key again, everything is stored as it is', async () => {
+    test('without any key again, everything is stored in plain text', async () => {
       const before = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
       const stored = await storeTexts(before, 'canary-back-again')
       const after = await rotate(before, { key: null, olderKeys: [first] })

@@ -422,7 +422,7 @@ for (const kind of databaseKinds) {
       await db.close()
     })
 
-    test('what was reported before a restart is not reported again after it', async () => {
+    test('conditions reported before a restart are not reported again after it', async () => {
       const events = { to: { ops: OPS }, lowBalanceUsd: '5' }
       const { db, clock, pass, reported } = await openWatch(kind, events)
       await credit(db, 'poor', 4)
@@ -551,7 +551,7 @@ describe('a recipient', () => {
     }
   })
 
-  test('with mailboxes gets a message over a connection that is encrypted from the start, or not at all', async () => {
+  test('with mailboxes gets a message over a connection encrypted from the start, or none', async () => {
     await using encrypted = await startMailServer({ secure: true })
     expect(await sendTo(mailbox, smtpTo(encrypted.port, { security: 'tls' }))).toMatchObject({ status: 250 })
     await using plain = await startMailServer({ hideSTARTTLS: true, allowInsecureAuth: true })
@@ -701,7 +701,7 @@ test('a backup that finds wrong books reaches the mailbox, with the fault and th
     'account alice: balance 1000000001 differs from its ledger 1000000000. Stop selling',
   )
   expect(letter).toContain('gateway balance verify')
-  // The backup is there all the same: it is what is looked at.
+  // The backup exists nevertheless, and is checked.
   expect(gateway.log.filter(({ event }) => event === 'backup_made')).toHaveLength(2)
   await shift(-1)
   await gateway.close()

@@ -120,7 +120,7 @@ for (const kind of databaseKinds) {
       expect(await keptBytes(world.db, 'acme')).toBe(rest?.bytes as number)
     })
 
-    test('what is too old is not read, and then removed', async () => {
+    test('too old files are not read, and then removed', async () => {
       const { world, clock, keep } = await openStore(kind, { keep: '1d' })
       const id = await keep([say('one')])
       clock.now += DAY_MS

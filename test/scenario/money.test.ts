@@ -418,7 +418,7 @@ function inFlightTests(kind: DatabaseKind): void {
   ])(
     'that hold all of $whole make others wait, and then their turn comes',
     async ({ balance, budgetNano, words }) => {
-      // The vendor fails in the end, so that the money comes back.
+      // The vendor finally fails, so that the money is released.
       const vendor = startHeldVendor(() => Response.json({}, { status: 500 }))
       const outside = { now: makeClock().now }
       const gateway = await startTestGateway({ database: kind, balance: '0', ...heldBy(vendor), outside })

@@ -182,7 +182,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('proofs of months on
     )
   })
 
-  test('what the pages say is not taken for more than the seal: each change of a line is found', async () => {
+  test('the pages do not count more than the seal: each change of a line is found', async () => {
     const pages = await pagesOf(undefined, 1_000)
     const [page] = pages
     const index = page.data.findIndex(({ receipt }: Json) => receipt !== null)

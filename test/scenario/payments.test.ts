@@ -205,7 +205,7 @@ for (const database of databaseKinds) {
   })
 }
 
-test('without a signing secret nothing is taken', async () => {
+test('without a signing secret no event is accepted', async () => {
   const gateway = await startTestGateway({})
   const payload = JSON.stringify(eventOf())
   const response = await gateway.post(PATH, payload, { 'stripe-signature': await sign(payload) })

@@ -151,7 +151,7 @@ for (const kind of databaseKinds) {
   describe(`a request on ${kind}`, () => {
     const slow = say('[sandbox tokens=30 token_delay_ms=20]')
 
-    test('whose hold is released while it runs is charged late, and says what was paid', async () => {
+    test('whose hold is released while it runs is charged late, and states the price', async () => {
       const gateway = await startTestGateway({ database: kind })
       const { db, now } = gateway.server.world
       const whole = gateway.chat({ messages: say('[sandbox delay_ms=600]') })

@@ -53,7 +53,7 @@ group('an address with several servers', () => {
     await db.close()
   })
 
-  test('whose first one takes no changes: the second is used, and the first again when that one turns read-only', async () => {
+  test('whose first one accepts no changes: the second is used, and the first again when that one becomes read-only', async () => {
     const url = new URL(await postgresUrl())
     const name = url.pathname.slice(1)
     const admin = openPostgres(url.href)
@@ -82,7 +82,7 @@ group('an address with several servers', () => {
     for (const each of [db, admin, writer]) await each.close()
   })
 
-  test('whose first one hangs during load, with open connections: what waits fails in time, and the second is used', async () => {
+  test('whose first one hangs during load, with open connections: waiting calls fail in time, and the second is used', async () => {
     const url = new URL(await postgresUrl())
     const [first, second] = [await makeDoor(url), await makeDoor(url)]
     await first.open()
@@ -157,7 +157,7 @@ group('an address with one server', () => {
     for (const each of [db, admin]) await each.close()
   })
 
-  test('whose answer to a hold is lost: what it took is given back, and the request can be repeated', async () => {
+  test('whose answer to a hold is lost: the hold is released, and the request can be repeated', async () => {
     using vendor = startTaskVendor()
     const upstreams = { dashscope: vendor.upstream }
     const gateway = await startTestGateway({ database: 'postgres', upstreams })
@@ -352,7 +352,7 @@ group('an address with one server', () => {
     },
   )
 
-  test('whose connections never close: a stop ends at its deadline, and says what it has not waited for', async () => {
+  test('whose connections never close: a stop ends at its deadline, and says which work it has not waited for', async () => {
     const { gateway } = await startBehindDoor()
     const { world } = gateway.server
     const close = world.close.bind(world)

@@ -168,7 +168,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('receipts on %s', (d
     expect(json.request).toBe(answer.id)
     if (quantities) expect(json.quantities).toEqual(quantities)
     else if (json.state === 'released') expect(json.quantities).toBeNull()
-    // The same text whenever it is asked for.
+    // The same text for every request.
     const read = await get(gateway, `/v1/requests/${answer.id}/receipt`)
     expect(read).toMatchObject({
       status: 200,

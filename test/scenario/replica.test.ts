@@ -155,7 +155,7 @@ function failoverContract(): void {
     await waitFor(() => load.answered('chat') > before.chat + 30 && load.answered('video') > before.video + 5)
     await load.stop()
     expect(await serverBehind(db)).toBe(replica)
-    // The latter where the answer to a hold was lost, until what it took is given back.
+    // The latter if the answer to a hold was lost, until the hold is released.
     const clear = [
       '503 database_unavailable, repeat after 1 s',
       '409 idempotency_key_in_use, repeat after 1 s',

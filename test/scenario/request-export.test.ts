@@ -55,7 +55,7 @@ describe.each(databaseKinds)('requests on %s', (database) => {
     expect(await found('team=search', '&status=4xx')).toEqual([refused])
     expect(await found('user=ann')).toEqual([both])
     expect(await found('team=a,"b"=c')).toEqual([long])
-    // A value is cut where it is kept, and where it is asked for.
+    // A value is cut both when it is kept and when it is requested.
     expect(await found(`user=${'x'.repeat(99)}`)).toEqual([long])
     expect(await found('team=sea')).toEqual([])
     expect(await found('user=search')).toEqual([])
@@ -117,7 +117,7 @@ function logOf(rows: readonly LoggedRequest[], pageRows: number) {
   return log
 }
 
-/** Videos of four days, each paid some time after it was asked for, and some of them unsuccessful or late. */
+/** Videos of four days, each paid some time after its request, and some of them unsuccessful or late. */
 async function makeVideos(db: Db, count: number) {
   await addCredit(db, { id: 'credit', account: 'alice', amountNano: 1_000_000, now: START, note: null })
   const stepMs = Math.floor((4 * DAY_MS) / count)

@@ -112,7 +112,7 @@ for (const database of databaseKinds) {
       statuses.push(response.status)
       await response.text()
     }
-    // The second is the same answer again, which no vendor is asked for.
+    // The second is the same answer again, without a call to a vendor.
     for (let times = 0; times < 2; times++) await ask({}, { 'idempotency-key': 'once' })
     await ask({}, { authorization: `Bearer ${poor.secret}` })
     await ask({ max_tokens: 'many' })

@@ -198,7 +198,7 @@ test('PostgreSQL has a partition for each day, and drops whole days', async () =
     'select number from request_pages where number >= 1 and number <= 700 order by number desc limit 256',
     'select number from request_pages where ended_at >= 1 order by ended_at, number limit 64',
   ]) {
-    // There is an index that gives the order, which the server prefers once there are many pages.
+    // An index has this order, and the server prefers it once there are many pages.
     const without = ['seqscan', 'bitmapscan', 'sort'].map((way) => ({ sql: `set local enable_${way} = off` }))
     const plan = JSON.stringify(await db.batch([...without, { sql: `explain ${question}` }]))
     expect(plan).toMatch(/Index (Only )?Scan/)

@@ -62,7 +62,7 @@ async function startRoutes<Name extends string>(
   const { nodes: count = 1, database = 'sqlite', ...others } = options
   const upstreams = Object.fromEntries(names.map((name) => [name, vendors[name].upstream]))
   const nodes = await startNodes(database, count, { ...others, upstreams, models })
-  /** Asks once. Returns the answer, the vendors that were asked for it, its charges and its row. */
+  /** Sends one request. Returns the answer, the called vendors, its charges and its row. */
   const ask = async (body: Json, headers: Record<string, string> = {}, node: TestGateway = nodes[0]) => {
     const before = await node.newest()
     asked.length = 0

@@ -571,7 +571,7 @@ describe('equal connections', () => {
     ] as const) {
       expect(Math.abs(shareOf(name, 0) - share)).toBeLessThan(0.03)
     }
-    // Second comes who is left, by the shares of those who are left.
+    // The second place goes to one of the remaining, by their shares.
     const second = (2 / 6) * (3 / 4) + (1 / 6) * (3 / 5)
     expect(Math.abs(shareOf('first', 1) - second)).toBeLessThan(0.03)
   })

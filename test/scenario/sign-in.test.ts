@@ -198,7 +198,7 @@ for (const database of databaseKinds) {
     expect(keys.map((row) => row.account)).toEqual([dora, 'research'])
   })
 
-  test(`who is in no group, or was revoked here, is refused, and the trail has it (${database})`, async () => {
+  test(`a person without a group, or revoked here, is refused, and the trail has it (${database})`, async () => {
     const gateway = at(database)
     const { db } = gateway.server.world
     const [eve, finn] = [unique('eve'), unique('finn')]

@@ -55,7 +55,7 @@ async function askSlowly(): Promise<RawCaller> {
   return caller
 }
 
-/** Takes what is left. True if the answer came to its end. */
+/** Reads the rest. True if the answer reached its end. */
 async function takesAll(caller: RawCaller): Promise<boolean> {
   caller.resume()
   await waitFor(() => caller.closed || caller.tail().endsWith('0\r\n\r\n'), 20_000)

@@ -82,7 +82,7 @@ for (const kind of databaseKinds)
     limitTests(kind)
   })
 
-/** Three requests of one spender, one of another and one of nobody. Answers the ids by their names. */
+/** Three requests of one spender, one of another and one of nobody. Returns the ids by their names. */
 async function spend({ gateway, name, chat, admin }: Pick<Opened, 'gateway' | 'name' | 'chat' | 'admin'>) {
   for (const user of ['ann', 'ann', 'ann', 'bob', undefined]) expect(await chat(user)).toBe(200)
   await waitFor(async () => (await gateway.balance('company')).heldNano === 0)

@@ -509,7 +509,7 @@ describe('a vendor that does not keep the limit of a request', () => {
     expect(charge).toMatchObject({ state: 'settled', ended_by: 'balance', shortfall: 0 })
     expect(charge?.amount).toBeLessThanOrEqual(charge?.held as number)
     expect(tokens * dearNano).toBeLessThanOrEqual(charge?.amount as number)
-    // Whoever has the money gets what the vendor sends.
+    // A caller with enough money gets everything that the vendor sends.
     expect(tokens).toBeGreaterThan(400)
   })
 

@@ -439,8 +439,7 @@ function countedFor(body: { messages: { content: string }[]; tools?: unknown }, 
 }
 
 describe('a price beyond the hold', () => {
-  // Thinking that is not shown: nobody sees it before the vendor reports it. 250,000 held for a prompt of 170 bytes, 300,000 to
-  // be paid.
+  // Hidden thinking: nobody sees it before the vendor reports it. 250,000 held for a prompt of 170 bytes, 300,000 to be paid.
   const words = 'prompt_tokens=100 reasoning=98 tokens=2'
   const trueNano = price({ input_token: 100, output_token: 100 })
   const body = JSON.stringify({ model: 'test-short', stream: true, messages: say(promptOf(words)) })

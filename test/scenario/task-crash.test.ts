@@ -229,7 +229,7 @@ async function isKilledAt(point: Point): Promise<boolean> {
   expect(again?.error_code ?? null).toBe(leaves === 'unknown' ? 'unknown' : null)
   if (leaves === 'unknown') await waitFor(() => second.stderr().includes('"event":"task_unknown"'))
 
-  // The caller tries again: the same task, or a new one where there is none.
+  // The caller tries again: the same task, or a new one if none exists.
   const repeated = await submit(place, second, 'one', headers)
   expect(repeated.status).toBe(202)
   expect(repeated.headers.get('idempotent-replayed')).toBe(leaves === 'nothing' ? null : 'true')

@@ -26,7 +26,7 @@ function chat(words: string, model = 'test-chat', more: object = {}) {
   return { model, messages: say(`[sandbox ${words}]`), ...more }
 }
 
-/** Time limit of vendors that do not answer, by a clock that stands still until a test moves it. */
+/** The time limit of vendors that do not answer, by a clock that only a test moves. */
 const TIMEOUT_MS = 60_000
 
 function embed(words: string, model: string) {

@@ -201,7 +201,7 @@ describe('a submit', () => {
     expect((await gateway.requestLog()).slice(rows)).toMatchObject([{ status: 200, error_code: null }])
   })
 
-  /** The caller has a task that they can ask after; it has no id of the vendor's, and its price is held. */
+  /** The caller has a task that can be queried; it has no vendor id, and its price is held. */
   async function expectUnknown(response: Response): Promise<void> {
     const task = (await response.json()) as Json
     expect([response.status, task.status]).toEqual([200, 'submitted'])

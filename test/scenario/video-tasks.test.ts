@@ -24,7 +24,7 @@ let replies: Map<string, () => Response>
 let results: Map<string, () => Response>
 let polled: Map<string, number>
 let form: VideoVendorForm
-/** Tasks that the vendor was asked to stop. */
+/** Tasks that the vendor was told to stop. */
 let stopped: string[]
 let stopReply: () => Response
 
@@ -101,7 +101,7 @@ afterAll(async () => {
   await vendor.stop()
 })
 
-/** Submits one task; the vendor's id of it is given back too. */
+/** Submits one task; also returns the vendor's id. */
 async function submit(use: VideoVendorForm, more: Json = {}): Promise<{ id: string; upstreamId: string }> {
   form = use
   const response = await gateway.post(PATH, { model: `scripted-${use.family}`, ...use.body('x'), ...more })
@@ -393,7 +393,7 @@ describe('seconds that the vendor chooses', () => {
     expect(await rowsOf(gateway, task.id)).toMatchObject({ amount: 12 * CENT, usage_source: 'upstream' })
   })
 
-  test('what makes no sound is cheaper where the catalogue says so', async () => {
+  test('requests without sound are cheaper if the catalogue says so', async () => {
     const { id } = await submit(videoVendors.ark, { generate_audio: false })
     await endOf(gateway, clock, id)
     expect(await rowsOf(gateway, id)).toMatchObject({ held: 20_000_000, amount: 20_000_000 })
@@ -704,7 +704,7 @@ describe("the vendor's own words", () => {
   })
 })
 
-describe('what is true of all requests is true of tasks', () => {
+describe('the rules of all requests apply to tasks', () => {
   test('an idempotency key: one task, one call, and the same answer', async () => {
     const headers = { 'idempotency-key': 'a video' }
     const body = requestFor('vidw2.6-t2v')

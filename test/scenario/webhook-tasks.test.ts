@@ -14,7 +14,7 @@ import { type Delivered, HERE, openSite } from '../support/servers/webhook-sendi
 const MINUTE_MS = 60_000
 const config = { webhooks: { allow: [HERE] } }
 
-/** The vendor works in the past, so that a task has ended when it is first asked after. */
+/** The vendor works in the past, so that a task has ended when it is first polled. */
 function startAhead(options: TestGatewayOptions = {}) {
   const now = () => Date.now() + MINUTE_MS
   return startTestGateway({ config, ...options, outside: { now, ...options.outside } })

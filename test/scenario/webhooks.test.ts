@@ -238,7 +238,7 @@ for (const kind of databaseKinds) {
       await sending.close()
     })
 
-    test('what was delivered or has failed is delivered again when an operator says so, numbered on', async () => {
+    test('a delivered or failed event is delivered again on an operator’s command, with the next number', async () => {
       using site = openSite(
         (_delivered, count) => new Response(null, { status: [410, 500, 200][count - 1] ?? 200 }),
       )

@@ -239,7 +239,7 @@ export function vendorFaults(files: readonly SourceFile[]): string[] {
     if (!file.path.startsWith('src/') || VENDOR_FILES.test(file.path)) continue
     for (const line of codeOf(file).split('\n')) {
       const rest = line
-        // The form of an error body, and the protocol that many vendors share, may be asked for by name ...
+        // The form of an error body, and the protocol that many vendors share, may be recognized by name ...
         .replaceAll(/\b(dialect|protocol) [!=]== "(openai|gemini)"/g, '')
         // ... and passed on, but nothing else may be distinguished by a vendor's name.
         .replaceAll(/(?<!(?:[!=]==?|case) )"(openai|gemini)"/g, '')

@@ -880,7 +880,7 @@ describe('forms that are sent on', () => {
     })
   }
 
-  test('what was read is sent on unchanged', async () => {
+  test('a received form is sent on unchanged', async () => {
     const form = await formOf(requestOf(rawForm([file('image', bytes)]), typeOf()))
     const parts = [...form.files].flatMap(([name, all]) => all.map((upload) => ({ name, upload })))
     const encoded = encodeForm(parts, newId('form'))

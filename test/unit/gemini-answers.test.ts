@@ -336,7 +336,7 @@ describe('an event', () => {
     expect(readGeminiEvent(event)).toMatchObject(reading as Json)
   })
 
-  test('without an end is none', () => {
+  test('without an end does not count as an answer', () => {
     expect(readGeminiEvent(chunk([{ text: 'Hi' }])).end).toBeUndefined()
     expect(readGeminiEvent(chunk([], { finishReason: 'FINISH_REASON_UNSPECIFIED' })).end).toBeUndefined()
     expect(readGeminiEvent({})).toEqual({})

@@ -153,7 +153,7 @@ describe('files', () => {
     expect(part(content)).toEqual(expected)
   })
 
-  test('are refused if they are nowhere', () => {
+  test('are refused if they do not exist', () => {
     const content = [{ type: 'image_url', image_url: { url: 'cat.png' } }]
     expect(refusal({ messages: [{ role: 'user', content }] }).status).toBe(400)
   })

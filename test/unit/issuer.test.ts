@@ -150,7 +150,7 @@ const LIES: Record<string, () => string | Promise<string>> = {
   'no token': () => 'no token',
 }
 
-test('a token that is right is taken, also with clocks that are a minute apart', async () => {
+test('a valid token is accepted, also with clocks a minute apart', async () => {
   const issuer = newIssuer()
   for (const [iat, exp] of [
     [0, 300],
@@ -175,7 +175,7 @@ for (const [name, lie] of Object.entries(LIES))
       expect(await rejection(issuer.verify(idToken, CLIENT))).toBeInstanceOf(SignInRefused)
   })
 
-test('a key that the provider has replaced is found, and one that it took away is refused', async () => {
+test('a replaced key of the provider is found, and a removed one is refused', async () => {
   const issuer = newIssuer()
   idToken = await sign()
   await exchange(issuer)

@@ -145,7 +145,7 @@ describe('scanning and editing random objects', () => {
     })
   })
 
-  test('what stands whole in the beginning of an object is found there as in the whole, and nothing else', () => {
+  test('complete members in the beginning of an object are found there as in the whole, and no others', () => {
     forEachSeed((random) => {
       const { text, members } = randomObject(random)
       const beginning = text.slice(0, random.below(text.length + 1))

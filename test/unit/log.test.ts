@@ -73,7 +73,7 @@ describe('a line', () => {
 })
 
 describe('the log', () => {
-  test('writes what is of the level or above', () => {
+  test('writes lines of the level or above', () => {
     const { output, lines } = written({ level: 'warn' })
     output.log('webhook_attempt', {})
     output.log('task_ended', {})

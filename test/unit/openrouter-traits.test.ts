@@ -46,7 +46,7 @@ test('a model that does not think has none, and neither has a broken entry', () 
   expect(traits).toEqual({ thinking: 'optional', thinksByDefault: true })
 })
 
-test('what is read is a configuration, and wins over what is known by the name', () => {
+test('the derived traits are a configuration, and have precedence over those known by the name', () => {
   const { traits = {} } = settingsOf({
     supported_parameters: fields,
     reasoning: { mandatory: true, supported_efforts: ['max', 7, 'low'] },

@@ -125,7 +125,7 @@ describe('a vendor that answers', () => {
     else expect(ending).toEqual(expected as typeof ending)
   })
 
-  test('what it could have said before is not read for an end that does not need it', () => {
+  test('earlier states are not read for an end that does not need them', () => {
     const unreadable = { ...task, document: 'no JSON' }
     expect(endingOf(unreadable, succeeded(), early)).toEqual(success as ReturnType<typeof endingOf>)
     expect(endingOf(unreadable, silent, early)).toBeUndefined()

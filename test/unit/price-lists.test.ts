@@ -382,7 +382,7 @@ test('a kind without a list says so', () => {
   ])
 })
 
-test('whatever of a quote is used, in whatever units, a listed model never costs more than its hold', () => {
+test('whatever part of a quote is used, in whatever units, a listed model never costs more than its hold', () => {
   const seed = seedOf('PRICE_SEED')
   const random = createRandom(seed)
   const entries = shippedKinds.flatMap((kind) =>

@@ -149,7 +149,7 @@ describe('in the table of a stream', () => {
     const leaving = steps.filter(({ event }) => event === 'left' || event === 'left-to-drain')
     expect(names(leaving.filter(({ actions }) => actions[0] !== 'forgetCaller'))).toEqual([])
     const staying = states.filter((state) => !leaving.some(({ from }) => from === state))
-    // Nobody can leave who has left.
+    // Nobody can disconnect twice.
     expect(staying).toEqual(['draining', 'draining-short', 'over'])
   })
 

@@ -299,7 +299,7 @@ function hasError(events: readonly string[]): boolean {
   return events.some((data) => parsed(data)?.error !== undefined)
 }
 
-/** The caller knows how it ended: the answer is complete, or the vendor has said what is wrong. */
+/** The caller knows how it ended: the answer is complete, or the vendor has reported the error. */
 function isExplained(events: readonly string[]): boolean {
   return isWhole(events) || hasError(events)
 }

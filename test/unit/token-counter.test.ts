@@ -20,7 +20,7 @@ test('a count that takes longer than a worker may be idle is exact, and so are t
   counter.close()
 })
 
-test('what takes too long is estimated, also of scripts with more tokens than letters', async () => {
+test('a count that takes too long is estimated, also for scripts with more tokens than letters', async () => {
   const counter = createTokenCounter({ deadlineMs: 1 })
   expect(await counter.count(long)).toEqual({ tokens: Math.ceil(long.length / 4), exact: false })
   const chinese = '今天天气很好。'.repeat(20_000)

@@ -1,5 +1,5 @@
-// Tokens that a key is exchanged for: one exchange for all who wait, none while a token lives, a new one ahead of its end and after
-// it was taken back, and no key in what is said of a failure.
+// Tokens for which a key is exchanged: one exchange for all waiting requests, none while a token is valid, a new one ahead of its
+// end and after its revocation, and no key in a failure's message.
 
 import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { startSandbox } from '../../sandbox'

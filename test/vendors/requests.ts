@@ -10,10 +10,10 @@ export interface CallerRequest {
   path: string
   /** The request in a few words. */
   label: string
-  /** The top-level fields that are asked for, without what they need next to them. */
+  /** The requested top-level fields, without the other fields that they need. */
   fields: readonly string[]
   headers: Record<string, string>
-  /** Whether two options are asked for. */
+  /** Whether two options are requested. */
   isPair: boolean
   /** The body without the model. */
   body: JsonObject

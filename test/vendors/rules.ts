@@ -36,7 +36,7 @@ const forces = ({ body }: Sent): boolean =>
 
 const isOpenai = ({ vendor }: Sent): boolean => vendor === 'openai' || vendor === 'azure'
 const reasoner = /^(?:gpt-(?:5|6)(?![\w.]*-chat)|o[134](?:-|$))/
-/** Those that do not reason unless an effort is asked for. */
+/** Those that do not reason unless an effort is requested. */
 const quiet = /^gpt-5\.[124](?:-(?!codex|pro)|$)/
 const effortIn = (sent: Sent): unknown =>
   isChat(sent) ? sent.body.reasoning_effort : object(sent.body.reasoning).effort

@@ -51,7 +51,7 @@ describe.each(served)('%s', (model, version) => {
   })
 })
 
-test('what is translated to messages is sent in the version that has sampling', async () => {
+test('a request translated to messages is sent in the version that has sampling', async () => {
   const response = await gateway.chat({ model: 'claude-haiku-4-5', temperature: 0.5 })
   expect(response.status).toBe(200)
   expect(lastVersion()).toBe('2023-06-01')

@@ -11,7 +11,7 @@ interface ReadCompletion {
   calls: { id: string; name: string; arguments: string }[]
   /** Undefined if an error replaces the end. */
   finish: string | undefined
-  /** Undefined if nobody asked for figures. */
+  /** Undefined if no figures were requested. */
   usage: Json
   error: Json
 }

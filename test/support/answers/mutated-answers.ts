@@ -37,7 +37,7 @@ const MUTATIONS: readonly Mutation[] = [
   (value, random) => changed(value, random, () => random.pick(VALUES)(random)),
   (value, random) => changed(value, random, () => random.pick(VALUES)(random)),
   (value, random) => changed(value, random, () => null),
-  // A part in the place of another one.
+  // A part replaced by another one.
   (value, random) => {
     const paths = branchesOf(value)
     return paths.length === 0 ? value : changed(value, random, () => at(value, random.pick(paths)))

@@ -209,7 +209,7 @@ describe('chat completions', () => {
     ['tools without effort', 'luna-chat', { tools, reasoning_effort: 'none' }, CHAT],
     ['tools', 'luna-5.6', { tools }, '/v1/responses'],
     ['tools', 'astra', { tools }, '/v1/responses'],
-    ['tools, of a model that does not think unasked', 'mini', { tools }, CHAT],
+    ['tools, of a model that does not think by default', 'mini', { tools }, CHAT],
     ['tools, and an effort', 'mini', { tools, reasoning_effort: 'low' }, '/v1/responses'],
     ['tools, and an effort', 'mini-chat', { tools, reasoning_effort: 'low' }, '/v1/responses'],
     ['tools, and no effort', 'mini-chat', { tools, reasoning_effort: 'none' }, CHAT],
@@ -599,7 +599,7 @@ describe('messages', () => {
     ],
     ['tools without thinking', 'luna', { tools: uses, thinking: { type: 'disabled' } }, CHAT],
     ['tools', 'luna-chat', { tools: uses }, '/v1/responses'],
-    ['tools, of a model that does not think unasked', 'mini', { tools: uses }, CHAT],
+    ['tools, of a model that does not think by default', 'mini', { tools: uses }, CHAT],
     ['tools, and an effort', 'mini-chat', { tools: uses, output_config: { effort: 'low' } }, '/v1/responses'],
     ['tools, of a model that takes both', 'older', { tools: uses, output_config: { effort: 'low' } }, CHAT],
   ])('%s: %s goes the right way', async (_, model, fields, path) => {
@@ -734,7 +734,7 @@ describe('responses', () => {
     ['tools without effort', 'luna-chat', { tools: flat, reasoning: { effort: 'none' } }, CHAT],
     ['no tools', 'luna-chat', {}, CHAT],
     ['tools, and an effort', 'mini-chat', { tools: flat, reasoning: { effort: 'low' } }, '/v1/responses'],
-    ['tools, of a model that does not think unasked', 'mini-chat', { tools: flat }, CHAT],
+    ['tools, of a model that does not think by default', 'mini-chat', { tools: flat }, CHAT],
   ])('%s: %s goes the right way', async (_, model, fields, path) => {
     for (const stream of [false, true])
       expect(await pathsOf('/v1/responses', { model, ...ask, stream, ...fields })).toEqual([path])

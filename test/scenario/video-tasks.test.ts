@@ -24,7 +24,7 @@ let replies: Map<string, () => Response>
 let results: Map<string, () => Response>
 let polled: Map<string, number>
 let form: VideoVendorForm
-/** Tasks that the vendor was told to stop. */
+/** Tasks with a stop request to the vendor. */
 let stopped: string[]
 let stopReply: () => Response
 

@@ -24,7 +24,7 @@ const MAX_FILE_LINES = 500
 const MAX_FUNCTION_LINES = 70
 const MAX_FOLDER_FILES = 25
 
-/** Files and functions that are longer than they may be, in lines rounded up to tens. An entry may only become smaller. */
+/** Files and functions longer than permitted, in lines rounded up to tens. An entry may only become smaller. */
 const longFilesAllowed: Record<string, number> = {}
 /** Folders that list one file per item, which are looked up by their names. */
 const fullFoldersAllowed: Record<string, number> = {

@@ -110,7 +110,7 @@ async function preparePostgres(): Promise<void> {
 
 function run(flags: string[], parts: string[]): Promise<number> {
   const paths = parts.map((part) => `./test/${part}`)
-  // A part that is not there would be left out without a word.
+  // A missing part would be left out silently.
   for (const path of paths) if (!existsSync(join(ROOT, path))) throw new Error(`there is no ${path}`)
   const command = [process.execPath, 'test', '--timeout', String(TIMEOUT_MS), ...flags, ...paths]
   return Bun.spawn(command, { cwd: ROOT, env: environment, stdio: ['inherit', 'inherit', 'inherit'] }).exited

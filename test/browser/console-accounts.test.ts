@@ -76,7 +76,7 @@ test('D17: a secret that is shown once is not lost by a key press or a link', ()
       await leave()
       await question.waitFor()
       await question.getByRole('button', { name: 'Stay' }).click()
-      // Keys that are pressed while it is open are not those of the page.
+      // Keys pressed while it is open do not reach the page.
       await question.waitFor({ state: 'detached' })
       expect(await page.locator('.secret code').first().textContent()).toBe(secret)
       expect(page.url()).toContain('#/keys/new')

@@ -55,7 +55,7 @@ const DRAWN = `(() => {
   return [...counts].toSorted(([, one], [, two]) => two - one).map(([colour]) => colour)
 })()`
 
-/** Counts drawings that are made from now on. */
+/** Counts later drawings. */
 const WATCH = `(() => {
   window.made = 0
   new MutationObserver((records) => {

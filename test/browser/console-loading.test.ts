@@ -1,5 +1,5 @@
-// How the console loads: below a path of a proxy, what is shown before anything is there and where nothing is or comes, in
-// which colours, that a page that nobody sees asks for nothing, and that the executable has every page inside.
+// How the console loads: below a path of a proxy, what it shows before data arrives and when none does, its colours, that a hidden
+// page sends no requests, and that the executable contains every page.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'

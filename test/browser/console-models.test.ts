@@ -1,5 +1,5 @@
-// Models and upstreams in a real browser: which can be asked and why others cannot, price next to cost and what is left of it, how
-// many requests fail, what some usage costs, and a test of an upstream that costs nothing.
+// Models and upstreams in a real browser: which can be used and why others cannot, price, cost and margin, how many requests fail,
+// what some usage costs, and a free test of an upstream.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'

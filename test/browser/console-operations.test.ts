@@ -16,7 +16,7 @@ import { startTaskVendor, succeeded, type TaskVendor, videoBody } from '../suppo
 setDefaultTimeout(180_000)
 
 let vendor: TaskVendor & Disposable
-/** A vendor that tells how far a video is, and what it answers to a poll. */
+/** A vendor that reports the progress of a video, and its answer to a poll. */
 let teller: Bun.Server<undefined>
 let progress = () => Response.json({ status: 'pending', progress: 41 }, { status: 202 })
 let receiver: WebhookReceiver & Disposable

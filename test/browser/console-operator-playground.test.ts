@@ -53,7 +53,7 @@ test('a logged request is opened and sent again, paid by the account that the op
   await page.getByRole('heading', { name: 'Who pays?' }).waitFor()
   expect(await page.getByLabel('Account that pays').inputValue()).toBe('alice')
   expect(await axe()).toEqual([])
-  // An account that is not there is not made by a slip.
+  // A missing account is not created by mistake.
   await page.getByLabel('Account that pays').fill('alise')
   await page.getByRole('button', { name: 'Make the key and start' }).click()
   await page.getByRole('alert').waitFor()

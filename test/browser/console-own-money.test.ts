@@ -1,5 +1,5 @@
-// Money as the holder of a key sees it, in a real browser: the statements of the account, to print and as files, usage as a file, the
-// bars of budgets, and a balance that is low. Clicks are counted: each job takes at most four. Nothing of another account is among it.
+// Money as the holder of a key sees it, in a real browser: the statements of the account, to print and as files, usage as a file,
+// the bars of budgets, and a low balance. Clicks are counted: each job takes at most four. No data of another account is shown.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'

@@ -215,7 +215,7 @@ test('requests: filters are in the address, a row opens in full, a refund happen
     await page.keyboard.press('Escape')
     await page.getByRole('heading', { name: /^req_/ }).waitFor({ state: 'detached' })
     expect(page.url()).toContain('key=ci')
-    // A filter of the address is seen, also one that nobody is offered.
+    // A filter in the address is shown, even if the page does not offer it.
     await open('requests?status=401')
     expect(await page.getByRole('group', { name: 'Status' }).getByLabel('401').isChecked()).toBe(true)
   }))

@@ -481,7 +481,7 @@ for (const { kind, model, text, shown, path, sdk = true } of kinds) {
     expect(python).toContain(sdk ? 'OpenAI(' : path)
     expect(typescript).toContain(sdk ? 'new OpenAI(' : path)
     for (const program of [python, typescript]) expect(program).toContain(gateway.url)
-    // As somebody runs it: what comes to the vendor is what came from the page.
+    // As somebody runs it: the vendor gets exactly the request of the page.
     const folder = temporaryFolder()
     const call = (command: string) =>
       Bun.spawn(['sh', '-c', command.replace('curl ', 'curl -sf ')], { cwd: folder, stdout: 'ignore' }).exited
@@ -489,7 +489,7 @@ for (const { kind, model, text, shown, path, sdk = true } of kinds) {
     expect(lastCall()).not.toBe(own)
     expect(lastCall()?.path).toBe(own?.path as string)
     expect(lastBody()).toEqual(JSON.parse(own?.body ?? ''))
-    // As it stands it is refused, and breaks no client: its key is letters that every header takes.
+    // Unchanged it is refused, and breaks no client: its key has only letters that every header accepts.
     expect(await call(curl)).toBe(22)
     expect(Object.values(programs).join()).toMatch(/^[\x20-\x7e\n]*$/)
   })

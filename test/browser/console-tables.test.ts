@@ -28,7 +28,7 @@ const COVERS = `(() => {
   const { left, top, height } = cell.getBoundingClientRect()
   return cell.contains(document.elementFromPoint(left + 4, top + height / 2))
 })()`
-/** In the page: where its charts and headings are, in pixels. */
+/** In the page: the places of its charts and headings, in pixels. */
 const PLACES = `[...document.querySelectorAll('.plot, .legend, main h2')].map((each) => each.getBoundingClientRect().top)`
 /** In the page: where the first line of each cell of the first row begins, in pixels. */
 const FIRST_LINES = `[...document.querySelectorAll('main tbody tr:first-child td')].flatMap((cell) => {

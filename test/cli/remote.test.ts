@@ -61,7 +61,7 @@ afterAll(async () => {
   await chat.stop(true)
 }, 180_000)
 
-/** Lines in this order: what is made is made twice, as NAME, and what is listed is the same for both. */
+/** Lines in this order: every object is made twice, as NAME, and lists are the same for both. */
 const lines = [
   'keys create NAME --balance 5 --rpm 60 --budget 1.50 --per day --json',
   'keys create NAME',

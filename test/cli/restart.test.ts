@@ -183,7 +183,7 @@ function childrenOf(pid: number): number[] {
   return texts.flatMap((text) => text.split(' ').filter(Boolean).map(Number))
 }
 
-/** A socket that takes what a program tells systemd. */
+/** A socket that receives a program's notifications to systemd. */
 function receiveDatagrams(path: string) {
   const { i32, i64, u64, ptr: pointer } = FFIType
   const c = dlopen('libc.so.6', {

@@ -87,7 +87,7 @@ test('months are shown before they are closed, closed, and named in every report
     ['reconcile --upstream openai --month 2024-02 --file vendor.csv', 'The charges of 2024-02 are closed'],
     ['reconcile --own --month 2024-02', 'are closed and can no longer be compared'],
   ])
-  // A longer period begins with what is open.
+  // A longer period begins with open charges.
   expect((await run('reconcile --own --since all')).stderr).toMatch(/^\nSince 20\d\d-\d\d-01 00:00:00 UTC/)
   expect(await run('balance verify --whole --archives')).toMatchObject({
     code: 0,

@@ -226,7 +226,7 @@ describe('the demonstration', () => {
       else expect(first.reported.try).toMatch(tries)
       expect(first.answer).toContain(answer)
       expect(first.reported.key).toStartWith('sk-')
-      // A client that was set up with it keeps working after a restart.
+      // A client set up with it continues to work after a restart.
       const second = await serveOnce(folder)
       expect(second.reported.key).toBe(first.reported.key)
       expect(second.answer).toContain(answer)

@@ -27,7 +27,7 @@ interface Reply {
 const gateways = new Map<string, TestGateway>()
 const tokens = new Map<string, Record<Role, string>>()
 const document = createAdminDocument('0.0.0')
-/** A recipient that nobody listens for, and a plan. */
+/** A recipient without a listening server, and a plan. */
 const config = {
   events: { to: { nobody: { slack: 'http://127.0.0.1:1/' } } },
   // No account has the plan with the allowance, which would be granted between two steps.

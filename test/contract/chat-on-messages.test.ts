@@ -27,7 +27,7 @@ const records = fixtures.filter(({ family }) => family === 'chat-on-messages')
 const streams = records.filter(({ events }) => events)
 const named = (list: readonly Fixture[]) => list.map((record) => [record.name, record] as const)
 
-// In nano-dollars: 1,000 an input token, 100 a cached one, 1,250 one that is written to the cache, 2,000 an output token.
+// In nano-dollars: 1,000 for an input token, 100 for a cached one, 1,250 for one written to the cache, 2,000 for an output token.
 const recorded: ModelConfig = {
   family: 'anthropic-messages',
   upstream: 'recorded',

@@ -44,7 +44,7 @@ function lastBody(): Json {
   return JSON.parse(sandbox.calls.at(-1)?.body ?? '{}')
 }
 
-/** All that a caller may send and nobody misses. */
+/** Every field that a caller may send and whose absence changes nothing. */
 const labels = {
   store: true,
   metadata: { team: 'blue' },

@@ -118,7 +118,7 @@ interface Bridge {
   path: string
   model: string
   body: Json
-  /** A request with the field of each row; undefined where every request has it. A list where a field has several rows. */
+  /** A request with the field of each row; undefined if every request has it. A list if a field has several rows. */
   samples: Record<string, Json | undefined | readonly Json[]>
 }
 

@@ -182,7 +182,7 @@ async function losesNothing(
   const unused = new Set([...translated, ...answered])
   for (const original of records) {
     const record = asNewTask(family, original)
-    // Behind another dialect an unknown field is refused; what stands deeper is left out.
+    // Behind another dialect an unknown field is refused; nested unknown fields are left out.
     const { x_unknown: unknown, ...known } = withUnknown(record.request) as Record<string, unknown>
     const request = family.bridge ? known : { ...known, x_unknown: unknown }
     const answer = await replay(family, { ...record, request, ...unknownIn(record) })
@@ -247,7 +247,7 @@ async function bearsAbsurdFigures(family: Family, record: Fixture): Promise<void
   }
 }
 
-/** A vendor that reports zeros next to real output is not believed. Callers are shown the tokens that are paid. */
+/** A vendor that reports zeros for real output is not believed. Callers see the paid tokens. */
 async function bearsZeros(family: Family, record: Fixture): Promise<void> {
   const part = record.events ?? record.reply
   const zeros = figuresIn(record).reduce((json: Json, path) => withValue(json, path, 0), part)

@@ -172,7 +172,7 @@ describe('the request', () => {
     const body = `{ "prompt":"a fox \\u00fc" , "model" : "pgt-image-2", "n":1.0,"seed_of_mine":[12345678901234567890, 1.0],"user":"u-1" }`
     const played = await generate({}, { body, status: 400, words: ['seed_of_mine'] })
     expect(played.calls[0]?.body).toBe(body.replace('"pgt-image-2"', '"gpt-image-2"'))
-    // A vendor that knows the field would take it; this one says what it is.
+    // A vendor that knows the field would accept it; this one reports it.
     expect(played.json.error).toMatchObject({ code: 'unknown_parameter', param: 'seed_of_mine' })
     expect(played.charges).toMatchObject([{ state: 'released', amount: 0 }])
   })

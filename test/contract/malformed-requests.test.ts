@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => stopWell(installation, server))
 
-/** A status with the code of its JSON error and a line in the log or none; or what is there without a body. */
+/** A status with the code of its JSON error, and a line in the log or none; or the status without a body. */
 type Expected = { status: number; code?: string; logged?: true } | 'closed'
 
 const bare = (status: number): Expected => ({ status })

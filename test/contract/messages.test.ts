@@ -13,7 +13,7 @@ let aheadMs = 0
 beforeAll(async () => {
   gateway = await startTestGateway({
     outside: { now: () => Date.now() + aheadMs },
-    // A model that takes what coding clients send.
+    // A model that accepts the requests of coding clients.
     models: {
       'test-coding': { ...(testModels['test-messages'] as ModelConfig), upstreamModel: 'claude-opus-4-6' },
     },
@@ -83,7 +83,7 @@ function textOfEvents(played: Played): string {
     .join('')
 }
 
-/** As a coding command line writes it: beta fields, cache marks, a system message in the middle, kinds nobody knows. */
+/** As a coding command line writes it: beta fields, cache marks, a system message in the middle, unknown kinds. */
 function codingRequest(stream: boolean): string {
   return `{
   "model" : "claude-haiku-4-5-20251001", "max_tokens": 32000,
@@ -271,7 +271,7 @@ describe('answers', () => {
 })
 
 describe('what is paid', () => {
-  // 1,000 nano-dollars an input token, 100 one that is read from a cache, 1,250 one that is written, 2,000 an output token.
+  // 1,000 nano-dollars for an input token, 100 for a cached one, 1,250 for one written to the cache, 2,000 for an output token.
   const rows: [directives: string, amount: number][] = [
     ['prompt_tokens=100 tokens=10', 120_000],
     ['prompt_tokens=100 cached=40 written=20 tokens=10', 40_000 + 4_000 + 25_000 + 20_000],

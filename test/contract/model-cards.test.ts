@@ -1,5 +1,5 @@
-// GET /v1/models describes each model, with the catalogue that the gateway ships: what it is for, its limits and its
-// prices in the fields that clients read, and nothing of the operator's own.
+// GET /v1/models describes each model, with the shipped catalogue: its purpose, its limits and its prices in the fields that
+// clients read, and no data of the operator.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'

@@ -1,5 +1,5 @@
-// Completions that vendors write in a way of their own, whole and streamed, in each dialect: where their figures stand, content
-// that is a list, and reasons for the end that are failures. The caller gets what the contract says, and is shown what is paid.
+// Completions with vendors' peculiarities, whole and streamed, in each dialect: the place of their figures, content that is a list,
+// and reasons for the end that are failures. The caller gets an answer according to the contract, and sees the paid usage.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { vendorCostNano } from '../../src/billing/proofs/vendor-cost'

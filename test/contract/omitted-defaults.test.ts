@@ -166,7 +166,7 @@ test('names of other authors than users are left out for xAI, and a header says 
 describe('an empty list of tools', () => {
   const chat = { model: 'test-chat', messages: say('Hello!') }
 
-  // LangChain's bind_tools([]) and agents without tools, with what they send next to it.
+  // LangChain's bind_tools([]) and agents without tools, with the other fields that they send.
   test.each([
     [{ tools: [] }, 'tools'],
     [

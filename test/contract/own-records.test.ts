@@ -234,7 +234,7 @@ for (const [database, gateway] of gateways) {
     expect((await listed(`?request=${oldest.request}`)).data).toEqual([oldest])
     const made = await ask(gateway, `/v1/requests/${oldest.request}`, own.secret)
     expect(made.body.charges).toMatchObject([{ state: 'settled', amount_usd: '0.075' }])
-    // Another key of the same account has its own only, and nobody those that expired or are not whole.
+    // Another key of the same account has only its own, and nobody gets expired or incomplete ones.
     const [theirs] = (await listed('', other.secret)).data
     expect(whole.data.map(({ id }: { id: string }) => id)).not.toContain(theirs.id)
     expect((await listed(`?request=${theirs.request}`)).data).toEqual([])

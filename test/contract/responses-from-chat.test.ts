@@ -181,7 +181,7 @@ function expectSame(stream: ReturnType<typeof chatStream>, { response, items, de
   })
 }
 
-/** A response at its beginning, with the settings of a request that has none. */
+/** A response at its beginning, with the settings of a request without any. */
 const begun = {
   id: openSeals.id,
   object: 'response',

@@ -114,7 +114,7 @@ describe('videos', () => {
       model: xai().video('gkx-imagine-video'),
       prompt: 'a red fox [sandbox task_ms=0]',
       duration: 2,
-      // By itself it takes nothing from this machine.
+      // By default it uses nothing from this machine.
       download: async ({ url }) => {
         const file = await fetch(url)
         return { data: await file.bytes(), mediaType: file.headers.get('content-type') ?? undefined }

@@ -397,7 +397,7 @@ describe('of calls that a vendor reports', () => {
   })
 
   const said = { type: 'message', id: 'm', role: 'assistant' }
-  /** Answers with so many searches, which cost nothing else. */
+  /** Answers with this number of searches, without any other cost. */
   const answers: Record<Name, (searches: number) => object> = {
     messages: (searches) => ({
       ...said,
@@ -515,7 +515,7 @@ test('searches that Codex offers among its tools are left out, and named, where 
   const { secret: poor } = await gateway.makeKey('poor', '0.05')
   expect(await ask(poor)).toEqual({ status: 200, ignored: 'web_search', sent: ['function'] })
   expect(Number(((await gateway.newestCharge()) as Json).held)).toBeLessThan(50_000_000)
-  // A caller who wants to search is informed of what is missing.
+  // A caller who wants to search learns what is missing.
   const refused = { status: 402, ignored: null, sent: undefined }
   expect(await ask(poor, { tools: [search] })).toEqual(refused)
   expect(await ask(poor, { tool_choice: 'required' })).toEqual(refused)

@@ -24,7 +24,7 @@ afterAll(() => gateway.close())
 const ROLL = '/v1/me/roll'
 const REPEATABLE = [408, 409, 429, 500, 502, 503, 504, 529]
 
-/** Asks, and checks what every error must say. Returns the status. */
+/** Sends a request, and checks the required parts of the error. Returns the status. */
 async function ask(method: string, path: string, options: RequestInit = {}): Promise<number> {
   const response = await fetch(gateway.url + path, { method, redirect: 'manual', ...options })
   const text = await response.text()

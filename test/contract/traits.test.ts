@@ -148,7 +148,7 @@ const prefilled: Record<Dialect, Json> = {
   responses: { input: turns },
 }
 
-/** Asks in a dialect: the status, the error if any, and what the vendor was sent; undefined if it was not asked. */
+/** Sends a request in a dialect: returns the status, the error if any, and the vendor's request; undefined without a call. */
 async function ask(dialect: Dialect, model: string, body: Json, stream: boolean) {
   const before = requests
   const plain = {

@@ -1,5 +1,5 @@
-// Answers of vendors that say nothing of what was used, or something odd: whole and streamed, in each dialect on models of
-// each kind, the caller is shown what is paid.
+// Answers of vendors without usage, or with implausible usage: whole and streamed, in each dialect on models of each kind, the
+// caller sees the paid usage.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'

@@ -39,7 +39,7 @@ beforeAll(async () => {
       received.push({ path: pathname + search, headers: request.headers, body })
       if (fails(pathname)) return Response.json({ error: { message: `${KEY} ${HEADER}` } }, { status: 503 })
       if (pathname.endsWith('/messages')) return Response.json(message())
-      // As a server that shows what it was sent.
+      // Like a server that shows the request that it got.
       const shown = [...request.headers.values(), search].join(' ')
       return Response.json(completion(`said ${shown}`, 10, 5))
     },
@@ -286,7 +286,7 @@ describe('the way to a vendor', () => {
   })
 })
 
-/** A proxy for plain HTTP, which notes the heads of what it passes on. */
+/** A proxy for plain HTTP, which records the heads of forwarded requests. */
 async function startProxy(): Promise<{ server: Server; port: number; heads: string[] }> {
   const heads: string[] = []
   const server = createServer((caller: Socket) => {

@@ -1,5 +1,5 @@
-// All callers share the gateway's account at a vendor, so none of them may name what is kept there: an id that belongs to
-// another is refused before anything is sent or held, on every way in, and an earlier task must be of the same account.
+// All callers share the gateway's account at a vendor, so no caller may name objects kept there: an id that belongs to another is
+// refused before anything is sent or held, at every entrance, and an earlier task must belong to the same account.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'

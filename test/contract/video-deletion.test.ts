@@ -1,5 +1,5 @@
-// DELETE /v1/videos/{id}: a task goes with its kept results and its money stays as it is; what runs is stopped first, or
-// stays where its vendor cannot stop it.
+// DELETE /v1/videos/{id}: a task is deleted with its kept results, and its money does not change; a running task is stopped first,
+// or stays if its vendor cannot stop it.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync } from 'node:fs'

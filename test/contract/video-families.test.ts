@@ -88,7 +88,7 @@ describe('plain words', () => {
         { duration: model.durations?.default ?? 5, resolution: '720p' },
         { size: '720x1280' },
       ]
-      // An editor needs a video, of which plain words have none.
+      // An editor needs a video, which a plain prompt does not have.
       if (id === 'runway-aleph2') continue
       for (const about of asked) {
         const body = family.plain.body({ text: 'A harbour', ...about, images }, model)

@@ -1,5 +1,5 @@
-// Many large forms at once, into a vendor that takes them slowly: the memory of the gateway, which is a process of its
-// own here, must not grow with them.
+// Many large forms at once, for a vendor that reads them slowly: the memory of the gateway, here in its own process, must not grow
+// with them.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync } from 'node:fs'

@@ -138,7 +138,7 @@ test(`${STREAMS} streams at once lose no frame, and hold up no video or webhook`
   // In the middle of it all others are served as ever.
   expect((await fetch(`${gateway.url}/health`)).status).toBe(200)
   await beginVideos(gateway, receiver.url)
-  // A few at a time are asked for and told, each of which takes some turns of a process that streams keep busy.
+  // A few at a time are polled and reported, each of which takes some turns of a process busy with streams.
   await waitFor(() => idsOf(receiver).length === VIDEOS, PATIENCE_MS)
   areTold = true
   expect(open.asked - open.ended).toBe(STREAMS)

@@ -42,7 +42,7 @@ interface Failure {
   what: string
 }
 
-/** A gateway under load, and what was promised to its callers. */
+/** A gateway under load, and its confirmed answers to callers. */
 interface Place {
   kind: DatabaseKind
   installation: Installation

@@ -155,7 +155,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
     const options = { now: now(), key: 'ab', whole: false, onProgress: () => {} }
     expect((await verify(db, options)).problems).toEqual([])
     expect((await verify(db, { ...options, whole: true })).problems).toEqual([])
-    // A cost that is changed behind the gateway is found.
+    // A cost changed without the gateway is found.
     await db.batch([{ sql: 'update ended_charges set cost = cost + 1 where cost > 0' }])
     expect((await verify(db, { ...options, whole: true })).problems.join()).toContain(
       'are not those that were verified',

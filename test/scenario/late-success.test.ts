@@ -1,5 +1,5 @@
-// A success that is reported after its task has ended as failed: however it ended and however often it is reported, there is one
-// void, one new charge of what is available, and one webhook of each kind. What was stopped stays failed and free.
+// A success reported after its task has ended as failed: however it ended and however often it is reported, there is one void, one
+// new charge up to the available balance, and one webhook of each kind. A stopped task stays failed and free.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createKey } from '../../src/accounts/keys'

@@ -65,7 +65,7 @@ for (const kind of databaseKinds) {
     }
     await fuzz.compare()
     expect(done).toBeGreaterThanOrEqual(operations)
-    // Among so many the dice would have to be loaded for one of these never to come up.
+    // Among so many it is practically impossible that one of these never occurs.
     if (operations < OPERATIONS.sqlite) return db.close()
     for (const answer of commonAnswers) expect(fuzz.seen.get(answer) ?? 0).toBeGreaterThan(9)
     await db.close()
@@ -548,7 +548,7 @@ function counterTests(kind: DatabaseKind): void {
     const next = chargeFor(key, 10)
     expect(await hold(db, next, conditionsOf(key, next))).toEqual({ held: true })
     const late = { ...chargeFor(key, 10), createdAt: next.expiresAt }
-    // Holds that are past their time take no place, even before they are swept.
+    // Expired holds take no place, even before they are swept.
     expect(await hold(db, late, conditionsOf(key, late))).toEqual({ held: true })
     await closeBooks(db)
   })
@@ -932,7 +932,7 @@ async function held(db: Db, heldNano: number, fields: Partial<Charge> = {}): Pro
   return charge
 }
 
-/** Alice's balance, and what is held of it. */
+/** Alice's balance, and the held part of it. */
 async function money(db: Db): Promise<[number, number]> {
   const balance = await balanceOf(db, 'alice')
   return [balance?.balanceNano ?? Number.NaN, balance?.heldNano ?? Number.NaN]

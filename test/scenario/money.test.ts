@@ -26,7 +26,7 @@ const seed = seedOf('QUOTE_SEED')
 const ROUNDS = isWholeRun ? 400 : 100
 const CENT = NANO_PER_USD / 100
 
-/** A cent a request, whatever it says: what is held is what it costs. */
+/** A cent for each request, whatever it says: the hold is the price. */
 const flatPrice = { per_1m_input_tokens: '0', per_1m_output_tokens: '0', per_request: '0.01' }
 const models: Record<string, ModelConfig> = {
   'flat-chat': { family: 'openai-chat', upstream: 'openai', upstreamModel: 'local-model', price: flatPrice },
@@ -1018,7 +1018,7 @@ function bearer(secret: string): Record<string, string> {
   return { authorization: `Bearer ${secret}` }
 }
 
-/** A clock that stands still, 45 seconds before the next minute, until it is moved. */
+/** A clock that only moves when told to, 45 seconds before the next minute. */
 function makeClock() {
   let now = Date.UTC(2026, 2, 10, 12, 0, 15)
   return {

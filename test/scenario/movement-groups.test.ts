@@ -128,7 +128,7 @@ group('a group of movements', () => {
     await waitFor(async () => (await rowsRead()) >= 500)
     const before = await rowsRead()
     await Promise.all(charges.slice(0, 3).map((charge) => settle(node, charge, makeSettlement(5))))
-    // A session reports what it has read at the latest when it ends.
+    // A session reports its reads at the latest when it ends.
     await node.close()
     await waitFor(async () => (await rowsRead()) > before)
     expect((await rowsRead()) - before).toBeLessThan(100)
@@ -222,7 +222,7 @@ const LIMITS = [
   { requestsPerMinute: 400, concurrency: 2, budgetNano: 1_500, budgetPeriod: 'month' },
 ] as const
 
-/** Limits of those who spend with a key of each account, which has none itself. */
+/** Limits of the spenders of a key of each account, which has no limits itself. */
 const SPENDERS = [
   { budgetNano: 2_500, budgetPeriod: 'day' },
   { requestsPerMinute: 3, budgetNano: 40_000, budgetPeriod: null },
@@ -351,7 +351,7 @@ class Requests {
     return { name: 'extend', order: [2], run: (db) => extendHold(db, charge, extension, conditions) }
   }
 
-  /** A statement that is sent along, and for an end one that may miss. */
+  /** An added statement, and for an end one that may miss. */
   private more(guarded: boolean): { name: string; also: Statement[] } {
     if (this.random.chance(0.8)) return { name: '', also: [] }
     const id = ++this.count
@@ -362,7 +362,7 @@ class Requests {
   }
 }
 
-/** Like statements that are sent along: the budget of a spender is counted by such, which the ledger makes itself. */
+/** Like added statements: such statements, made by the ledger itself, count the budget of a spender. */
 function ofSpender(): { name: string; also: Statement[] } {
   return { name: ' of a spender', also: [] }
 }

@@ -1,5 +1,5 @@
-// Ends of charges that do not come in time: a hold that was released before its answer ended, and a database that refuses the
-// end. What was delivered whole is paid once, and what is not paid was not delivered whole.
+// Late ends of charges: a hold that was released before its answer ended, and a database that refuses the end. A completely
+// delivered answer is paid once, and an unpaid one was not completely delivered.
 
 import { afterEach, describe, expect, mock, setDefaultTimeout, spyOn, test } from 'bun:test'
 import { makePendingEnd } from '../../src/app/takeover'

@@ -111,7 +111,7 @@ describe.each(databaseKinds)('a plan on %s', (database) => {
       400,
       'model_not_found',
     ])
-    // A route that the plan has leads where it leads, at the factor of the model that answers.
+    // A route in the plan leads to its models, at the factor of the model that answers.
     expect((await chat({ model: 'either' })).status).toBe(200)
     expect(await gateway.newestCharge()).toMatchObject({ model: 'hidden', amount: 25_000 })
     expect(await get('me')).toMatchObject({

@@ -1,5 +1,5 @@
-// More tasks due at once than a node polls at a time: one beat begins with them, and the end of polls makes place for the
-// next, within the vendor's limit. The clock stands still, so nothing here depends on how fast the machine is.
+// More due tasks than a node polls at a time: one beat starts some of them, and each ended poll makes room for the next, within the
+// vendor's limit. The clock does not move, so nothing here depends on the speed of the machine.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { databaseKinds } from '../support/databases/databases'

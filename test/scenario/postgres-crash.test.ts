@@ -92,7 +92,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
       )
       await database.stop()
       if (signal === 'SIGTERM') server.kill(signal)
-      // A grace that is over cuts streams, and what they delivered is paid too.
+      // The end of the grace period cuts streams, and the delivered parts are paid too.
       const texts = await Promise.all(streams.map((stream) => stream.text()))
       if (signal === 'SIGKILL') server.kill(signal)
       await server.ended

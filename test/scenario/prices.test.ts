@@ -308,7 +308,7 @@ for (const kind of databaseKinds) {
   describe(`a charge on ${kind}`, () => chargeTests(kind))
 }
 
-/** A request, what its vendor answers, and what that is in units. */
+/** A request, its vendor's answer, and the answer in units. */
 interface Round {
   path: string
   body: Record<string, unknown>
@@ -360,7 +360,7 @@ function chargeTests(kind: DatabaseKind): void {
       })
       expect(Number(charge?.amount), context).toBeLessThanOrEqual(Number(charge?.held))
     }
-    // All that was charged is priced the same again, by the log and by what the charges themselves have stored.
+    // All charges get the same price again, both from the log and from the stored charges themselves.
     expect(await expectSamePrices(gateway)).toEqual({ priced: REQUESTS, settled: REQUESTS })
     const { priced } = await expectSamePrices(gateway, { withoutLog: true })
     expect(priced).toBeGreaterThan(REQUESTS / 4)
@@ -374,7 +374,7 @@ function chatRound(price: PriceConfig, index: number, random: Random): Round {
   const speaks = price.per_1m_output_audio_tokens !== undefined && random.chance(0.5)
   const text = 'x'.repeat(1 + random.below(3_000))
   const limit = 1 + random.below(3_000)
-  // A vendor that counts none next to an answer is not believed.
+  // A vendor that reports zero tokens for an answer is not believed.
   const prompt = 1 + random.below(text.length)
   const cached = random.below(prompt + 1)
   const written = price.per_1m_cache_write_tokens ? random.below(prompt - cached + 1) : 0

@@ -122,7 +122,7 @@ function absenceContract(): void {
     expect(events).toEqual(['replica_not_used', 'replica_used', 'replica_not_used'])
 
     await replica.start()
-    // A report never goes back to what is older than what it has read.
+    // A report never goes back to older data than it has already read.
     expect(await isCopy()).toBe(0)
     await waitFor(async () => {
       time.monotonic += 10_000
@@ -200,7 +200,7 @@ function failoverContract(): void {
   })
 }
 
-/** An orchestrator restarts a process that is left with a server that was replaced, and the next process accepts it. */
+/** An orchestrator restarts a process whose server was replaced, and the next process accepts it. */
 async function expectRestartHelps(db: Db): Promise<void> {
   let now = 0
   const isLive = createLiveness({ db, monotonic: () => now })

@@ -1,5 +1,5 @@
-// Figures of requests by hour: counted as requests end, right to what they promise, and the same after a restart and from
-// several processes. The overview of the admin API is what they and the charges say.
+// Figures of requests by hour: counted as requests end, as exact as promised, and the same after a restart and from several
+// processes. The overview of the admin API agrees with them and with the charges.
 
 import { expect, test } from 'bun:test'
 import { lowBalances } from '../../src/admin/overview-figures'
@@ -204,7 +204,7 @@ for (const database of databaseKinds) {
     }
     const poor = await gateway.makeKey('poor', '1', { budgetNano: 1_000_000_000, budgetPeriod: 'day' })
     const planned = await gateway.makeKey('planned', '1')
-    // Before their first requests, which count in the budgets that are there.
+    // Before their first requests, which count in the existing budgets.
     await change('PATCH', '/accounts/poor', { budget_usd: '1', budget_period: 'week' })
     await change('PATCH', '/accounts/planned', { plan: 'wide' })
     for (const { secret } of [poor, planned])

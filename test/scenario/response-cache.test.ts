@@ -105,7 +105,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     }
   }
 
-  /** Asks twice, and waits between until the first answer is kept. */
+  /** Sends a request twice, and waits in between until the first answer is kept. */
   async function askTwice(path: string, body: Json): Promise<[Exchange, Exchange]> {
     const before = await kept()
     const first = await ask(path, body)

@@ -1,5 +1,5 @@
-// Closing old charges while things go wrong: a process that is killed at any step, two nodes that do it at once next to those
-// who report and settle, and a database that is brought back from before or from the middle.
+// Closing old charges during failures: a process killed at any step, two nodes that do it at once while others report and settle,
+// and a database restored from before or from the middle.
 
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, utimesSync } from 'node:fs'
@@ -66,7 +66,7 @@ async function partsOf(db: Db, folder: string) {
   return { db, place: folderPlace(folder), key, scratch: temporaryFolder(), now: () => NOW }
 }
 
-/** Closes what is old. It is tried again, as the schedule does, where a lock did not come in time on a busy machine. */
+/** Closes old charges. It is tried again, as the schedule does, if a lock did not come in time on a busy machine. */
 async function closeMonths(db: Db, folder: string) {
   for (;;) {
     try {

@@ -1,5 +1,5 @@
-// Closing old charges: what is closed goes to archives that are right, and everything that is said of money stays what it
-// was, whatever ends the process, however many nodes do it, and whoever changes an archive.
+// Closing old charges: closed charges go to correct archives, and every report about money stays the same, whatever ends the
+// process, however many nodes do it, and whoever changes an archive.
 
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createHash } from 'node:crypto'

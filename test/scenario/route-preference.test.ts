@@ -41,7 +41,7 @@ function modelOf(
   }
 }
 
-/** A vendor for each name, a gateway over them, and what it takes to ask it. */
+/** A vendor for each name, a gateway over them, and a function that calls it. */
 async function startRoutes<Name extends string>(
   names: readonly Name[],
   models: Record<string, ModelConfig | RouteConfig>,

@@ -78,7 +78,10 @@ async function failAgain(db: Db): Promise<void> {
   await db.query({ sql: `select setval('tries', 1) as now` })
 }
 
-/** A database with money, whose function `fail` fails so often; a sequence counts on whatever is undone. */
+/**
+ * A database with money, whose function `fail` fails a number of times; a sequence continues to count even if the rest is rolled
+ * back.
+ */
 async function openFailing(state: string, times: number): Promise<Db> {
   const db = openAddress(await postgresUrl())
   await migrate(db)

@@ -18,7 +18,7 @@ const NOON = Date.UTC(2026, 2, 10, 12)
 
 const models: Record<string, ModelConfig> = {
   ...testModels,
-  // A cent a request, whatever it says: what is held is what it costs.
+  // A cent for each request, whatever it says: the hold is the price.
   flat: {
     family: 'openai-chat',
     upstream: 'openai',

@@ -50,7 +50,7 @@ const GROWING = [
 ]
 /** The indexes that are for lists: a change that finds its few rows by one reads all rows of their state or account. */
 const LISTED_BY = new RegExp(`\\b(${LIST_INDEXES.map((sql) => sql.split(' ')[2]).join('|')})\\b`)
-/** All jobs of a scheduler run within so many of its seconds for the first time. */
+/** All jobs of a scheduler run for the first time within this number of its seconds. */
 const JOBS_SECONDS = 12
 
 const models = {
@@ -104,7 +104,7 @@ test('SQLite reads no table that grows from its beginning, and changes no rows b
     const changes = /^\s*(update|delete)\b/.test(sql)
     for (const { detail } of await query({ sql: `explain query plan ${sql}`, parameters })) {
       const [, how, name = ''] = /^(SCAN|SEARCH) (\w+)/.exec(String(detail)) ?? []
-      // A table, or its short name in the statement; what else is read was made by the statement itself.
+      // A table, or its short name in the statement; everything else read was made by the statement itself.
       const table = tables.find(
         (each) => each === name || new RegExp(`\\b${each} (as )?${name}\\b`).test(sql),
       )

@@ -52,7 +52,7 @@ for (const kind of databaseKinds) {
     }
     await fuzz.compare()
     expect(done).toBeGreaterThanOrEqual(operations)
-    // Among so many the dice would have to be loaded for one of these never to come up.
+    // Among so many it is practically impossible that one of these never occurs.
     if (isWholeRun) expect(commonAnswers.filter((answer) => (fuzz.seen.get(answer) ?? 0) < 5)).toEqual([])
     await db.close()
   })

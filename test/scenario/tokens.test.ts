@@ -16,13 +16,13 @@ setDefaultTimeout(180_000)
 
 const MINUTE_MS = 60_000
 const CENT = NANO_PER_USD / 100
-/** How long a stream waits for a database that takes no step of its hold, in milliseconds: then it ends earlier. */
+/** How long a stream waits for a database that accepts no step of its hold, in milliseconds: then it ends earlier. */
 const STEP_MS = 5_000
 
 const models: Record<string, ModelConfig> = {
   ...testModels,
   ...videoModels,
-  // A cent a request, whatever it says: what is held is what it costs.
+  // A cent for each request, whatever it says: the hold is the price.
   flat: {
     family: 'openai-chat',
     upstream: 'openai',

@@ -324,7 +324,7 @@ describe('seconds that the vendor chooses', () => {
     ['an edit, a begun second', edit, { credits: 28 * 6 + 1 }, 30, 7, 'upstream'],
     ['an edit, without a cost', edit, null, 30, 30, 'estimated'],
   ]
-  /** Ends a task, and compares what was held and paid for it, in cents. */
+  /** Ends a task, and compares its hold and its price, in cents. */
   async function expectPaid(
     { id }: { id: string },
     name: string,

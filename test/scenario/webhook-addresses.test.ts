@@ -41,7 +41,7 @@ const lookup: Lookup = async (host) => {
   return found
 }
 
-/** All that WHATWG URLs can say for an address that is nobody's business, and what is not a web address at all. */
+/** Every spelling in WHATWG URLs of a private address, and texts that are not a web address at all. */
 const refusedUrls: readonly (readonly [url: string, why: string])[] = [
   ...[
     '127.0.0.1',

@@ -1,5 +1,5 @@
-// From the submit to the receiver, with the whole gateway between: receivers get what readers read, and
-// neither thousands of webhooks nor a restart keeps anybody from what is theirs.
+// From the submit to the receiver, with the whole gateway in between: receivers get the same as readers, and neither thousands of
+// webhooks nor a restart prevents a delivery.
 
 import { describe, expect, test } from 'bun:test'
 import { Webhook as Verifier } from 'standardwebhooks'

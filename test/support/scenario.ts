@@ -15,7 +15,7 @@ export interface Scenario {
   method?: string
   /** Default chat completions. */
   path?: string
-  /** Default: the gateway's first key; null sends none. */
+  /** Default: the gateway's first key; null sends no key. */
   key?: string | null
   headers?: Record<string, string>
   /** Text, bytes and streams are sent unchanged, everything else as JSON. A function is called when the row is played. */

@@ -61,7 +61,7 @@ describe.each(streams)('%s', (_, events) => {
     for (const [place, { type }] of events.entries()) {
       // A call is added when its name is known: at its end, after others.
       if (WHOLE.has(type) || (type === ADDED && events[place]?.item.call_id)) continue
-      // A piece that is followed by another is lost.
+      // A piece followed by another is lost.
       const isFollowed = events.slice(place + 1).some((later) => later.type === type)
       if (type.endsWith('.delta') && isFollowed) continue
       const { items, response } = readResponse(translated(events.toSpliced(place, 1)))

@@ -83,7 +83,7 @@ test('the factor of a plan stands with the prices of a charge, and goes from the
       const found = compareCharge(stored)?.listNano ?? 0
       // Each price is rounded up to a pico-dollar.
       expect(Math.abs(found - listNano)).toBeLessThanOrEqual((count / 1_000) * (1_000_000 / Number(factor)))
-      // An answer that ended at what was held was paid up to that.
+      // An answer that ended at its hold was paid up to the hold.
       expect(compareCharge({ ...stored, endedBy: 'balance' })).toBeUndefined()
       expect(compareCharge({ ...stored, endedBy: 'balance', costNano: 5 })).toMatchObject({ listNano: 5 })
       expect(compareCharge({ ...stored, pricesJson: null })).toBeUndefined()
@@ -125,7 +125,7 @@ test('a price in dollars is read exactly, whether it is small or large', () => {
       for (const more of [0, 1, 7]) {
         const pico = BigInt(digit) * 10n ** BigInt(power) + BigInt(more)
         const cost = Number(`${pico}e-12`)
-        // A number has not always as many digits: what is expected is what it prints.
+        // The number of digits varies: the printed value is expected.
         const [whole, fraction = ''] = cost.toFixed(12).split('.')
         const printed = BigInt(`${whole}${fraction}`)
         expect(vendorCostNano({ cost })).toBe(Number((printed + 999n) / 1_000n))

@@ -562,7 +562,7 @@ describe('random conversations', () => {
   })
 })
 
-/** Items in a valid order, with what they say in the words of `reported`. */
+/** Items in a valid order, with their content in the words of `reported`. */
 function conversation(random: Random) {
   const items: Item[] = []
   const said: string[] = []

@@ -152,7 +152,7 @@ test.each([
 
 // ---- The relay on real streams ----
 
-/** A stream as a vendor wrote it, and what is true of it. */
+/** A stream as a vendor wrote it, and its properties. */
 interface Recorded {
   name: string
   bytes: Uint8Array

@@ -26,7 +26,7 @@ export interface Refusal {
   message?: string
   /** The whole body, where the source has it. */
   body?: unknown
-  /** A sentence of the source, where it does not have the vendor's words. */
+  /** A sentence of the source, if it does not have the vendor's words. */
   quote?: string
   note?: string
 }

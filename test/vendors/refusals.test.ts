@@ -60,7 +60,7 @@ function namesIn({ request }: Refusal): string[] {
   return Object.keys(request).flatMap((field) => [field.replace(/s$/, ''), field.replace('_', '[ _.]')])
 }
 
-/** A body without what is new in each answer. */
+/** A body without the parts that are new in each answer. */
 function withoutIds(body: unknown): unknown {
   if (Array.isArray(body) || typeof body !== 'object' || body === null) return body
   const { request_id: _, id: __, ...rest } = body as Record<string, unknown>

@@ -19,7 +19,7 @@ export interface CallerRequest {
   body: JsonObject
 }
 
-/** A value of a field, with what it needs next to it. */
+/** A value of a field, with the other fields that it needs. */
 interface Option {
   label: string
   fields: readonly string[]

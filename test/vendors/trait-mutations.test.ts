@@ -19,7 +19,7 @@ import { type CallerRequest, dialectNames, requestsOf } from './requests'
 import { forbiddenBy, readSent } from './rules'
 import { unfound } from './unfound-mutations'
 
-/** A key that may use every model: nothing else of it is asked. */
+/** A key that may use every model: the test needs nothing else of it. */
 const key = { models: null, plan: null } as unknown as Key
 const kinds = [...new Set(Object.values(sweptModels).map(({ upstream }) => upstream as string))]
 const upstreams = Object.fromEntries(

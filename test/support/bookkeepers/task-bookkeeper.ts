@@ -187,7 +187,7 @@ export class TaskBookkeeper {
     return this.endOwned(seen, 'failed', code, 0)
   }
 
-  /** Ends a failed task as succeeded after all: the amount that is paid, and the shortfall. */
+  /** Ends a failed task as succeeded after all: the paid amount, and the shortfall. */
   succeedLate(seen: Line, seconds: number): { paidNano: number; shortfallNano: number } | undefined {
     const line = this.mendable(seen)
     if (!line) return undefined

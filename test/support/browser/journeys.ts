@@ -8,7 +8,7 @@ type Role = 'button' | 'link' | 'checkbox'
 /** A step. `within` is a part of the page, as CSS; absent: all of it. */
 export type Step =
   | { click: Role; name: string | RegExp; within?: string }
-  /** Clicks an element that is found by CSS, if it has no name. */
+  /** Clicks an element found by CSS, if it has no name. */
   | { clickAt: string }
   | { fill: string; with: string; within?: string }
   | { choose: string; option: string; within?: string }

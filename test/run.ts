@@ -12,9 +12,9 @@ import { type PostgresServer, startPostgres } from './support/databases/postgres
 const ROOT = join(import.meta.dir, '..')
 const QUICK = ['architecture.test.ts', 'unit/', 'contract/', 'vendors/']
 const ALL = ['architecture.test.ts', 'browser/', 'unit/', 'contract/', 'vendors/', 'scenario/', 'cli/']
-/** Only computes, and takes as long as many others together: it runs where those that begin first wait much. */
+/** Only computes, and takes as long as many others together: it runs next to the first ones, which often wait. */
 const LONGEST_FILE = 'scenario/simulation.test.ts'
-/** Tests that fill the machine and look at what it still does then: one after another, as two of them disturb each other. */
+/** Tests that fill the machine and check what still works: one after another, because two of them disturb each other. */
 const ONE_BY_ONE = ['load/']
 /** Tests often wait for a moment to come: others work meanwhile. Each more reads and compiles the gateway again. */
 const WORKERS_PER_CORE = 3
@@ -23,7 +23,7 @@ const MAX_WORKERS = 12
 const TIMINGS = './test/timings.json'
 const MEMORY = '/dev/shm'
 const MIN_MEMORY_BYTES = 4 * 1024 ** 3
-/** Room for all processes of a run where none gives memory back before it ends; all at once take 12 GiB at most. */
+/** Room for all processes of a run, although they do not release memory before they end; all at once take 12 GiB at most. */
 const MIN_KEPT_MEMORY_BYTES = 16 * 1024 ** 3
 const TIMEOUT_MS = 180_000
 
@@ -40,7 +40,7 @@ const folder = mkdtempSync(join(inMemory() ? MEMORY : tmpdir(), 'gateway-tests-'
 chmodSync(folder, 0o755)
 process.env.TMPDIR = folder
 const environment: Record<string, string | undefined> = { ...process.env }
-// Processes of tests live for seconds: code that is compiled for longer takes more of the processors than it gives back.
+// Processes of tests live for seconds: compiling code longer costs more processor time than it saves.
 environment.BUN_JSC_useFTLJIT ??= '0'
 // Memory that is released and taken again, or searched each second for releasable parts, costs some percent more time.
 if (freemem() >= MIN_KEPT_MEMORY_BYTES) {

@@ -93,7 +93,7 @@ test('D17: a secret that is shown once is not lost by a key press or a link', ()
     expect(text).toContain(`${secret}\n`)
     expect(text).toContain('whsec_')
     await page.locator('.panel').waitFor({ state: 'detached' })
-    // Nothing is asked once there is nothing to lose.
+    // The page does not ask once there is nothing to lose.
     await page.getByRole('link', { name: 'Requests' }).first().click()
     expect(await question.count()).toBe(0)
     expect(page.url()).toContain('#/requests')

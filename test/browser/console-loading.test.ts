@@ -209,7 +209,7 @@ test('a page that is not seen has no stream of events and asks for nothing', asy
   await page.context().close()
 })
 
-/** Scripts that are loaded later than they could be: a browser finds them only when it has read another one. */
+/** Scripts loaded later than possible: a browser finds them only when it has read another one. */
 async function lateScripts(url: string): Promise<string[]> {
   const html = await (await fetch(`${url}/console`)).text()
   const preloaded = [...html.matchAll(/rel="modulepreload"[^>]* href="console\/([^"]+)"/g)].map(

@@ -66,7 +66,7 @@ test('a logged request is opened and sent again, paid by the account that the op
   const [key] = await playgroundKeys()
   expect(key).toMatchObject({ account: 'alice', status: 'active', budget_usd: '0.50' })
   expect(Date.parse(key?.expires_at ?? '')).toBeLessThanOrEqual(Date.now() + 8 * 3_600_000)
-  // The conversation is as it was, and says what it lacks.
+  // The conversation is unchanged, and says what is missing.
   await page.getByText('Left out, because the playground has no field for them: top_p.').waitFor()
   expect(await page.getByRole('textbox', { name: 'Message', exact: true }).inputValue()).toBe(
     'second question',

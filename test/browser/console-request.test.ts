@@ -1,5 +1,5 @@
-// One request in full, and what the overview says of a balance that runs low: lines that add up to what was paid, each attempt,
-// and what was asked and answered where that is kept, which stays text whatever it is.
+// One request in full, and the overview's warning about a low balance: lines that add up to the price, each attempt, and the
+// request and answer if they are kept, which are shown as text whatever they contain.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 // Sign-in by an identity provider in a real browser, which comes back from another site: a button, the way there and back to the
-// page that was asked for, and out of both.
+// requested page, and the sign-out of both.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'

@@ -73,7 +73,7 @@ interface Init {
   body?: string
 }
 
-/** Sends one request from a page: what its script sees, or that the browser kept the answer from it. */
+/** Sends one request from a page; returns what its script sees, or that the browser withheld the answer. */
 async function callFrom(page: Page, url: string, init: Init = {}) {
   return page.evaluate(
     async ([url, init]) => {

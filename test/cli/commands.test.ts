@@ -1,5 +1,5 @@
-// The command line as a shell sees it: real processes, their exit codes, what they print and what is then in the books.
-// Every row of a table is a command line, so that a changed name or flag cannot go unnoticed.
+// The command line as a shell sees it: real processes, their exit codes, their output and the resulting books. Every row of a table
+// is a command line, so that a changed name or flag cannot go unnoticed.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'

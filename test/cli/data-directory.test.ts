@@ -1,5 +1,5 @@
-// The files of the data directory: whatever its mode and the umask, only their owner may read them, and a directory that
-// is open to others is warned of.
+// The files of the data directory: whatever its mode and the umask, only their owner may read them, and a directory open to others
+// causes a warning.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import {

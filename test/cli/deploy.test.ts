@@ -1,4 +1,4 @@
-// The files of deploy/: parsed by real parsers, and what they name compared with the program: commands, paths, ports, times.
+// The files of deploy/: parsed by real parsers, and their commands, paths, ports and times compared with the program.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -93,7 +93,7 @@ test('a key is missing: every command says which and what to do, and changes not
   const { stdout } = await run('config check')
   expect(stdout).toContain(`The database is encrypted with the key ${idOf(second)}.`)
   expect(stdout).toContain(`encrypted with ${id}`)
-  // The environment wins over the file, and what is simulated needs no key.
+  // The environment has precedence over the file, and simulated vendors need no key.
   configure('{ key: null }')
   expect(await call(words('keys list'), { env })).toMatchObject({ code: 1 })
   configure('{ key: process.env.NONE }')

@@ -206,7 +206,8 @@ for (const database of databaseKinds) {
         onDatabase.run(words('ann-a')),
         overApi.run([...words('ann-b'), '--server', server.url]),
       ])
-      // On the database it also adds up totals and makes the key that signs what is closed, which a gateway that serves has done.
+      // On the database it also adds up totals and creates the key that signs closed months, which a serving gateway has already
+      // done.
       if (line.startsWith('retention apply')) here.stderr = here.stderr.replace(WRITTEN, '')
       expect({ line, ...plain(there) }).toEqual({ line, ...plain(here) })
       expect({ line, hasStack: /\n\s+at /.test(there.stderr) }).toEqual({ line, hasStack: false })

@@ -81,7 +81,7 @@ afterAll(async () => {
   await sandbox.stop()
 })
 
-/** The answer of a model to a plain request, with its text only where it failed. */
+/** The answer of a model to a plain request, with its text only if it failed. */
 async function resultOf(gateway: TestGateway, model: Model) {
   const operation = operationOf(model.family.operation)
   const { body: form } = operation

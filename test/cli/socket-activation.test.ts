@@ -1,5 +1,5 @@
-// The compiled executable on a socket that was opened for it, as systemd does: it serves there, and while nobody does, callers
-// wait in place of being refused.
+// The compiled executable on a socket opened for it, as systemd does: it serves there, and while no process does, callers wait
+// instead of being refused.
 
 import { dlopen, ptr } from 'bun:ffi'
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'

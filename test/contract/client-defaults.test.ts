@@ -44,7 +44,7 @@ const plain: Readonly<Record<string, object>> = {
   'audio/speech': { input: 'Hello!', voice: 'alloy' },
 }
 
-/** Names that another model answers by an alias: newer than the lists that ship, ended, or without a price that is sure. */
+/** Names that another model answers by an alias: newer than the shipped lists, ended, or without a certain price. */
 const byAlias = new Set([
   'gpt-6.2-sol',
   'gpt-6.2-astra',

@@ -1,6 +1,5 @@
-// The API documentation against the gateway that serves it: a valid document, all routes and nothing else, examples that
-// the gateway takes when they are sent, errors and answers that have the described form, and a page that loads nothing from
-// elsewhere.
+// The API documentation against the gateway that serves it: a valid document, all routes and nothing else, examples that the
+// gateway accepts, errors and answers in the described form, and a page that loads nothing from elsewhere.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'

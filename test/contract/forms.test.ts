@@ -110,7 +110,7 @@ beforeAll(async () => {
     },
     models: { 'test-edit': model('reading'), 'test-http': model('http'), 'test-https': model('https') },
     outside: {
-      // Nobody else vouches for the vendor of a test.
+      // No other authority vouches for the vendor of a test.
       transport: { open: (url) => openOrigin(url, { tls: { ca: readFileSync(CERTIFICATE_FILE, 'utf8') } }) },
     },
   })

@@ -291,7 +291,7 @@ describe('a key in the address', () => {
     })
     const canary = 'sk-canary-in-the-address'
     try {
-      // Taken, wrong, on a path that is not served, with a wrong method, as a preflight, and as no client sends it.
+      // Accepted, wrong, on an unknown path, with a wrong method, as a preflight, and as no client sends it.
       const rows: [method: string, path: string, key: string, status: number][] = [
         ['GET', '/v1beta/models', open.secret, 200],
         ['POST', '/v1beta/models/test-chat:embedContent', open.secret, 404],

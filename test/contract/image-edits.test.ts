@@ -656,7 +656,7 @@ describe('a name that means a place', () => {
     ['provider[order][]', 'dearer', 'provider', 'unsupported_parameter'],
     ['service_tier[name]', 'priority', 'service_tier'],
     ['previous_response_id[id]', 'resp_a', 'previous_response_id'],
-    // Other writings of a known name, whatever place they are in.
+    // Other spellings of a known name, wherever they are.
     ['IMAGES[0][file_id]', 'file-a', 'IMAGES', 'unknown_parameter'],
     ['images[0][FILE_ID]', 'file-a', 'images[0].FILE_ID', 'unknown_parameter'],
     ['images', '[{"File_Id":"file-a"}]', 'images[0].File_Id', 'unknown_parameter'],

@@ -682,7 +682,7 @@ describe('streams', () => {
     body: string
     state: 'settled' | 'released'
     paid: Quantities
-    /** The code of the error event of the gateway; null: none. */
+    /** The code of the gateway's error event; null: no event. */
     error: string | null
     logged?: boolean
   }

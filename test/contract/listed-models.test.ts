@@ -55,7 +55,7 @@ describe('each answers', () => {
 })
 
 describe('a batch above what the vendor takes in one call is split', () => {
-  // Of some 360,000 tokens, and of 1.8 million bytes, which are what is known of tokens before the call.
+  // Of some 360,000 tokens, and of 1.8 million bytes, the only known bound of tokens before the call.
   const input = Array.from({ length: 450 }, (_, index) => `${index} ${'word '.repeat(800)}`)
   for (const [model, calls] of [
     ['text-embedding-3-small', 7],
@@ -192,7 +192,7 @@ function transcribe(model: string, fields: Record<string, string> = {}, seconds 
   return fetch(`${gateway.url}/v1/audio/transcriptions`, { method: 'POST', headers, body: form })
 }
 
-/** The failure of a model that is sent a plain request, then one with settings; undefined if it answered both. */
+/** The failure of a model for a plain request, then for one with settings; undefined if it answered both. */
 async function faultOf(model: Model): Promise<object | undefined> {
   const { path, body: form } = operationOf(model.family.operation)
   const address = pathForModel({ path }, model.id)

@@ -251,7 +251,7 @@ describe('allowed', () => {
     const latest = '2025-11-25'
     for (const [version, offered] of [
       ...['2025-03-26', '2025-06-18', latest].map((known) => [known, known]),
-      // One that begins without it, and one that is not made yet.
+      // One that begins without it, and one that does not exist yet.
       ['2026-07-28', latest],
       ['2099-01-01', latest],
     ]) {

@@ -62,7 +62,7 @@ interface Event {
   data: Json
 }
 
-/** The events of a stream; fails where the name and the type of one differ. */
+/** The events of a stream; fails if the name and the type of one differ. */
 function eventsOf({ text }: Played): Event[] {
   const events = text
     .split(/\r?\n\r?\n/)
@@ -322,7 +322,7 @@ describe('what is paid', () => {
     }
   }
 
-  /** The error that the log must have of a stream, where the simulator ends it by one. */
+  /** The error that the log must have for a stream that the simulator ends with one. */
   const reportedBy = (directive: string) =>
     directive.startsWith('error_after') ? { reported: 'upstream_error' } : {}
 
@@ -336,7 +336,7 @@ describe('what is paid', () => {
       expect(namesOf(played).at(-1)).toBe('error')
       expect(eventsOf(played).at(-1)?.data.error).toMatchObject({ type: expect.stringMatching(/_error$/) })
       expect(charge).toMatchObject({ state: 'settled', shortfall: 0, ended_by: 'upstream' })
-      // The first event says that one token was written: that is where the vendor began, not where it ended.
+      // The first event reports one written token: that is the vendor's first figure, not the last.
       const output = (Number(charge?.amount) - 100_000) / 2_000
       if (directive === 'no_done') expect(output).toBe(60)
       else expect(output).toBeWithin(15, 60)

@@ -1,4 +1,4 @@
-// POST /v1/moderations: free or paid, by a model that is named or by the first one that moderates.
+// POST /v1/moderations: free or paid, by a named model or by the first one that moderates.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'

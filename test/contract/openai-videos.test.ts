@@ -1,5 +1,5 @@
-// OpenAI's video API with the official SDK against the real gateway: what its users send, how it reads for each vendor,
-// what they get back, and that it is the same task, at the same price, as in the gateway's own form.
+// OpenAI's video API with the official SDK against the real gateway: its users' requests, their form for each vendor, the answers,
+// and that it is the same task, at the same price, as in the gateway's own form.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI, { toFile } from 'openai'

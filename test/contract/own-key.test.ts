@@ -115,7 +115,7 @@ for (const [database, gateway] of gateways) {
     const { db, now } = gateway.server.world
     const { secret, id } = await gateway.makeKey('resting', '1')
     const chat = async () => {
-      // The cache of keys has to forget what it knows.
+      // The cache of keys must expire first.
       await Bun.sleep(600)
       const response = await gateway.chat({}, { authorization: `Bearer ${secret}` })
       const { error } = (await response.json()) as Partial<Answer>

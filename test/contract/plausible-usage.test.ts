@@ -1,6 +1,6 @@
-// The bounds of what is believed of a vendor's figures, at the last figure that passes and the first that does not: all that
-// the model can read, and where that is not known four times the quote with 50,000 input tokens on top; output likewise, with all
-// that the model can hold on top, or 2,000,000 tokens. Usage above the quote is reported.
+// The bounds of plausible vendor figures, at the last figure that passes and the first that does not: everything that the model can
+// read, or if that is unknown four times the quote with 50,000 input tokens on top; output likewise, with everything that the model
+// can hold on top, or 2,000,000 tokens. Usage above the quote is reported.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { plausible, quoteOf } from '../../src/billing/ledger/metering'

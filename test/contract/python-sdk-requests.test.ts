@@ -25,7 +25,7 @@ interface Row {
   vendor: 'dashscope' | 'ark'
   /** The SDK's arguments. */
   arguments: object
-  /** Path and body of the same request to the gateway; absent where it uses another API of the vendor. */
+  /** Path and body of the same request to the gateway; absent if it uses another API of the vendor. */
   path?: string
   body?: object
   returns: object

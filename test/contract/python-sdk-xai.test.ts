@@ -134,7 +134,7 @@ describe('by the messages of the Python SDK', () => {
     await odd?.stop()
   })
 
-  /** The faults of values by their messages, without what has another name in the REST API. */
+  /** The faults of values by their messages, without fields that have another name in the REST API. */
   async function faultsOf(lines: readonly [message: string, value: Json][]): Promise<string[][]> {
     const all = await runOverLines<string[]>(
       python.folder ?? '',

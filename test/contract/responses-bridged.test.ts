@@ -1,6 +1,6 @@
-// Responses on models of chat completions and of messages through the whole gateway, with vendors that judge what they are
-// sent: loops of tools in each way in which clients send their history back, thinking that keeps its signatures and the
-// prompt's cache, and what went wrong in other gateways, by the number of its report.
+// Responses on models of chat completions and of messages through the whole gateway, with vendors that check their requests: loops
+// of tools in each way in which clients send their history back, thinking that keeps its signatures and the prompt's cache, and
+// faults of other gateways, by the number of the report.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'

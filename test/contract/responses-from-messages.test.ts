@@ -57,7 +57,7 @@ const streamOf = (events: readonly Json[]) =>
 const readBlocks = (blocks: readonly StreamedBlock[], end?: Json, body?: Json) =>
   readResponse(translated(streamOf(eventsOf(blocks, end)), [], body).events)
 
-/** The blocks that are sealed in an item of reasoning. */
+/** The sealed blocks in an item of reasoning. */
 function sealedIn({ encrypted_content: sealed }: Json): Json {
   const opened = sealed && openReasoning(responsesRequest(), model, sealed)
   return opened?.kind === 'messages' ? opened.blocks : undefined

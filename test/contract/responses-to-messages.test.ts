@@ -306,7 +306,7 @@ describe('thinking', () => {
     }
     // A newer one takes calls without.
     expect(sent(loop([]), newer).thinking.type).toBe('adaptive')
-    // Of a loop that has ended none is needed.
+    // A finished loop needs no reasoning.
     const { input, ...rest } = loop([])
     const ended = [...input, { role: 'assistant', content: 'Done.' }, { role: 'user', content: 'Thanks' }]
     expect(sent({ ...rest, input: ended }, older).thinking.type).toBe('enabled')

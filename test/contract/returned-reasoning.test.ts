@@ -1,6 +1,6 @@
-// Reasoning that a vendor must get back, in loops of tools through the whole gateway with simulated vendors that refuse a
-// turn without it: in three dialects, whole and streamed, with the official clients, one call or several at once, and
-// what happens where a client lost it, changed it, or had it of another model or account.
+// Reasoning that a vendor must get back, in loops of tools through the whole gateway with simulated vendors that refuse a turn
+// without it: in three dialects, whole and streamed, with the official clients, one call or several at once, and if a client lost
+// it, changed it, or had it from another model or account.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'

@@ -17,7 +17,7 @@ const talking = Object.entries(builtIn.models as Record<string, ModelConfig>).fi
   [family].flat().some((name) => TALKS.test(name)),
 )
 const tokens = { per_1m_input_tokens: '1', per_1m_output_tokens: '2' }
-/** Protocols that no built-in model speaks, models without a price of searches, and one of each kind that is asked by its list. */
+/** Protocols that no built-in model speaks, models without a price of searches, and one model of each kind that uses its list. */
 const others: Record<string, ModelConfig> = {
   'on-bedrock': {
     family: 'bedrock-converse',
@@ -240,7 +240,7 @@ async function played({ path, body }: Pick<Case, 'path' | 'body'>, model: string
   }
 }
 
-/** One of the three outcomes, or what is wrong. */
+/** One of the three outcomes, or the fault. */
 function outcomeOf(each: Case, { status, ignored, sent, charge, charges, json }: Played): string {
   const text = sent.join('')
   const isSent = namesOf(each).some((name) => text.includes(`"${name}"`))
@@ -450,7 +450,7 @@ describe('of calls that a vendor reports', () => {
     ],
   }
 
-  /** Searches that are held where the request does not bound them. */
+  /** The held searches if the request does not limit them. */
   const OPEN = 10
   const numbers = [0, 1, 2, 5, 10, 11, 50]
   const rows = (Object.keys(families) as Name[]).flatMap((name) =>

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-/** Replaces the secret that the others are asked with. */
+/** Replaces the secret that the other requests use. */
 const ROLL = '/v1/me/roll'
 const REPEATABLE = [408, 409, 429, 500, 502, 503, 504, 529]
 

@@ -32,7 +32,7 @@ afterAll(async () => {
 const PATH = '/v1/messages/count_tokens'
 const valid = { model: 'test-messages', messages: say('How long is this?') }
 
-/** Nothing is ever charged, and there is no row in the log of what is paid for. */
+/** No amount is ever charged, and the log of paid requests has no row. */
 function count(body: unknown, expected: Partial<Scenario> = {}): Promise<Played> {
   const rest = { status: 200, vendorCalls: 1, charges: 0, logRows: 0, ...expected }
   return play(gateway, { name: 'count', path: PATH, body, ...rest })

@@ -1,5 +1,4 @@
-// Settings of any upstream: what an operator sets reaches the vendor, is priced as if the caller had sent it, and is
-// shown to nobody.
+// Settings of any upstream: an operator's value reaches the vendor, is priced as if the caller had sent it, and is shown to nobody.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// POST /v1/videos/{id}/remix: another video of an earlier one, with the money and the rules of a new one, where the model
-// can make it; and a clear refusal where it cannot.
+// POST /v1/videos/{id}/remix: another video made from an earlier one, with the money and the rules of a new one, if the model can
+// make it; and a clear refusal if it cannot.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'

@@ -104,7 +104,7 @@ describe.concurrent('with 512 descriptors', () => {
     const partial = flood(PARTIAL)
     const isAtRest = watchCpu(running.pid)
     const doors = () => events(running).filter((event) => event !== 'connections_closed')
-    // On a busy machine the first time out before the last are open: then further ones fill what is free.
+    // On a busy machine the first ones time out before the last are open: then further ones fill the free places.
     await waitFor(() => {
       if (doors().at(-1) !== 'connections_refused') partial.open(700 - partial.alive)
       return Number(others.outcomes.ECONNREFUSED) > 10

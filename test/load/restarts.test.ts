@@ -1,6 +1,5 @@
-// The compiled executable is replaced again and again while streams run and new connections come: none is refused, none is
-// reset, every stream ends in its own time, and every charge is right. A process that is killed while it drains leaves
-// nothing behind.
+// The compiled executable is replaced repeatedly while streams run and new connections come: none is refused, none is reset, every
+// stream ends in its own time, and every charge is correct. A process that is killed while it drains leaves nothing behind.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'

@@ -165,7 +165,7 @@ async function takeAway(postgres: PostgresServer, until: number): Promise<[from:
   return absences
 }
 
-/** Stops a gateway and proves what it leaves. Returns what is wrong. */
+/** Stops a gateway and checks what it leaves. Returns the faults. */
 async function faultsOf(place: Place, database: string): Promise<unknown[]> {
   const faults: unknown[] = []
   for (const check of [checkWebhooks, checkEnd, checkBooks, checkBackups]) {

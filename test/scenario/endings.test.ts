@@ -124,7 +124,7 @@ const others: readonly Way[] = [
   },
 ]
 
-/** Sends a request and collects what it left behind, whether or not its answer came whole. */
+/** Sends a request and collects its effects, whether or not its answer was complete. */
 async function run({ path = '/v1/chat/completions', body, headers }: Way) {
   const before = await gateway.newest()
   const chat = { model: 'test-chat', messages: say('Hi'), ...body }

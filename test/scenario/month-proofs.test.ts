@@ -1,5 +1,5 @@
-// Proofs of months: every charge of an account is in its seal once, a holder of a key sees the texts of that key only, and whatever is
-// changed after the month was sealed is found, by our check and by the program of docs/receipts.md.
+// Proofs of months: every charge of an account is in its seal once, a holder of a key sees only the texts of that key, and every
+// change after the sealing of the month is found, by our check and by the program of docs/receipts.md.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'

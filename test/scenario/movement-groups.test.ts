@@ -27,7 +27,7 @@ setDefaultTimeout(300_000)
 
 const seed = seedOf('GROUPS_SEED')
 const GROUPS = Number(process.env.GROUPS ?? 120)
-/** Most groups that are made until each answer has been given, and how often accounts get money again. */
+/** The maximum number of groups until each answer has occurred, and how often accounts get money again. */
 const MAX_GROUPS = 600
 const DEPOSIT_EVERY = 40
 const TABLES = ['accounts', 'open_charges', 'charges', 'budgets', 'rate_windows', 'saved_answers', 'things']

@@ -1,5 +1,5 @@
-// Payments of Stripe Checkout, signed by Stripe's own library: what is paid is credited once, and what is forged, late,
-// unpaid or in doubt is not.
+// Payments of Stripe Checkout, signed by Stripe's own library: a payment is credited once, and a forged, late, unpaid or doubtful
+// one is not.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import Stripe from 'stripe'

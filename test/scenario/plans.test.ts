@@ -1,5 +1,5 @@
-// Plans and budgets of accounts through the whole gateway: what is quoted, held, charged and shown is the plan's price; a
-// budget of an account is exact whoever spends at once; an allowance is given and taken back once.
+// Plans and budgets of accounts through the whole gateway: the plan's price is quoted, held, charged and shown; a budget of an
+// account is exact however many keys spend at once; an allowance is given and taken back once.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { describeAccount } from '../../src/accounts/accounts'
@@ -136,7 +136,7 @@ describe.each(databaseKinds)('a plan on %s', (database) => {
     const { error } = (await refused.json()) as { error: { code: string; message: string } }
     expect(error.code).toBe('budget_exceeded')
     expect(error.message).toMatch(/the account's budget of \$0.05 a month has \$0.00995001 left/)
-    // One of its own takes the place of that of the plan.
+    // Its own one replaces that of the plan.
     await sell('team', { amountNano: 70_000_000, period: 'week' })
     await soon()
     // What was spent before it had one counts in no week.

@@ -99,7 +99,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
       const [file = ''] = readdirSync(join(installation.dataDir, 'pending-ends'))
       const pending = readFileSync(join(installation.dataDir, 'pending-ends', file))
       expect(pending.toString('latin1').match(/"settlement"/g)).toHaveLength(STREAMS)
-      // The answer that is kept for its key is encrypted, as in the database.
+      // The answer kept for its key is encrypted, as in the database.
       expect(pending.includes('chat.completion.chunk')).toBe(false)
 
       await database.start()

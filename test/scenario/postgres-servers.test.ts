@@ -199,7 +199,7 @@ group('an address with one server', () => {
     await waitFor(async () => (await gateway.chat()).status === 200)
     await waitFor(async () => (await gateway.balance()).heldNano === 0)
     const states = (await gateway.charges()).map(({ state, ended_by: by }) => `${state} by ${by}`)
-    // The first had been sent when nobody knew that it hangs, and was applied when it continued.
+    // The first had been sent before anybody knew that the server hangs, and was applied when it continued.
     expect(states.filter((state) => state !== 'settled by done')).toEqual(['released by expired'])
     await gateway.close()
   })
@@ -436,7 +436,7 @@ async function startBehindDoor(
   return { door, gateway, rows }
 }
 
-/** Passes as slowly as the looks for an answer, where the machine is busy: as many timers, one after another. */
+/** Passes as slowly as the checks for an answer on a busy machine: as many timers, one after another. */
 async function timePasses(milliseconds: number): Promise<undefined> {
   for (let passed = 0; passed < milliseconds; passed += CHECK_MS) await Bun.sleep(CHECK_MS)
 }

@@ -1,6 +1,6 @@
-// Prices as real price lists have them: exact to the pico-dollar, by prompt length and service tier, for sound, caches and
-// searches. Random lists and usages against a second reckoning, by itself and through the whole gateway on both databases:
-// the charge is exact, and never more than what was held.
+// Prices as in real price lists: exact to the pico-dollar, by prompt length and service tier, for sound, caches and searches.
+// Random lists and usages are compared with an independent calculation, in isolation and through the whole gateway on both
+// databases: the charge is exact, and never above the hold.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { describePriceList, type PriceConfig, priceListOf } from '../../src/config/models/prices'

@@ -1,5 +1,4 @@
-// Receipts: each answer has one, it never says anything else than the ledger, and it is checked by programs that were written from
-// docs/receipts.md alone.
+// Receipts: each answer has one, it always agrees with the ledger, and programs written from docs/receipts.md alone check it.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createHash } from 'node:crypto'

@@ -1,5 +1,5 @@
-// Requests by their metadata, and all of them as a file, on both databases: what was paid in the end is on each line, whatever
-// page of the log it stands on, a cell is never a formula, and no more than a page is in memory.
+// Requests by their metadata, and all of them as a file, on both databases: the final price is on each line, whatever page of the
+// log it is on, a cell is never a formula, and no more than a page is in memory.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'

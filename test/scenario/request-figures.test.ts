@@ -214,7 +214,7 @@ for (const database of databaseKinds) {
       }
     await gateway.chat({ max_tokens: 4 })
     await gateway.chat({ model: 'nobody' })
-    // Of this budget nine tenths are used already, and what is left on the account lasts for less than a day.
+    // Nine tenths of this budget are used already, and the balance of the account lasts for less than a day.
     await change('PATCH', `/keys/${poor.id}`, { budget_usd: '0.00014', budget_period: 'day' })
     await change('PATCH', '/accounts/poor', { budget_usd: '0.00014', budget_period: 'week' })
     await change('PATCH', '/accounts/planned', { plan: 'tight' })
@@ -235,7 +235,7 @@ for (const database of databaseKinds) {
       { account: 'planned', plan: 'tight', budget_period: 'month', budget_usd: '0.00014', percent: 91 },
       { account: 'poor', plan: null, budget_period: 'week', percent: 91 },
     ])
-    // Neither a budget that has room again, nor an account that is closed.
+    // Neither a budget with room again, nor a closed account.
     await change('PATCH', '/accounts/planned', { plan: 'wide' })
     await change('POST', '/accounts/poor/close', {})
     expect((await read('/overview')).attention.accounts_at_limit).toEqual([])

@@ -1,5 +1,5 @@
-// Requests of one key that run at a time in one process: a limit that every key has, whatever else limits it. Each way in
-// which a request can end gives its place back, once.
+// Concurrent requests of one key in one process: every key has this limit, in addition to others. Each possible end of a request
+// frees its place, once.
 
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'

@@ -87,7 +87,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     return Number(row?.n)
   }
 
-  /** Sends a request, reads its answer to the end, and says what it left behind. */
+  /** Sends a request, reads its answer to the end, and returns its effects. */
   async function ask(path: string, body: Json, headers: Record<string, string> = {}): Promise<Exchange> {
     const before = gateway.sandbox.calls.length
     const response = await gateway.post(path, body, headers)
@@ -528,7 +528,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
       const idOf = id
       expect(await found(expiresAt - 1)).toBeDefined()
       expect(await found(expiresAt)).toBeUndefined()
-      // One that is shortened counts for what was kept before.
+      // A shortened period also applies to older data.
       expect(await found(createdAt + 999, 1_000)).toBeDefined()
       expect(await found(createdAt + 1_000, 1_000)).toBeUndefined()
       clock.passedMs += HOUR_MS + 1_000

@@ -126,7 +126,7 @@ for (const kind of databaseKinds) {
     })
     expect(left?.first).toBe((closings.at(-1)?.position ?? 0) + 1)
     if (kind === 'postgres') expect(await partitionsOf(db)).toEqual(['2025_05', '2025_06', '2025_07'])
-    // Neither an archive nor a temporary file is left of what was killed, as soon as it is old enough.
+    // Neither an archive nor a temporary file of a killed process is left once it is old enough.
     expect(readdirSync(folder).sort()).toEqual(closings.map(({ archive }) => archive))
     for (const name of readdirSync(scratch)) utimesSync(join(scratch, name), 0, 0)
     await removeAbandoned(scratch)

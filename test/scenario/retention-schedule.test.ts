@@ -1,5 +1,5 @@
-// Retention as the server runs it: in a worker with a connection of its own, by one node of several, into a folder or a bucket,
-// on a database that is encrypted. What fails is logged with its reason.
+// Retention as the server runs it: in a worker with its own connection, by one node of several, into a folder or a bucket, on an
+// encrypted database. Every failure is logged with its reason.
 
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { randomBytes } from '../../src/app/world'

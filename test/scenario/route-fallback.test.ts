@@ -113,7 +113,7 @@ describe.each(databaseKinds)('a route on %s', (database) => {
   })
   const asked = () => names.map((name) => vendors[name].requests)
 
-  /** Sends one request, and returns what it left behind. */
+  /** Sends one request, and returns its effects. */
   async function ask(
     body: Record<string, Json>,
     answers: Partial<Record<Name, (stream: boolean) => Answer>>,

@@ -1,5 +1,5 @@
-// Routes, equal connections and aliases: who is asked, in which order and how often, who is paid, and what nobody may try
-// twice. The vendors are real servers that count what they are asked.
+// Routes, equal connections and aliases: who is called, in which order and how often, who is paid, and which requests must not be
+// tried twice. The vendors are real servers that count their requests.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
@@ -368,7 +368,7 @@ describe('a route', () => {
 
   test('passes over models that cannot take the request or serve something else', async () => {
     vendors.first.answer = failing(500)
-    // So many candidates in a stream are more than the second one can do.
+    // The second model cannot make this number of candidates in a stream.
     vendors.third.answer = goodStream
     const streamed = await ask({ model: 'any-form', stream: true, n: 17 })
     expect(streamed).toMatchObject({ status: 200, charge: { model: 'third' } })
@@ -511,7 +511,7 @@ describe('the breaker in a route', () => {
           from.post('/v1/chat/completions', { model: 'routed', messages: say('Hi') }),
         ),
       )
-    /** Sends requests, and lets the first vendor's time run out when it has been asked so often in all. */
+    /** Sends requests, and lets the first vendor's time run out after this total number of calls. */
     const manyFailing = async (count: number, requests: number) => {
       const answers = many(count)
       await waitFor(() => vendors.first.requests === requests)

@@ -48,7 +48,7 @@ const SHAPES: Record<DatabaseKind, string> = {
       where p.pronamespace = current_schema()::regnamespace order by 1, 2, 3`,
 }
 
-/** Tables, indexes, views and functions as the database tells them. */
+/** Tables, indexes, views and functions as the database lists them. */
 const shapeOf = (db: Db): Promise<Row[]> => db.query({ sql: SHAPES[db.kind] })
 
 /** The shapes after each number of steps. */

@@ -154,7 +154,7 @@ for (const database of databaseKinds) {
     const location = new URL(out.body.location)
     expect(location.origin).toBe(provider.issuer)
     expect(location.searchParams.get('post_logout_redirect_uri')).toBe(`${gateway.url}/console`)
-    // The ID token says which session is meant, so the provider knows where it may send the browser back to.
+    // The ID token names the session, so the provider knows to which address it may send the browser back.
     const hint = location.searchParams.get('id_token_hint') ?? ''
     expect(decodeJwt(hint)).toMatchObject({ sub: ada, aud: provider.clientId })
     expect((await page.browser.fetch(location.href)).status).toBe(200)

@@ -61,7 +61,7 @@ function moneyTests(kind: DatabaseKind): void {
       code: 'budget_exceeded',
       message: expect.stringContaining("user `ann`'s budget of $0.10 a day has $0.00 left"),
     })
-    // Others, and requests that name nobody, have the money of the key.
+    // Others, and requests without a spender, have the money of the key.
     expect((await ask({ user: 'bob' })).status).toBe(200)
     expect((await ask()).status).toBe(200)
     await waitFor(async () => (await first.balance('company')).heldNano === 0)

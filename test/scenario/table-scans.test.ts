@@ -12,7 +12,10 @@ import { startTaskVendor, succeeded, videoBody } from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 
-/** Tables that have few rows however long a gateway serves: settings, one row for each account, session or connected program, what is open now. */
+/**
+ * Tables with few rows however long a gateway serves: settings, one row for each account, session or connected program, and
+ * presently open things.
+ */
 const SMALL = new Set([
   ...[
     'account_details',
@@ -75,7 +78,7 @@ test.skipIf(!databaseKinds.includes('postgres'))(
     const { gateway } = await serveAll({ databaseUrl })
     await gateway.server.stop(0)
 
-    // Sessions report what they have read at the latest when they end.
+    // Sessions report their reads at the latest when they end.
     const counters = openPostgres(databaseUrl)
     const rows = await counters.query({
       sql: 'select cast(relname as text) as name, idx_scan, seq_scan, seq_tup_read from pg_stat_user_tables',
@@ -166,7 +169,7 @@ function noteStatements(db: Db, note: (statement: Statement) => void): void {
   }
 }
 
-/** Requests with every limit that a key can have, answers that are kept, and a video. */
+/** Requests with every possible limit of a key, kept answers, and a video. */
 async function useAll(gateway: TestGateway): Promise<void> {
   const { secret } = await gateway.makeKey('bob', '100', {
     requestsPerMinute: 1_000,

@@ -129,7 +129,7 @@ async function pollUntil({ nodes }: TaskNodes, vendor: TaskVendor, polls: number
   await waitFor(() => vendor.polls.length >= polls)
 }
 
-/** Starts what is due and waits until none of it runs any more. */
+/** Starts everything due and waits until nothing runs any more. */
 async function settleDown({ nodes }: TaskNodes): Promise<void> {
   const { db } = nodes[0].world
   const claimed = async () =>

@@ -97,7 +97,7 @@ function deathContract(kind: DatabaseKind): void {
     for (clock.now = firstLeaseEnds; clock.now <= lastLeaseEnds + 5_000; clock.now += 250) {
       await Promise.all(others.map(({ poller }) => poller.beat()))
     }
-    // The clock stands still now: beats that a busy database refused are repeated within the five seconds.
+    // The clock no longer moves: beats that a busy database refused are repeated within the five seconds.
     await waitFor(async () => {
       await Promise.all(others.map(({ poller }) => poller.beat()))
       return (await countEnded(db)) === 100

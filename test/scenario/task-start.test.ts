@@ -30,7 +30,7 @@ setDefaultTimeout(180_000)
 const MINUTE_MS = 60_000
 const BALANCE_NANO = 100_000_000_000
 const HOOK = 'http://192.0.2.1/ended'
-/** Number of tasks of each kind: both together are more than one look finds. */
+/** The number of tasks of each kind: both together are more than one check finds. */
 const MANY = 600
 
 describe('a start on SQLite, where nobody else can be serving', () => {

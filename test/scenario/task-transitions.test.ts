@@ -251,7 +251,7 @@ describe('the table of transitions', () => {
   }
 })
 
-/** Statements that change no stage and no charge: the cost that is shown, and the leases of a process that died. */
+/** Statements that change no stage and no charge: the shown cost, and the leases of a dead process. */
 const WITHOUT_STAGE = [
   'update tasks set cost = $2 where id = $1',
   `update tasks set lease_until = 0 where state = 'submitted' and lease_until > 0`,

@@ -65,7 +65,7 @@ const cases: [name: string, events: string[], code: string, logged: string[]][] 
   ['nothing at all', [], 'upstream_cut', []],
 ]
 
-/** The events that tell the caller of an error. */
+/** The events that report an error to the caller. */
 function reported(text: string): Json[] {
   const data = text.split('\n').filter((line) => line.startsWith('data: {'))
   const events = data.map((line) => JSON.parse(line.slice('data: '.length)))

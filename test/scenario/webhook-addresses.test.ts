@@ -229,7 +229,7 @@ describe('a submit', () => {
 })
 
 describe('a webhook is sent', () => {
-  /** One delivery; answers what is written down about it. */
+  /** Makes one delivery; returns its record. */
   async function deliverTo(url: string, options: SendingOptions) {
     const sending = await openSending('sqlite', options)
     const task = await sending.add(url)

@@ -531,7 +531,7 @@ describe('many webhooks', () => {
     using slow = openSite(never)
     using quick = openSite()
     const sending = await openSending('sqlite', { lookup: async () => ['127.0.0.1'] })
-    // One before them, so that what is taken at a time does not end at the limit by chance.
+    // One before them, so that a batch does not end at the limit by chance.
     await fill(sending, 1, () => urlOf(slow, 'first.example'), 'carol')
     sending.clock.now += 1
     await fill(sending, 1_000, (index) => urlOf(slow, `h${index}.example`), 'mallory')

@@ -352,7 +352,7 @@ export async function withinOneMinute(work: () => Promise<void>): Promise<void> 
 
 /** More rows than any test writes. */
 const MAX_LOG_ROWS = 100_000
-/** Number of rows that are read first if only those after another are needed: more than a request of a test writes. */
+/** The number of rows read first if only those after another one are needed: more than a request of a test writes. */
 const LOG_ROWS_FIRST = 64
 
 const randomBytes = (count: number) => crypto.getRandomValues(new Uint8Array(count))

@@ -125,7 +125,7 @@ export function importFaults(files: readonly SourceFile[]): string[] {
     }
     if (from === 'src/console') {
       for (const target of targetsOf(file, known)) {
-        // Programs and settings that are shown in it are texts made by pure functions.
+        // Programs and settings shown in it are texts made by pure functions.
         if (/^src\/((console|lib)\/|api-document\/(clients|samples)\.ts$)/.test(target)) continue
         faults.push(`${file.path} must not import ${target} but for its types: that runs in the gateway`)
       }

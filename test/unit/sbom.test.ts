@@ -1,4 +1,4 @@
-// The bill of materials of a release: what the executable has in it, all of it, and nothing else.
+// The bill of materials of a release: all parts of the executable, and nothing else.
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'

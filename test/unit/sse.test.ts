@@ -251,7 +251,7 @@ async function relay({ hideUsage }: Recorded, source: Source) {
   return {
     output: output.toString(),
     captured: Buffer.from(relaying.captured(), 'latin1').toString(),
-    // Text is kept only where it counts, so what it comes to is compared, not the text.
+    // Text is kept only where it counts, so its tokens are compared, not the text.
     metered: { endedBy, failed, usageJson, paid: await measure(outcome, ask, model, characterCounter) },
   }
 }

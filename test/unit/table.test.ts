@@ -1,5 +1,5 @@
-// Tables and blocks of the command line: what gives way where a terminal is narrow, that nothing does where there is no
-// terminal, and that no value makes a line or moves a column.
+// Tables and blocks of the command line: which parts shrink on a narrow terminal, that none does without a terminal, and that no
+// value makes a line or moves a column.
 
 import { describe, expect, test } from 'bun:test'
 import { type Column, renderBlock, renderTable } from '../../cli/view/table'

@@ -26,7 +26,7 @@ export interface Fixture {
   /** For a family that translates: the request to the vendor without its model, and the caller's answer. */
   sent?: Json
   answer?: Json
-  /** Quantities that are charged; absent if only an estimate is possible. */
+  /** The charged quantities; absent if only an estimate is possible. */
   usage?: Quantities
   /** The source of these figures: the vendor, unless they can only be counted here. */
   source?: 'counted'

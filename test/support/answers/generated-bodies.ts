@@ -14,7 +14,7 @@ interface GeneratedBody {
   outputTokens: number
   /** The most pictures that the body allows; absent if there are none. */
   images?: number
-  /** The characters that are paid for; absent if there are none. */
+  /** The paid characters; absent without any. */
   characters?: number
   /** The seconds of video that are paid for, or the maximum if the vendor chooses; absent if there are none. */
   seconds?: number

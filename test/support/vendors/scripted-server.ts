@@ -17,7 +17,7 @@ export interface ScriptedServer {
   requests: string[]
   /** Every received byte, also of incomplete requests. */
   receivedBytes: number
-  /** Sends bytes on every open connection, whatever has come on it. */
+  /** Sends bytes on every open connection, whatever it has received. */
   say(text: string): void
   /** Answers each request from now on. */
   answer: (socket: Socket, request: string) => void

@@ -19,7 +19,7 @@ interface WantedDifference {
   why: string
 }
 
-/** The event stream that a client asks for by a header, where the SDK says that it takes JSON. */
+/** The event stream that a client requests by a header, although the SDK says that it accepts JSON. */
 const STREAMS = [
   ...['openai: a streamed', 'openai: speech of gpt-4o-mini-tts', 'anthropic: streamed', 'bedrock: streamed'],
   'groq: a streamed',

@@ -124,7 +124,7 @@ function Refusals() {
     async (signal) => (await call('listRefusals', { query: { limit: MOST }, signal })).data,
   )
   return (
-    <section>
+    <section class="part">
       <h2>{words.refusals}</h2>
       <p>{words.refusalsMean}</p>
       <Loaded of={load}>

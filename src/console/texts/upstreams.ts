@@ -21,7 +21,7 @@ export const upstreams = {
   model: 'Model',
   refusals: 'Refused by vendors',
   refusalsMean:
-    'Requests that vendors refused because of their content, by model and field. If a field can be left out, name it in `omittedFields`.',
+    'Requests that vendors refused because of their content, by model and field. If a field can be left out, name it in omittedFields.',
   noRefusals: 'No vendor has refused a request because of its content.',
   field: 'Field',
   words: "Vendor's message",

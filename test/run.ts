@@ -87,7 +87,7 @@ try {
 }
 process.exit(code)
 
-/** Whether there is room in memory: what is synced to a disk hundreds of times a second keeps everyone waiting. */
+/** Whether memory has room: a file synced to a disk hundreds of times a second delays everyone. */
 function inMemory(): boolean {
   if (!existsSync(MEMORY)) return false
   const { bavail, bsize } = statfsSync(MEMORY)

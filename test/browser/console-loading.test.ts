@@ -56,7 +56,7 @@ test('the first paint waits for no script, and the page does not wait for the se
   const held = Promise.withResolvers<void>()
   const asked: string[] = []
   let isHolding = true
-  // The script at first, and then the session: what is asked meanwhile does not wait for it.
+  // The script first, and then the session: other requests do not wait for it.
   await page.route('**/*.js', async (route) => {
     if (isHolding) await held.promise
     await route.continue()

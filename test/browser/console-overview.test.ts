@@ -1,5 +1,5 @@
-// The overview in a real browser: each figure is what the books and the log say and leads to its rows, each line of what wants
-// attention leads to what it is about, and charts have their figures as a table and under the pointer.
+// The overview in a real browser: each figure agrees with the books and the log and leads to its rows, each line that needs
+// attention leads to its subject, and charts have their figures as a table and under the pointer.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'

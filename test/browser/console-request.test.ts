@@ -152,7 +152,7 @@ test('a request in full: lines that add up to what was paid, what came back, the
     await (await visit.page.request.get(`${gateway.url}/admin/v1/requests/${whole}`)).text(),
   ).request
   expect(Date.parse(at)).toBeWithin(Date.parse(since), Date.parse(until))
-  // Who only looks is not offered what people wrote.
+  // A viewer is not offered texts that people wrote.
   expect(await visit.page.getByText('Request and response').count()).toBe(0)
   expect(visit.faults).toEqual([])
   await visit.page.context().close()

@@ -1,5 +1,6 @@
-// What selling needs next to customers and plans, in a real browser: codes that are made, printed and revoked; events, also those about
-// one customer; sessions; and a vendor's file next to the charges. Clicks are counted: each job takes at most four.
+// Other pages for selling besides customers and plans, in a real browser: codes that are made, printed and revoked; events, also
+// those about one customer; sessions; and a vendor's file compared with the charges. Clicks are counted: each job takes at most
+// four.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'

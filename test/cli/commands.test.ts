@@ -258,7 +258,7 @@ test('a key from its making to its end', async () => {
 
   const human = await run('keys create bob')
   expect(human.code).toBe(0)
-  // The secret and nothing else, so that it can be put into a variable.
+  // Only the secret, so that it can be put into a variable.
   expect(isSecret(human.stdout.trimEnd())).toBe(true)
   expect(human.stderr).toContain('only this once')
   expect(human.stderr).toContain('balance add bob 5')

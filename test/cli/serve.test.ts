@@ -22,7 +22,7 @@ interface Process {
   stop(signal?: NodeJS.Signals): void
   /** Waits until the text is on standard output, and returns everything so far. */
   until(words: string | RegExp): Promise<string>
-  /** Waits until the text is on standard error so many times. */
+  /** Waits until the text is on standard error this number of times. */
   logged(words: string, times: number): Promise<void>
   ended: Promise<{ code: number; stdout: string; stderr: string }>
 }

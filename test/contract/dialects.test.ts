@@ -459,7 +459,7 @@ function sampleOf({ samples }: Bridge, table: readonly BridgedField[], place: nu
   return sample[table.slice(0, place).filter((row) => row.field === field).length]
 }
 
-/** The request without the field, wherever it stands. */
+/** The request without the field, wherever it is. */
 function without(value: unknown, field: string): unknown {
   const [, type] = field.split(' ')
   const last = field.replaceAll('[]', '').split(/[. ]/).at(-1) as string

@@ -175,7 +175,7 @@ test('each payload form of the catalogue is there with its models, and its examp
   for (const { name, path, body, inAddress } of operations) {
     const { post } = api.paths[path] ?? {}
     const media = Object.values(post?.requestBody?.content ?? {})[0]
-    // Where the address names the model, a request fits each.
+    // If the address names the model, a request fits every model.
     const [named = ''] = post?.parameters?.find(({ name }) => name === 'id')?.schema.enum ?? []
     const values = Object.values(media?.examples ?? {}).map(({ value }) => ({
       ...(inAddress && { model: named }),

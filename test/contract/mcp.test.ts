@@ -1,5 +1,5 @@
-// The tools for models, called by the official client: what each answers, what it costs, and what is refused with nothing
-// sent. The real gateway and real HTTP to the simulated vendors.
+// The tools for models, called by the official client: their answers, their costs, and refusals before anything is sent. The real
+// gateway and real HTTP to the simulated vendors.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'

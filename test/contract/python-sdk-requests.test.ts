@@ -1,5 +1,5 @@
-// The same judgement as in vendor-sdks.test.ts for vendors whose only official SDKs are in Python: DashScope and ModelArk are asked
-// by them directly, and by the gateway for the same. xAI's SDK speaks gRPC: python-sdk-xai.test.ts holds its messages against ours.
+// The same comparison as in vendor-sdks.test.ts for vendors whose only official SDKs are in Python: the SDKs and the gateway send
+// the same requests to DashScope and ModelArk. xAI's SDK speaks gRPC: python-sdk-xai.test.ts compares its messages with ours.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { type Sandbox, startSandbox } from '../../sandbox'

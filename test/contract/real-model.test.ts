@@ -118,7 +118,7 @@ describe('llama.cpp', () => {
     }
   })
 
-  // This model has no template for tools, so the server answers as if none were given: by itself, and through the gateway.
+  // This model has no template for tools, so the server ignores them, both directly and through the gateway.
   real(name('takes tools and a schema as the server itself does'), async () => {
     for (const ask of [calling, { ...asked, response_format: city, max_tokens: 20 }]) {
       const own = await direct.chat.completions.create({ model: 'gemma', ...ask })

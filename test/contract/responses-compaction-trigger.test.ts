@@ -56,7 +56,7 @@ const paid = async () => {
 }
 const COST = USED.input * 1_000 + USED.output * 2_000
 
-/** The last request has the summary and what the caller says, but no words of what was summed up. */
+/** The last request has the summary and the caller's new words, but no words of the summarized part. */
 function expectContinued(): void {
   expect(lastText()).toContain(SUMMARY)
   expect(lastText()).toContain('Be brief.')

@@ -81,7 +81,7 @@ test.each([true, false])(
       { type: 'search', query: 'lamps' },
       { type: 'open_page', url: 'https://example.com' },
       { type: 'find_in_page', url: 'https://example.com', pattern: 'red' },
-      // The older form, of which only the type of the item tells.
+      // The older form, recognizable only by the type of the item.
       undefined,
     ]
     const output = [

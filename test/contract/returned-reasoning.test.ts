@@ -139,7 +139,7 @@ interface Loop {
   isStreamed?: boolean
   /** Further wishes to the simulated vendor. */
   directives?: string
-  /** The history that the client sends in place of what it got. */
+  /** The history that the client sends instead of the answers that it got. */
   lost?(history: Json[]): Json[]
 }
 

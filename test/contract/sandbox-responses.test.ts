@@ -1,4 +1,4 @@
-// The simulated responses of OpenAI: as strict as the service in what it takes, and in the recorded order in what it sends.
+// The simulated responses of OpenAI: as strict as the service about requests, and with events in the recorded order.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Sandbox, startSandbox } from '../../sandbox'

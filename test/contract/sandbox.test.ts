@@ -1,5 +1,4 @@
-// The sandbox speaks every vendor's true wire format, errors and quirks included: what it gets wrong, no
-// other test can notice.
+// The sandbox speaks every vendor's real wire format, including errors and quirks: no other test can notice its mistakes.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Sandbox, startSandbox, type VendorName } from '../../sandbox'

@@ -62,7 +62,7 @@ const provider = () => createOpenAI({ baseURL: `${server.url}/v1`, apiKey: secre
 const client = () => new OpenAI({ baseURL: `${server.url}/v1`, apiKey: secret, maxRetries: 0 })
 const calls = () => installation.sandbox.calls
 
-/** The tool that the models are asked to call. */
+/** The tool that the models should call. */
 const weather = (asked: string[]) => ({
   description: 'Weather of a city',
   execute: async ({ city }: { city: string }) => {

@@ -145,7 +145,7 @@ describe('the file', () => {
     const whole = pieces.join('')
     const { response, bytes } = await speak(gateway, { model: 'odd' })
     expect(bytes.toString()).toBe(whole)
-    // The vendor knows best what it has sent.
+    // The vendor's own statement about its output is decisive.
     expect(response.headers.get('content-type')).toBe('audio/wav; rate=24000')
   })
 

@@ -88,7 +88,7 @@ const added = (tools: Json[]) => ({
   ],
 })
 
-/** Where the calls since a number of calls went, with their bodies. */
+/** The targets of the calls after the given number of calls, with their bodies. */
 const sentSince = (calls: number) =>
   gateway.sandbox.calls.slice(calls).map(({ path, body }) => ({ path, body: JSON.parse(body) as Json }))
 

@@ -1,6 +1,6 @@
-// The official SDK of each vendor as the judge of what vendors are sent: it asks a recording vendor itself, the same is asked of
-// the gateway, and the two requests must be equal except for the differences that wanted-differences.ts lists with their reasons.
-// Each SDK reads the simulator's answer too, and those that validate it accept it.
+// The official SDK of each vendor as the judge of the gateway's requests: the SDK and the gateway send the same request to a
+// recording vendor, and the two must be equal except for the differences that wanted-differences.ts lists with their reasons. Each
+// SDK reads the simulator's answer too, and those that validate it accept it.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { type Sandbox, startSandbox, type VendorName } from '../../sandbox'

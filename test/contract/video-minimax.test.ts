@@ -1,5 +1,5 @@
-// Videos of MiniMax: what the gateway sends over both versions of its API, at which price, and what becomes of a task. The vendor has no
-// client for JavaScript that could judge the simulator, so bodies and calls are compared with what its pages and its own command line have.
+// Videos of MiniMax: the requests over both versions of its API, the prices, and the ends of tasks. The vendor has no client for
+// JavaScript that could check the simulator, so bodies and calls are compared with its pages and its own command line.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'

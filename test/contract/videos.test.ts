@@ -128,7 +128,7 @@ describe('submit', () => {
     const nothing = { duration: null, resolution: null, aspect_ratio: null, webhook_url: null, wait: null }
     const again = await submit(requestFor('vidw2.6-t2v', nothing))
     expect(again.charges[0]).toMatchObject({ held: 500_000_000 })
-    // The vendor is sent what is billed, because it would make something else.
+    // The vendor gets the billed value, because its default is another.
     for (const parameters of [undefined, null, {}]) {
       const silent = await submit({ model: 'vidw2.6-t2v', input: { prompt: 'x' }, parameters })
       expect(silent.charges[0]).toMatchObject({ held: 500_000_000 })

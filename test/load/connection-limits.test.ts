@@ -72,7 +72,7 @@ describe.concurrent('with 512 descriptors', () => {
     // Some two hundred requests in four seconds are in it.
     expect(isAtRest()).toBe(true)
     const outcomes = await others.stop()
-    // The line of a request tells why it was not served.
+    // The line of a request says why it was not served.
     expect(log(running).filter(({ event, status }) => event === 'request' && status !== 200)).toEqual([])
     expect(Object.keys(outcomes)).toEqual(['200'])
     expect(new Set(events(running))).toEqual(new Set(['connections_closed']))

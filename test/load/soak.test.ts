@@ -203,7 +203,7 @@ async function checkBooks({ installation, answered, failures }: Place, database:
   const open = await db.query({ sql: 'select id from open_charges' })
   await db.close()
   expect(open).toEqual([])
-  // What a caller saw end was paid; what was cut on its way may have been, too.
+  // Answers that a caller saw end were paid; those cut on their way may have been, too.
   const settled = Number(charges?.count)
   expect(settled).toBeGreaterThanOrEqual(answered)
   expect(settled).toBeLessThanOrEqual(answered + failures.length)

@@ -182,7 +182,7 @@ describe.skipIf(!databaseKinds.includes('postgres'))('a move to PostgreSQL', () 
     const moved = openAddress(url)
     await expectSame(db, moved)
     expect((await audit(moved, START)).problems).toEqual([])
-    // The next charge gets a number that none has.
+    // The next charge gets an unused number.
     const [next] = await moved.query({
       sql: `select nextval('charge_positions') > max(position) as is_new from ended_charges`,
     })

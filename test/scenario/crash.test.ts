@@ -173,7 +173,7 @@ describe('kill -9 at a point of the line', () => {
       server.kill('SIGKILL')
       await server.ended
       await caller.readRest()
-      // The whole answer is longer than what was read of it, or there was none.
+      // The whole answer is longer than the part read, or is missing.
       expect(caller.received().length).toBeLessThan(LARGE_ANSWER_BYTES)
 
       const again = await installation.serve()

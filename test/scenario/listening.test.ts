@@ -1,5 +1,4 @@
-// Where a gateway listens: HTTPS with a certificate that is renewed, a unix socket, and behind proxies that say whom they
-// call for.
+// Where a gateway listens: HTTPS with a renewed certificate, a unix socket, and behind proxies that name their callers.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { copyFileSync, statSync, writeFileSync } from 'node:fs'

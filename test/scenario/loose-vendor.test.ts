@@ -1,5 +1,5 @@
-// Vendors that frame their answers loosely serve two customers at once through the whole gateway: nobody reads a byte of
-// what the other one wrote, and what a strict reader refuses reaches nobody.
+// Vendors that frame their answers loosely serve two customers at once through the whole gateway: no customer reads a byte of the
+// other's text, and an answer that a strict reader refuses reaches nobody.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
@@ -129,7 +129,7 @@ describe('bytes after the closing event of a stream', () => {
   const more = chunk(' and what was not asked for')
   const asMessages = { model: 'test-long', max_tokens: 100, messages: say('Hello!'), stream: true }
 
-  /** Whether the connection is kept; null where the answer had ended before its events were looked at. */
+  /** Whether the connection is kept; null if the answer had ended before its events were read. */
   const rows: [name: string, pieces: string[], kept: boolean | null][] = [
     ['nothing', [sized(whole), sized('\n'), '0\r\n\r\n'], true],
     ['an event in the same piece', [`${sized(whole + more)}0\r\n\r\n`], null],

@@ -71,7 +71,7 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
       outside: { now: () => now },
       upstreams: { router: { ...vendor.upstream, kind: 'openrouter' } },
       models: {
-        // What is paid must not count where the cost is known.
+        // The price must not count if the cost is known.
         sold: { ...chat, price: DOUBLE, cost: LIST },
         other: { ...chat, price: DOUBLE, cost: LIST },
         listed: { ...chat, price: { ...LIST, source: 'https://example.com/prices' } },

@@ -263,7 +263,7 @@ describe('the prices of a request', () => {
       const context = JSON.stringify({ list, asked, reported, most, usage })
       if (reported !== undefined) expect(cost, context).toBe(costOf(list, usage, reported))
       expect(cost, context).toBeLessThanOrEqual(heldNano(stored, quote, asked))
-      // What is kept with the charge alone says what it came to.
+      // The values stored with the charge alone determine the price.
       expect(tableNano(usage, billedTable(tariffOfJson(table.json), usage, undefined, undefined))).toBe(cost)
     }
   })
@@ -278,7 +278,7 @@ function randomTiers({ service_tiers: tiers = {} }: PriceConfig, random: Random)
   return { asked, reported }
 }
 
-/** Up to so many tokens of each side, split at random. */
+/** Up to this number of tokens on each side, split at random. */
 function randomUsage(list: PriceConfig, most: { input: number; output: number }, random: Random): Quantities {
   const input = random.below(most.input + 1)
   const audio = list.per_1m_input_audio_tokens ? random.below(input + 1) : 0

@@ -1,5 +1,5 @@
-// Tokens of a certified identity provider (oidc-provider) in place of a key and of an admin's token, on both databases: off unless
-// the configuration takes them, with budgets as any key, and refused once a newer token says that the group is gone.
+// Tokens of a certified identity provider (oidc-provider) instead of a key and an admin's token, on both databases: off unless the
+// configuration permits them, with budgets like any key, and refused once a newer token no longer has the group.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { findKey, updateKey } from '../../src/accounts/keys'

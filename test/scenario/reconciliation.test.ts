@@ -87,7 +87,7 @@ async function openCharges(kind: Db['kind']): Promise<Db> {
   await charge('fast', OCTOBER, NANO_PER_USD, chat(300, 30))
   await charge('faster', OCTOBER + 1_000, NANO_PER_USD, chat(100, 10))
   await charge('other', OCTOBER + 1_000, NANO_PER_USD, chat(7, 7))
-  // The totals know of what was before, and not of what comes now.
+  // The totals contain earlier charges, but not the following ones.
   await addToTotals(db)
   await charge('fast', OCTOBER + 2_000, NANO_PER_USD / 2, null)
   const messages = {

@@ -74,7 +74,7 @@ for (const version of recordedVersions()) {
       expect(await counted(db, UNFINISHED)).toEqual(Object.keys(UNFINISHED))
       await db.close()
 
-      // When the video in the making is overdue, and what is kept has not expired.
+      // When the unfinished video is overdue, and kept objects have not expired.
       const begun = performance.now()
       const now = () => manifest.recordedAt + 2 * DAY_MS + Math.floor(performance.now() - begun)
 

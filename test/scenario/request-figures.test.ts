@@ -38,7 +38,7 @@ test('percentiles are right to 5 %, from a millisecond to an hour', () => {
   for (const share of [0.25, 0.5, 0.9, 0.99, 1]) {
     const exact = lengths[Math.ceil(lengths.length * share) - 1] as number
     const found = read.percentile(share) as number
-    // Whole milliseconds, below which nobody looks.
+    // The exact value in whole milliseconds; shorter differences do not count.
     expect(Math.abs(found - exact)).toBeLessThanOrEqual(exact * 0.05 + 1)
   }
   expect(DurationCounts.none().percentile(0.5)).toBeNull()

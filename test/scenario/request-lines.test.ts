@@ -1,4 +1,4 @@
-// The lines of a price over the admin API, for requests of all kinds: each charge has them, and they add up to what was paid.
+// The lines of a price over the admin API, for requests of all kinds: each charge has them, and they add up to the price.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { makeAdminToken } from '../support/browser/console-visit'

@@ -1,5 +1,5 @@
-// The response cache: what is given again, to whom, for how long and at what price. Each row counts calls of vendors, charges and rows of
-// the log, and the five faults that users of other gateways report are tests by name.
+// The response cache: which answers are repeated, to whom, for how long and at what price. Each row counts calls to vendors,
+// charges and rows of the log, and the five faults reported by users of other gateways are tests by name.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { addCredit } from '../../src/billing/ledger/ledger'

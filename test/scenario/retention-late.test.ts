@@ -1,5 +1,5 @@
-// Things that come late for a closed charge: a success of its task, a request for its details, a repeat of its request. None
-// moves money twice, and each is answered with what is still known.
+// Late events for a closed charge: a success of its task, a request for its details, a repeat of its request. None moves money
+// twice, and each is answered with the remaining data.
 
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { folderPlace } from '../../src/backup/place'

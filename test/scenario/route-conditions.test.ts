@@ -1,5 +1,5 @@
-// Which models of a route are asked at all: by header, by metadata, by the size of the prompt and by what fits a model. Each that is passed
-// over must be reported, with its reason, to operators and to callers who ask.
+// Which models of a route are called at all: by header, by metadata, by the size of the prompt and by the limits of a model. Each
+// skipped model must be reported, with its reason, to operators and on request to callers.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { faultsOf, type ModelConfig, type RouteConfig } from '../../src/config/schema'

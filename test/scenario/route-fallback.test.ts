@@ -1,5 +1,5 @@
-// When a route tries the next model besides failures: prompts that are too long, empty answers, and answers that a filter held back. Every row
-// counts who was asked and who is paid, whole and as a stream, and what the operator paid for answers that nobody got.
+// When a route tries the next model besides failures: prompts that are too long, empty answers, and answers that a filter held
+// back. Every row counts the called and the paid vendors, whole and as a stream, and the operator's costs for undelivered answers.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { ModelConfig, RouteConfig } from '../../src/config/schema'

@@ -229,8 +229,8 @@ for (const kind of databaseKinds) {
           const sql = 'select held from accounts where name = $1'
           expect((await db.query({ sql, parameters: [charge.account] }))[0]?.held).toBe(charge.heldNano)
           expect(charge.heldNano).toBeLessThanOrEqual(amountNano)
-          // Where a tokenizer was asked more bytes are delivered, of which so few tokens were counted: of the input too, which
-          // is a token here, or as many as the vendor says.
+          // If a tokenizer was used, more bytes are delivered, with few counted tokens. Input counts too: one token here, or as many
+          // as the vendor says.
           const usage = outcome?.usage === 'invalid' ? undefined : outcome?.usage
           const inputTokens = inputTokensOf(usage ?? {}) || 1
           if (!counts) expect(mostOver).toBeLessThanOrEqual(0)

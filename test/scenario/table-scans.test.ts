@@ -86,7 +86,7 @@ test.skipIf(!databaseKinds.includes('postgres'))(
     const used = rows.filter((row) => Number(row.idx_scan) > 0).map((row) => String(row.name))
     for (const table of GROWING) expect(used).toContain(table)
     const scanned = rows.filter((row) => Number(row.seq_scan) > 0 && !SMALL.has(String(row.name)))
-    // The indexes of a new partition are made of its rows, of which there are none.
+    // The indexes of a new partition are made from its rows, and it is empty.
     const isNew = ({ name, seq_tup_read: read }: Row) => /_\d{8}$/.test(String(name)) && Number(read) === 0
     expect(scanned.filter((row) => !isNew(row)).map((row) => row.name)).toEqual([])
     await counters.close()

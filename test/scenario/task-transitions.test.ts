@@ -1,6 +1,6 @@
-// The tables of transitions next to the SQL: a task of each kind is brought into each stage in every way that leads there, and then
-// everybody tries every change. What the table lists must happen, with the charge as it says; nothing else may, and what
-// is not listed must leave the row and the money as they were.
+// The tables of transitions compared with the SQL: a task of each kind is brought into each stage on every path, and then every
+// process tries every change. Listed changes must happen, with the listed charge; others must leave the row and the money
+// unchanged.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join, resolve } from 'node:path'

@@ -413,7 +413,7 @@ describe('a video that is made from others', () => {
   const content = (...items: [type: string, url: string][]) => ({
     content: [{ type: 'text', text: 'x' }, ...items.map(([type, url]) => ({ type, [type]: { url } }))],
   })
-  /** Tokens of a video of so many seconds, input and output, at 720p: 1280 x 720 x 24 / 1024 each. */
+  /** Tokens of a video with these seconds of input and output, at 720p: 1280 x 720 x 24 / 1024 each. */
   const ark = (seconds: number, more: Json = {}) => ({
     ...videoVendors.ark.succeeded(''),
     usage: { completion_tokens: seconds * 21_600, total_tokens: seconds * 21_600 },

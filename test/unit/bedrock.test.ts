@@ -290,7 +290,7 @@ describe('signatures', () => {
   })
 })
 
-/** The parts of an Authorization header, whatever stands between them. */
+/** The parts of an Authorization header, whatever is between them. */
 function partsOf(header: string | undefined): string[] {
   return (header ?? '').split(/,\s*/)
 }

@@ -1,4 +1,5 @@
-// The rules of schemas as a table: by what a database has and what a process is, what it may do, and the sentence of a refusal.
+// The rules of schemas as a table: by the state of a database and the kind of a process, what the process may do, and the sentence
+// of a refusal.
 
 import { expect, test } from 'bun:test'
 import { type DatabaseRole, SchemaRefused, verdictOn } from '../../src/db/schema/rules'

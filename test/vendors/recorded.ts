@@ -1,5 +1,5 @@
-// What vendors refused, as others recorded it: test/vendors/<vendor>/<rule>.json. Each refusal has a source that nobody here wrote.
-// It must never hold a refusal without one, nor words that the source does not have.
+// Refusals of vendors as recorded by others: test/vendors/<vendor>/<rule>.json. Each refusal has an independent source. The folder
+// must never have a refusal without one, nor words that the source does not have.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,12 +19,12 @@ export interface Refusal {
   headers?: Record<string, string>
   /** The members that decide, besides the model and a prompt. */
   request: JsonObject
-  /** The prompt, where a simulator must be given a condition of the account. */
+  /** The prompt, if a simulator must get a condition of the account. */
   prompt?: string
   status: number
-  /** The vendor's words, where the source has all of them. */
+  /** The vendor's words, if the source has all of them. */
   message?: string
-  /** The whole body, where the source has it. */
+  /** The whole body, if the source has it. */
   body?: unknown
   /** A sentence of the source, if it does not have the vendor's words. */
   quote?: string

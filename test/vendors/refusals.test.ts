@@ -44,7 +44,7 @@ describe.each(recorded)('$name', ({ name, vendor, refusals }) => {
     const { status, message, body: whole } = refusal
     const text = JSON.stringify(body)
     expect([response.status, text]).toEqual([status, expect.stringContaining(inJson(message ?? ''))])
-    // Where the source leaves the words out, they name what is wrong.
+    // If the source leaves the words out, they name the fault.
     if (message === undefined) expect(text).toMatch(new RegExp(namesIn(refusal).join('|'), 'i'))
     if (whole !== undefined) expect(withoutIds(body)).toEqual(whole)
   })

@@ -16,7 +16,7 @@ export interface Sent {
   body: JsonObject
 }
 
-/** Whether a rule forbids a request; `asked` is the body of the caller, where there is one. */
+/** Whether a rule forbids a request; `asked` is the caller's body, if any. */
 export type Rule = (sent: Sent, asked?: JsonObject) => boolean
 
 const object = (value: unknown): JsonObject =>

@@ -32,7 +32,7 @@ const upstreams = Object.fromEntries(
 /** A swept model of a pattern, with the traits that the table states for it at its upstream. */
 interface Place {
   id: string
-  /** The pattern, and where it has traits of its own there. */
+  /** The pattern, and the place where it has its own traits. */
   name: string
   row: KnownModel
   upstream: string
@@ -61,7 +61,7 @@ function wordsOf(schema: unknown): unknown[] {
   return word === undefined ? [...EFFORTS] : [word]
 }
 
-/** Values that are wrong by one word, each with what is wrong. */
+/** Values with one wrong word, each with its fault. */
 function wrong(trait: keyof Traits, value: unknown): [what: string, value: unknown][] {
   const words = wordsOf(Traits.properties[trait])
   if (!Array.isArray(value)) {
@@ -143,7 +143,7 @@ const isAbout = (trait: keyof Traits, { fields }: CallerRequest): boolean =>
 
 const notFound = Object.values(unfound).flat()
 
-/** Whether a rule forbids what is sent for a request. What is refused here is not sent. */
+/** Whether a rule forbids the vendor's request. A request refused here is not sent. */
 function isForbidden(
   id: string,
   { upstream }: Place,

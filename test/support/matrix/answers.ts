@@ -155,7 +155,7 @@ function wholeReply(protocol: string, { events, reported }: StreamSample): Json 
 
 const vendorOf = (protocol: string) => vendorAnswers[protocol] as (typeof vendorAnswers)[string]
 
-/** The gateway names a refusal, or repeats the vendor's explanation, where a dialect has no other form for it. */
+/** The gateway names a refusal, or repeats the vendor's explanation, if a dialect has no other form for it. */
 const DECLINED = 'The model declined to answer.'
 
 function withoutSentence(runs: readonly Run[], { stop_details: details }: Json): Run[] {
@@ -224,6 +224,6 @@ function differing(what: string, reported: Json, sent: Json): string[] {
     : [`${what}: ${JSON.stringify(reported)} instead of ${JSON.stringify(sent)}`]
 }
 
-/** Without figures of the vendor there are none to compare. */
+/** Without the vendor's figures there is nothing to compare. */
 const differingTokens = (reported: Json, sent: readonly (number | undefined)[]): string[] =>
   sent.some((count) => !Number.isSafeInteger(count)) ? [] : differing('tokens', reported, sent)

@@ -100,7 +100,7 @@ const cancel = gatewayCommand({
     if (isOpenTask(task) && task.cancel_requested_at !== null) throw new CommandFailed(notYet(id))
     if (isOpenTask(task)) throw new CommandFailed(`${id} continues: ${task.cancel_answer}`)
     showOne(task, args.json === true)
-    if (task.state === 'succeeded') throw new CommandFailed(`${id} had succeeded already.`)
+    if (task.state === 'succeeded') throw new CommandFailed(`${id} has already succeeded.`)
   },
 })
 

@@ -106,7 +106,7 @@ const health = defineCommand({
     const { listed, test } = await upstreamsOf(args)
     const asked = listed.filter(({ key }) => key !== 'missing')
     if (asked.length === 0 && !args.json)
-      return say('No upstream has a key: `upstreams list` says what to set.')
+      return say('No upstream has a key: `upstreams list` names the variables to set.')
     const all = await Promise.all(asked.map(({ name }) => test(name)))
     if (args.json) printJson(all)
     else

@@ -224,7 +224,7 @@ async function examinePort(config: Config | undefined): Promise<Finding> {
   if (code === undefined) return ok('server', `not running; ${address} is free`)
   const cure =
     code === 'EADDRINUSE'
-      ? 'Stop what listens there, or choose another port with server.port.'
+      ? 'Stop the program that listens there, or choose another port with server.port.'
       : 'Choose another address with server.host and server.port.'
   return broken('server', `not running, and ${address} cannot be listened on (${code})`, cure)
 }

@@ -17,7 +17,7 @@ import { broken, type Finding, ok, warning } from './findings'
 type Judge = (title: string, names: readonly string[]) => Finding
 
 const ANSWER_MS = 10_000
-const CURE = 'See that it is there, that its disk is mounted, and that the gateway may write to it.'
+const CURE = 'Check that it exists, that its disk is mounted, and that the gateway may write to it.'
 
 /** A finding for backups, and one for each other place that the configuration names. */
 export function examineStorage(config: Config, dataDir: string, now: number): Promise<Finding[]> {
@@ -60,7 +60,7 @@ function judgeBackups({ backup }: Config, now: number): Judge {
       newest === undefined ? `there are none in ${title}` : `the newest in ${title} is of ${isoTime(at)}`
     if (everyMs === undefined) return ok('backups', `${found}, and backup.every is not set`)
     return newest === undefined || isBackupLate(at, everyMs, now)
-      ? warning('backups', found, 'Make one now, which says what is wrong: gateway backup.')
+      ? warning('backups', found, 'Make one now to see the fault: gateway backup.')
       : ok('backups', found)
   }
 }

@@ -32,7 +32,7 @@ function without(table: string, need: 'needed' | undefined): SourceRow[] {
 function openFile(file: string): SourceDatabase {
   if (!existsSync(file))
     throw new CommandFailed(
-      `There is no file ${file}. Give the SQLite file of the other gateway, a dump of its MySQL, or its address: postgres://… or mysql://…`,
+      `There is no file ${file}. Give the SQLite file of the other gateway, a dump of its MySQL, or its URL: postgres://… or mysql://…`,
     )
   if (isDump(file)) return openDump(file, without)
   const database = new Database(file, { readonly: true, safeIntegers: false })

@@ -16,7 +16,7 @@ const texts: Record<string, (name: string, flags: SettingsFlags) => string> = {
     `The vendor's id of ${name} is not known, so it cannot be stopped: see \`tasks reconcile\`.`,
   plan_not_found: (name) => `There is no plan "${name}"; \`plans list\` shows all.`,
   retention_not_configured: () =>
-    'The configuration has no retention.charges, so that charges stay forever. --charges 24mo names a time for this call.',
+    'The configuration has no retention.charges, so charges are kept permanently. --charges 24mo names a time for this call.',
   upstream_not_found: (name) => `There is no upstream "${name}"; \`upstreams list\` shows all.`,
   admin_not_found: (name) => `There is no admin "${name}"; \`admins list\` shows all.`,
   session_not_found: (name) => `There is no session "${name}"; \`sessions list\` shows all.`,

@@ -23,12 +23,12 @@ export type Question =
   | { ask: 'body'; body: string; images: number | undefined }
 
 const optionFlags: Record<Exclude<PlainField, 'uploads'>, { flag: string; hint: string; text: string }> = {
-  n: { flag: 'n', hint: 'N', text: 'How many answers or images to make' },
+  n: { flag: 'n', hint: 'N', text: 'Number of answers or images to make' },
   size: { flag: 'size', hint: 'WxH', text: 'Size of the images, or a word of the model such as auto or 2K' },
   quality: { flag: 'quality', hint: 'WORD', text: 'Quality of the images, such as high' },
   resolution: { flag: 'resolution', hint: 'WORD', text: 'Resolution of the result, such as 2k or 720p' },
   duration: { flag: 'duration', hint: 'SECONDS', text: 'Length of the video or the audio' },
-  images: { flag: 'reference-images', hint: 'N', text: 'How many images the request brings along' },
+  images: { flag: 'reference-images', hint: 'N', text: 'Number of images in the request' },
 }
 const optionNames = Object.keys(optionFlags) as (keyof Options)[]
 /** Options that may decide the price tier. */

@@ -178,7 +178,7 @@ function asGateway<Result>(work: () => Result): Result {
 
 function plainBody(model: Model, text: string, options: Options): Record<string, unknown> {
   const { plain, operation } = model.family
-  if (!plain) throw new CommandFailed(`${model.id} takes no request in plain words: use --body.`)
+  if (!plain) throw new CommandFailed(`${model.id} cannot be priced by such flags: use --body.`)
   const known = optionsOf(model)
   const unknown = (Object.keys(options) as (keyof Options)[]).find((name) => !known.includes(name))
   if (unknown !== undefined) {

@@ -50,7 +50,8 @@ const filling = new WeakSet<World>()
 
 /** Fills an empty sandbox. `busiest` is how many requests a busy step has. */
 export async function makeHistory(world: World, busiest = BUSIEST): Promise<HistoryReport> {
-  if (filling.has(world)) throw conflict('history_exists', 'This sandbox is being filled: wait for its end.')
+  if (filling.has(world))
+    throw conflict('history_exists', 'This sandbox is being filled: wait until it is done.')
   filling.add(world)
   try {
     return await fill(world, busiest)

@@ -118,7 +118,7 @@ class Successors {
 
   /** Starts one. Resolves when this process has left (`left`), or with the reason why it keeps serving. */
   async start(left: Promise<void>): Promise<Restarted> {
-    if (this.isStarting || this.hasCome) return { fault: 'A restart is under way: wait until it has ended' }
+    if (this.isStarting || this.hasCome) return { fault: 'A restart is in progress: wait until it has ended' }
     if (process.pid === 1) {
       return {
         fault:

@@ -41,13 +41,13 @@ export function introduce(server: Server, setting: Setting, sockets: ReturnType<
 /** A warning if keys and contents cross a network unencrypted. */
 function openToNetwork({ url }: Server): string | undefined {
   if (!crossesNetwork(url)) return undefined
-  return `Warning: ${url} is open to the network without TLS: keys and contents can be read on the way. Set server.tls, or listen on 127.0.0.1 behind a proxy that has TLS (docs/operate/proxies.md).`
+  return `Warning: ${url} is open to the network without TLS: keys and contents can be read in transit. Set server.tls, or listen on 127.0.0.1 behind a proxy that has TLS (docs/operate/proxies.md).`
 }
 
 /** A warning if tokens of admins cross a network unencrypted, on a listener of their own. */
 function adminOpenToNetwork({ adminUrl }: Server): string | undefined {
   if (adminUrl === undefined || !crossesNetwork(adminUrl)) return undefined
-  return `Warning: the admin API at ${adminUrl} is open to the network without TLS: tokens of admins can be read on the way. Set server.tls, or listen on 127.0.0.1 (docs/operate/admin.md).`
+  return `Warning: the admin API at ${adminUrl} is open to the network without TLS: admin tokens can be read in transit. Set server.tls, or listen on 127.0.0.1 (docs/operate/admin.md).`
 }
 
 function crossesNetwork(url: string): boolean {

@@ -209,12 +209,12 @@ export function assertAwake(key: Key): Key {
   if (key.accountState === 'frozen')
     throw byOperator(
       'account_frozen',
-      'The account of this key is frozen by the operator of this gateway. Ask them why; a repeat does not help until then.',
+      'The account of this key is frozen by the operator of this gateway. Ask them why; a retry does not help until then.',
     )
   if (key.planName !== null && !key.plan)
     throw byOperator(
       'plan_missing',
-      'The account of this key has a plan that is not configured. The operator of this gateway must configure it, or give the account another.',
+      "The plan of this key's account is not configured. The operator of this gateway must configure it, or give the account another one.",
     )
   if (key.pausedAt !== null)
     throw byOperator(
@@ -229,7 +229,7 @@ function assertHolder(key: Key, tokens: TokenKinds): Key {
   if (!key.spender || tokens.includes(key.spender.kind)) return key
   throw resting(
     'token_not_allowed',
-    'This token may send requests to models and read their results, nothing else. Use the API key for that.',
+    'This token may only send requests to models and read their results. Use the API key for everything else.',
   )
 }
 
@@ -247,7 +247,7 @@ export function assertAllowed(
   if (networks === null || (clientAddress !== null && isInNetworks(clientAddress, networks))) return
   throw resting(
     'address_not_allowed',
-    `${what} may not be used from ${clientAddress ?? 'an unknown address'}. Ask the operator of this gateway to add the address; a repeat does not help until then.`,
+    `${what} may not be used from ${clientAddress ?? 'an unknown address'}. Ask the operator of this gateway to add the address; a retry does not help until then.`,
   )
 }
 

@@ -82,7 +82,7 @@ export function checkSpenderRule(rule: SpenderRule): void {
   if (unknown !== undefined)
     throw invalidRequest(
       'spenders.from',
-      `Invalid 'spenders.from': \`${unknown.slice(0, 64)}\` is not a place of a name.`,
+      `Invalid 'spenders.from': \`${unknown.slice(0, 64)}\` is not a place where requests name spenders.`,
     )
   const { budget_usd: budget = null, budget_period: period = null } = rule
   if (budget !== null && !((parseUsd(budget) ?? 0) > 0))

@@ -43,7 +43,7 @@ export async function storeToken(db: Db, token: NewToken): Promise<void> {
   if (await createToken(db, token)) return
   throw new GatewayError(429, {
     code: 'Throttling.ConcurrencyQuota',
-    message: `A key may have ${MAX_TOKENS} tokens at a time. Revoke some, or wait until they expire.`,
+    message: `A key may have at most ${MAX_TOKENS} tokens at a time. Revoke some, or wait until they expire.`,
     headers: { 'retry-after': '60' },
   })
 }

@@ -89,7 +89,7 @@ export class AdminApi {
       this.world.log('admin_refused', { request: from.requestId, admin: admin.name, operation: operation.id })
       throw new GatewayError(403, {
         code: 'role_not_sufficient',
-        message: `${admin.name} is ${admin.role}; this takes the role ${operation.role}.`,
+        message: `${admin.name} is ${admin.role}; this requires the role ${operation.role}.`,
       })
     }
     const query = readQuery(operation.query, queryOf(request), true)
@@ -154,7 +154,7 @@ export class AdminApi {
     if (fitting.length === 0)
       throw new GatewayError(404, {
         code: 'unknown_route',
-        message: `There is no ${method} ${ADMIN_PATH}${path.slice(0, 200)} here. GET ${ADMIN_PATH}/openapi.json lists all that is served, and ${ADMIN_PATH}/docs shows it.`,
+        message: `There is no ${method} ${ADMIN_PATH}${path.slice(0, 200)} here. GET ${ADMIN_PATH}/openapi.json lists all operations, and ${ADMIN_PATH}/docs shows them.`,
       })
     const allow = [...new Set(fitting.map(({ route }) => route.operation.method))].join(', ')
     throw new GatewayError(405, {
@@ -178,7 +178,7 @@ export class AdminApi {
     if (!/^application\/json\b/i.test(type))
       throw new GatewayError(415, {
         code: 'unsupported_media_type',
-        message: "This endpoint takes JSON. Send it with the header 'Content-Type: application/json'.",
+        message: "This endpoint accepts JSON only. Send it with the header 'Content-Type: application/json'.",
       })
     const bytes = await this.readBytes(request)
     if (bytes.length === 0) return {}
@@ -248,7 +248,7 @@ function fromOtherSite(): GatewayError {
   return new GatewayError(403, {
     code: 'cross_origin',
     message:
-      'The admin API does not answer pages of other sites. Call it from a server, or from its own page.',
+      'The admin API does not answer pages of other sites. Call it from a server or from its own page.',
   })
 }
 

@@ -126,7 +126,7 @@ export async function recordOnly(
 export const Text = (description: string) => Type.String({ description, minLength: 1, maxLength: 256 })
 /** Networks from which a secret may be used, as callers of the API write them. */
 export const AddressList = Nullable(
-  Type.Array(Text('An address, or a network such as `203.0.113.0/24`.'), {
+  Type.Array(Text('An IP address, or a network such as `203.0.113.0/24`.'), {
     minItems: 1,
     maxItems: 100,
     description: 'Networks that it may be used from; null: anywhere.',
@@ -147,7 +147,7 @@ export const pageQuery = {
       description: `Rows on a page. Default ${DEFAULT_LIMIT}.`,
     }),
   ),
-  after: optionalText('The page after another one, by its `next`.'),
+  after: optionalText('Continues a list after its `next`.'),
 }
 
 /** The query of operations with a period. */
@@ -204,5 +204,5 @@ export function placeOfCursor(after: string | undefined): { at: number; id: stri
 }
 
 export function unknownCursor(): GatewayError {
-  return invalidRequest('after', "Invalid 'after': no page has given it. Begin again without it.")
+  return invalidRequest('after', "Invalid 'after': it is not the 'next' of a page. Start again without it.")
 }

@@ -99,7 +99,7 @@ const messages = {
     'The task is still running and cannot be deleted now. Delete it when its status is completed or failed.',
   invalid_signature: 'The signature is not valid for the secret of this gateway.',
   payment_not_credited: 'Not credited: there is no account "alice".',
-  code_redeemed: 'This code was redeemed before. Each code is worth its amount once.',
+  code_redeemed: 'This code was redeemed before. Each code can be redeemed once.',
   code_expired: 'This code has expired. Ask where it came from for another one.',
   video_not_ready: 'The video is not ready: ask again when the status of its task is completed.',
 } as const
@@ -133,7 +133,7 @@ const always: readonly ErrorKind[] = [
     status: 500,
     description: 'A fault of the gateway. Its log has the reason under the request id.',
     examples: [
-      { code: 'internal_error', message: 'The gateway failed. Its operator finds the reason in the log.' },
+      { code: 'internal_error', message: 'The gateway failed. Its operator can find the reason in the log.' },
     ],
   },
   {
@@ -202,7 +202,7 @@ const paid: readonly ErrorKind[] = [
   {
     status: 409,
     description:
-      'The first request with this Idempotency-Key still runs, or its answer was too large to be kept.',
+      'The first request with this Idempotency-Key still runs, or its answer was too large to be stored.',
     headers: ['retry-after'],
     examples: [one('idempotency_key_in_use')],
   },

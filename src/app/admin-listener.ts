@@ -95,7 +95,10 @@ export function createAdminApi(
   let known: ProcessControl | undefined
   const control = () => {
     if (known) return known
-    throw new GatewayError(503, { code: 'starting', message: 'The gateway starts. Try again in a moment.' })
+    throw new GatewayError(503, {
+      code: 'starting',
+      message: 'The gateway is starting. Try again in a moment.',
+    })
   }
   return {
     api: new AdminApi(world, control, version),

@@ -21,7 +21,7 @@ import type { BackupPlace } from './place'
 
 /** The advice for a database whose file is damaged. */
 export const DAMAGE_ADVICE =
-  'The database is damaged: look at the disk, copy the data directory away, then `gateway restore` a backup into an empty one.'
+  'The database is damaged: check the disk, copy the data directory, then `gateway restore` a backup into an empty one.'
 
 /** The database that is backed up: the address of PostgreSQL, or the file of SQLite. */
 export type BackupSource = { url: string } | { file: string }
@@ -65,7 +65,7 @@ export async function makeBackup(
     const again = join(folder, 'again.sqlite')
     await decompress(packed, again)
     if ((await hashOf(again)) !== (await hashOf(copy)))
-      throw new BackupDamaged('The compressed file does not give the copy again.')
+      throw new BackupDamaged('The compressed file does not match the copy.')
     const [{ size: bytes }, { size: databaseBytes }] = [await stat(packed), await stat(copy)]
     const findings = await checkBooks(again, now)
     await place.put(packed, name)

@@ -126,6 +126,6 @@ function allowed(
 function notServed(): GatewayError {
   return new GatewayError(404, {
     code: 'unknown_route',
-    message: 'Programs do not connect by OAuth here. The operator allows it by server.mcpSignIn.',
+    message: 'Programs cannot connect by OAuth here. The operator can allow it with server.mcpSignIn.',
   })
 }

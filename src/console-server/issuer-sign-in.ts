@@ -245,6 +245,7 @@ function ownerRefused(): GatewayError {
   const code: ErrorCode = 'not_a_member'
   return new GatewayError(403, {
     code,
-    message: 'You are revoked or paused here, or your account is frozen or closed. Ask the operator.',
+    message:
+      'Your key or admin is revoked or paused here, or your account is frozen or closed. Ask the operator.',
   })
 }

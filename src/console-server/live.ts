@@ -113,7 +113,7 @@ export class Live {
     if (own < MAX_PER_SESSION && this.watchers.size < MAX_WATCHERS) return
     throw new GatewayError(429, {
       code: 'too_many_watchers',
-      message: 'Too many pages watch at once. Close some, and load this one again.',
+      message: 'Too many pages are open at once. Close some, and reload this one.',
       headers: { 'retry-after': '30' },
     })
   }

@@ -243,7 +243,7 @@ export async function readConsoleBody(request: Request): Promise<Record<string, 
   if (!/^application\/json\b/i.test(headers.get('content-type') ?? ''))
     throw new GatewayError(415, {
       code: 'unsupported_media_type',
-      message: "This endpoint takes JSON. Send it with the header 'Content-Type: application/json'.",
+      message: "This endpoint accepts JSON only. Send it with the header 'Content-Type: application/json'.",
     })
   const length = Number(headers.get('content-length') ?? Number.NaN)
   if (!(length <= MAX_BODY_BYTES))

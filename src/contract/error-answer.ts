@@ -44,7 +44,7 @@ function internal(error: unknown, requestId: string, log: Log): GatewayError {
   })
   return new GatewayError(500, {
     code: 'internal_error',
-    message: `The gateway failed. Its operator finds the reason in the log under ${requestId}.`,
+    message: `The gateway failed. Its operator can find the reason in the log under ${requestId}.`,
   })
 }
 

@@ -43,7 +43,7 @@ export const eventTypes = {
   },
   'upstream.down': { meaning: 'A vendor has not answered for a minute.', notifiesEnd: true },
   'upstream.refused': {
-    meaning: "A vendor refuses the operator's account: its key, its bill, its rights.",
+    meaning: "A vendor refuses the operator's account: its key, billing or permissions.",
     notifiesEnd: true,
   },
   'backup.failed': { meaning: 'A backup could not be made.', notifiesEnd: true },
@@ -53,17 +53,17 @@ export const eventTypes = {
   },
   'books.wrong': { meaning: 'The books are inconsistent: see `gateway balance verify`.', notifiesEnd: false },
   'configuration.refused': {
-    meaning: 'A changed configuration has faults; the one before stays in force.',
+    meaning: 'A changed configuration has faults; the previous one stays in use.',
     notifiesEnd: true,
   },
   'model.retiring': {
     meaning:
-      'The vendor of a model that was used in the last 30 days ends it in 30 days, in 7 days, or in one day. Sent once at each of these.',
+      'The vendor of a model that was used in the last 30 days retires it in 30 days, in 7 days, or in one day. Sent once each time.',
     notifiesEnd: false,
     isSentOnce: true,
   },
   'payment.not_credited': {
-    meaning: 'A payment was made that could not be credited: see its reason.',
+    meaning: 'A payment could not be credited: see its reason.',
     notifiesEnd: false,
   },
   'statement.issued': {
@@ -72,7 +72,8 @@ export const eventTypes = {
     isSentOnce: true,
   },
   'webhook.failed': {
-    meaning: 'Webhooks of an account were given up: their receiver did not take them for three days.',
+    meaning:
+      "Delivery of an account's webhooks was given up: their receiver did not accept them for three days.",
     notifiesEnd: false,
   },
 } as const satisfies Record<string, EventType>

@@ -79,7 +79,7 @@ export function holdExpired(): GatewayError {
   const error = new GatewayError(503, {
     code: 'hold_expired',
     message:
-      'The gateway was paused before it sent the request. Nothing was sent and nothing is charged. Try again.',
+      'The gateway process was paused before it sent the request. Nothing was sent or charged. Try again.',
     headers: { 'retry-after': '1' },
   })
   return Object.assign(error, { notTaken: true })
@@ -96,7 +96,7 @@ export function shuttingDown(): GatewayError {
 export function databaseDown(error?: DatabaseUnavailable): GatewayError {
   return new GatewayError(503, {
     code: 'database_unavailable',
-    message: 'The gateway cannot write to its database now, so it sends nothing on. Try again in a moment.',
+    message: 'The gateway cannot write to its database now, so it forwards nothing. Try again in a moment.',
     headers: { 'retry-after': '1' },
     cause: error,
   })

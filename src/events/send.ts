@@ -45,7 +45,7 @@ export async function sendEvent(
     const message = { id, to: email, subject: `[gateway] ${text.title}`, text: mailTextOf(text, id), at }
     return sendMail(smtp, message, signal)
   }
-  return noAnswer(`There is no recipient ${recipient} in events.to any more.`)
+  return noAnswer(`The recipient ${recipient} is no longer in events.to.`)
 }
 
 /** The event that tests a recipient. */

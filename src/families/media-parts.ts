@@ -24,7 +24,7 @@ export function soundFiles(...data: readonly string[]): FieldRule[] {
 }
 
 const KINDS = {
-  audio: { named: 'sound', instead: 'Send what is said as text' },
+  audio: { named: 'sound', instead: 'Send the spoken words as text' },
   video: { named: 'films', instead: 'Send pictures of it' },
 } as const
 

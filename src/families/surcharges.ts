@@ -5,7 +5,7 @@
 import type { FieldRule } from '../contract/family'
 
 export const ANOTHER_MODEL = 'it names another model, which the key may not use and which has other prices'
-const USE_A_ROUTE = 'Leave it out: name one model, or have a route of models configured.'
+const USE_A_ROUTE = 'Leave it out: name one model, or ask the operator to configure a route.'
 
 /** The rule for service tiers. `auto` means the same as no value: the operator's own setting at the vendor. */
 export const serviceTier: FieldRule = {
@@ -88,7 +88,7 @@ export function localServerFields(others: readonly string[]): FieldRule[] {
       (field): FieldRule => ({
         field,
         why: 'it sets how many tokens are written, but only those of max_tokens are held',
-        instead: "Say it with 'max_tokens'.",
+        instead: "Use 'max_tokens' instead.",
         always: true,
       }),
     ),

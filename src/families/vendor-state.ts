@@ -74,7 +74,7 @@ export function documentStores(...fields: readonly string[]): FieldRule[] {
   return fields.map((field) => ({
     field,
     why: "it names documents in the vendor's account",
-    instead: 'Leave it out, and send what is to be read with the request.',
+    instead: 'Leave it out, and send the content to read with the request.',
     state: true,
   }))
 }
@@ -85,7 +85,7 @@ export function clonedVoices(field: string, plain?: RegExp): FieldRule {
     field,
     ...(plain && { plain }),
     why: "it names a voice in the vendor's account",
-    instead: 'Choose a voice that the vendor offers to everybody.',
+    instead: 'Choose a public voice of the vendor.',
     state: true,
   }
 }

@@ -280,7 +280,7 @@ function lengthOf(request: Request): number {
 function tooLarge(maxBytes: number): GatewayError {
   return new GatewayError(413, {
     code: 'body_too_large',
-    message: `The body is larger than ${maxBytes} bytes, the most that is read here. Send less, or addresses of files in the place of the files; the operator of this gateway sets the limit in server.maxBodyBytes.`,
+    message: `The body is larger than ${maxBytes} bytes, the limit here. Send less, or URLs instead of files; the operator of this gateway sets the limit in server.maxBodyBytes.`,
   })
 }
 
@@ -297,7 +297,7 @@ function notPacked(cause: unknown): GatewayError {
   return new GatewayError(400, {
     code: 'body_unreadable',
     message:
-      'The body is not of the Content-Encoding that its header names, or is cut off. Send it again, or as it is without that header.',
+      'The body does not have the Content-Encoding of its header, or is cut off. Send it again, or unencoded without that header.',
     cause,
   })
 }

@@ -10,7 +10,7 @@ export function checkJsonType(header: string | null): void {
   if (type === '' || /^(application|text)\/([\w.!#$&^-]+\+)?json$/.test(type)) return
   throw new GatewayError(415, {
     code: 'unsupported_media_type',
-    message: `This endpoint takes JSON, not ${type.slice(0, 100)}. Send it with the header 'Content-Type: application/json'${adviceFor(type)}.`,
+    message: `This endpoint accepts JSON, not ${type.slice(0, 100)}. Send it with the header 'Content-Type: application/json'${adviceFor(type)}.`,
   })
 }
 

@@ -248,7 +248,7 @@ function tooLarge(name: string, what: 'field' | 'file', maxBytes: number): Gatew
   const limit = maxBytes < MEBIBYTE ? `${maxBytes / KIBIBYTE} KiB` : `${maxBytes / MEBIBYTE} MiB`
   return new GatewayError(413, {
     code: `${what}_too_large`,
-    message: `The ${what} '${name}' is larger than ${limit}, the most that is read of one.`,
+    message: `The ${what} '${name}' is larger than ${limit}, the limit of one.`,
     param: name,
   })
 }
@@ -256,7 +256,7 @@ function tooLarge(name: string, what: 'field' | 'file', maxBytes: number): Gatew
 function allTooLarge(name: string): GatewayError {
   return new GatewayError(413, {
     code: 'fields_too_large',
-    message: `With the field '${name}' the texts of the form are larger than ${MAX_TEXTS_BYTES / MEBIBYTE} MiB together, the most that is read.`,
+    message: `With the field '${name}' the texts of the form are larger than ${MAX_TEXTS_BYTES / MEBIBYTE} MiB together, the limit.`,
     param: name,
   })
 }

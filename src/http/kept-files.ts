@@ -87,6 +87,6 @@ export function fileNotFound(): GatewayError {
     code: 'artifact_not_found',
     type: 'invalid_request_error',
     message:
-      'There is no such file, or its address has expired or was changed on its way: use it exactly as it came, with its query.',
+      'There is no such file, or its URL has expired or was changed: use it exactly as received, with its query.',
   })
 }

@@ -31,7 +31,7 @@ export function boundaryOf(contentType: string | null): string {
     throw new GatewayError(415, {
       code: 'unsupported_media_type',
       message:
-        'This endpoint takes a form: send fields and files as multipart/form-data, as `curl -F field=text -F file=@path` does.',
+        'This endpoint accepts a form: send fields and files as multipart/form-data, as `curl -F field=text -F file=@path` does.',
     })
   }
   const found = /;\s*boundary=(?:"([^"]*)"|([^\s;"]*))\s*(?:;|$)/i.exec(contentType)

@@ -52,7 +52,7 @@ export function requireOwnPage({ headers, method }: Request, { server = {} }: Se
   if (!isForeign && isOwn) return
   throw refused(
     'cross_origin',
-    'A session of the console is for its own page only. Behind a proxy, pass the Host header on or set server.publicUrl.',
+    'A session of the console is for its own page only. Behind a proxy, forward the Host header or set server.publicUrl.',
   )
 }
 
@@ -82,7 +82,7 @@ function requireCsrfToken(sent: string | null, session: string): void {
   if (given.length === expected.length && timingSafeEqual(given, expected)) return
   throw refused(
     'csrf_token_invalid',
-    'A change with a session of the console takes the header X-CSRF-Token with its token. Load the page again.',
+    'A change in a session of the console requires the header X-CSRF-Token with its token. Reload the page.',
   )
 }
 

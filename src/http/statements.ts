@@ -27,7 +27,7 @@ export const statementView = viewOf<IssuedStatement>()({
 
 /** The query of one statement. */
 export const statementFormat = {
-  format: Type.Optional(OneOf(['json', 'html', 'csv'], '`html` is a page that prints well. Default `json`.')),
+  format: Type.Optional(OneOf(['json', 'html', 'csv'], '`html` is a page for printing. Default `json`.')),
 }
 
 export async function statementFile(

@@ -39,7 +39,7 @@ export function checkHost({ headers }: Request): void {
   if (host === null || host === '' || HOST.test(host)) return
   throw new GatewayError(400, {
     code: 'invalid_host',
-    message: 'The Host header must be one name or address, with a port or without. Send it once.',
+    message: 'The Host header must be a single name or address, with or without a port. Send it once.',
   })
 }
 
@@ -65,6 +65,6 @@ function misleading(): GatewayError {
   return new GatewayError(400, {
     code: 'invalid_path',
     message:
-      "A path takes no backslash, no empty segment below /admin, and no segment '.' or '..', encoded or not. Send the path that is meant.",
+      "A path takes no backslash, no empty segment below /admin, and no segment '.' or '..', encoded or not. Send the intended path.",
   })
 }

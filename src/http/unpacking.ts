@@ -25,7 +25,7 @@ export function createUnpacker(contentEncoding: string | null): Unpacker | undef
   if (another === undefined && coding === 'deflate') return createInflate({ chunkSize: PIECE_BYTES })
   throw new GatewayError(415, {
     code: 'unsupported_encoding',
-    message: `A body with Content-Encoding '${contentEncoding.slice(0, 100)}' is not read here. Send it as it is, or packed once with gzip.`,
+    message: `A body with Content-Encoding '${contentEncoding.slice(0, 100)}' is not supported here. Send it unencoded, or compressed once with gzip.`,
     headers: { 'accept-encoding': CODINGS },
   })
 }

@@ -84,7 +84,7 @@ export async function recallConversation(
   if (place === -1) return { items, bytes: texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) }
   throw invalidRequest(
     `input[${place}].id`,
-    `The item '${shown(String(own[place]?.id))}' is in the conversation already. Send only what is new.`,
+    `The item '${shown(String(own[place]?.id))}' is already in the conversation. Send only new items.`,
     'duplicate_item',
   )
 }
@@ -118,7 +118,7 @@ export function checkLength(
   if (itemCount + addedItems <= MAX_CHAIN_ITEMS && bytes + addedBytes <= MAX_CHAIN_BYTES) return
   throw invalidRequest(
     'conversation',
-    `The conversation '${shown(id)}' is too long: at most ${MAX_CHAIN_ITEMS} items and ${MAX_CHAIN_BYTES} bytes. Begin a new one with a summary of it; a repeat cannot help.`,
+    `The conversation '${shown(id)}' is too long: at most ${MAX_CHAIN_ITEMS} items and ${MAX_CHAIN_BYTES} bytes. Start a new one with a summary of it; a retry cannot help.`,
     'conversation_too_long',
   )
 }
@@ -126,7 +126,7 @@ export function checkLength(
 export function conversationNotFound(id: string): GatewayError {
   return new GatewayError(404, {
     code: 'conversation_not_found',
-    message: `Conversation with id '${shown(id)}' not found. It was deleted, has not been used for too long, or had to make room.`,
+    message: `Conversation with id '${shown(id)}' not found. It was deleted, was unused for too long, or was removed to free space.`,
     param: 'conversation',
   })
 }

@@ -68,7 +68,7 @@ function checkChain(chain: readonly KeptHead[], id: string): void {
   if (!isTooLong) return
   throw invalidRequest(
     'previous_response_id',
-    `The conversation behind '${shown(id)}' is too long to be continued: at most ${MAX_CHAIN_LENGTH} responses, ${MAX_CHAIN_ITEMS} items and ${MAX_CHAIN_BYTES} bytes. Begin a new one with a summary of it; a repeat cannot help.`,
+    `The conversation behind '${shown(id)}' is too long to be continued: at most ${MAX_CHAIN_LENGTH} responses, ${MAX_CHAIN_ITEMS} items and ${MAX_CHAIN_BYTES} bytes. Start a new one with a summary of it; a retry cannot help.`,
     'conversation_too_long',
   )
 }
@@ -98,7 +98,7 @@ async function resolved(
   if (addedBytes <= MAX_CHAIN_BYTES) return { input, addedBytes }
   throw invalidRequest(
     'input',
-    `The items that this request names have more than ${MAX_CHAIN_BYTES} bytes together. Name fewer; a repeat cannot help.`,
+    `The items that this request names have more than ${MAX_CHAIN_BYTES} bytes together. Name fewer; a retry cannot help.`,
     'conversation_too_long',
   )
 }

@@ -408,7 +408,7 @@ export const errorCodes = {
       'Start it again; free disk space.',
       'gateway doctor',
     ],
-    encoder_busy: ['Too many MP3 files are being encoded.', 'Try again in a moment, or ask for wav.'],
+    encoder_busy: ['Too many MP3 files are being encoded.', 'Try again in a moment, or request wav.'],
     results_not_deleted: ['Kept results cannot be deleted now.', 'Try again.', 'gateway doctor'],
     hold_expired: ['The process was suspended before the request was sent.', 'Try again.'],
     shutting_down: [

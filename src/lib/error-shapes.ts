@@ -90,7 +90,7 @@ function failedCandidateIn({ candidates }: Record<string, unknown>): Record<stri
 
 /** The failure of a candidate: Google says in its message which call it was. */
 function candidateFailure({ finishReason, finishMessage }: Record<string, unknown>): Record<string, unknown> {
-  const message = textOf(finishMessage) || 'The model failed while it made the answer. A repeat can help.'
+  const message = textOf(finishMessage) || 'The model failed while it made the answer. A retry can help.'
   return { code: finishReason, message }
 }
 

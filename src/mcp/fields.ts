@@ -79,7 +79,7 @@ export function rewordPlain(args: Record<string, unknown>, model: Model): Record
   if (!plain) {
     throw invalidRequest(
       'model',
-      `${model.id} cannot be asked in plain words: use POST ${operationOf(operation).path}.`,
+      `${model.id} cannot be requested by plain options: use POST ${operationOf(operation).path}.`,
     )
   }
   const { model: id, prompt, options, ...fields } = presentMembers(args)
@@ -102,7 +102,7 @@ export function checkedOptions(options: unknown): Record<string, unknown> {
   if (stream === true) {
     throw invalidRequest(
       'options.stream',
-      "Invalid 'options.stream': a tool answers whole. Leave it out; progress comes to callers who send a progress token.",
+      "Invalid 'options.stream': a tool returns whole answers. Leave it out; callers who send a progress token receive progress.",
     )
   }
   if (isPresent(model)) {

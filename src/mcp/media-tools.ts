@@ -103,7 +103,7 @@ export const editImage: PaidTool = {
     if (mask === undefined) return plainImage(args)
     throw invalidRequest(
       'mask',
-      `Unsupported argument: ${String(args.model).slice(0, 128)} edits whole images and takes no 'mask'. Leave it out, or choose another model.`,
+      `Unsupported argument: ${String(args.model).slice(0, 128)} edits whole images and does not accept a 'mask'. Leave it out, or choose another model.`,
       'unsupported_parameter',
     )
   },
@@ -120,7 +120,7 @@ function plainImage(args: Record<string, unknown>): Prepared {
 
 const BROKEN = {
   code: 'sound_cut',
-  message: 'The audio broke off before its end. What has arrived is here, and is charged as over HTTP.',
+  message: 'The audio broke off before its end. The part that arrived is returned, and charged as over HTTP.',
 }
 
 /** The audio of an answer. It is paid, so it is returned even if the rest is missing. */

@@ -27,7 +27,7 @@ export function createProgress(
   }
 
   const stop = world.ticker.watch((at) => {
-    if (at - lastAt >= SILENCE_MS) report(`Still at it after ${Math.round((at - startedAt) / 1000)} s.`)
+    if (at - lastAt >= SILENCE_MS) report(`Still running after ${Math.round((at - startedAt) / 1000)} s.`)
   })
   report('Begun.')
   return { report, stop }

@@ -78,7 +78,7 @@ export const embed: PaidTool = {
     if (isPresent(own.encoding_format) && own.encoding_format !== 'float') {
       throw invalidRequest(
         'options.encoding_format',
-        "Invalid 'options.encoding_format': this tool answers numbers. Leave it out.",
+        "Invalid 'options.encoding_format': this tool returns numbers. Leave it out.",
       )
     }
     return {

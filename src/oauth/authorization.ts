@@ -36,7 +36,7 @@ export async function readAuthorization(
     throw new OAuthError('unsupported_response_type', 'response_type must be code.')
   const challenge = one(query, 'code_challenge')
   if (one(query, 'code_challenge_method') !== 'S256' || !CHALLENGE.test(challenge))
-    throw new OAuthError('invalid_request', 'A code_challenge with the method S256 is needed (PKCE).')
+    throw new OAuthError('invalid_request', 'A code_challenge with the method S256 is required (PKCE).')
   checkScope(query.get('scope'))
   checkResource(query.getAll('resource'), issuer)
   const state = query.has('state') ? one(query, 'state') : null
@@ -48,7 +48,7 @@ export async function readAuthorization(
 /** The one value of a parameter. Throws for several values, which programs in front of this one may read differently. */
 export function one(query: URLSearchParams, name: string): string {
   const [value = '', ...others] = query.getAll(name)
-  if (others.length > 0) throw new OAuthError('invalid_request', `${name} is there more than once.`)
+  if (others.length > 0) throw new OAuthError('invalid_request', `${name} appears more than once.`)
   return value
 }
 

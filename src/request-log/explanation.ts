@@ -26,7 +26,7 @@ export function explanationOf(row: FailedRow): string | null {
   if (row.failed_by === null || row.error_code === null) return null
   const party = row.failed_by as Party
   if (row.error_code === 'caller_left')
-    return 'The caller disconnected before the answer: nothing needs to be done, and the caller may repeat the request.'
+    return 'The caller disconnected before the answer: nothing needs to be done, and the caller may retry the request.'
   return `${eventOf(row, party)}: ${actorOf(row, party)}, and ${repeatOf(row)}.`
 }
 
@@ -34,12 +34,12 @@ function eventOf(row: FailedRow, party: Party): string {
   const { status, error_code: code, upstream, vendor_status: vendorStatus, sent_ms: sentMs } = row
   const hasBegun = Number(status) < 400
   if (party !== 'vendor') {
-    if (hasBegun) return `The gateway broke the answer off (${code})`
+    if (hasBegun) return `The gateway broke off the answer (${code})`
     const when = sentMs === null ? 'before anything was sent to a vendor' : 'after a vendor was called'
     return `The gateway refused the request with ${status} (${code}) ${when}`
   }
   const name = `The vendor of ${upstream ?? 'the upstream'}`
-  if (hasBegun) return `${name} broke the answer off (${code})`
+  if (hasBegun) return `${name} broke off the answer (${code})`
   if (vendorStatus === null) return `${name} gave no usable answer (${code})`
   const asShown = vendorStatus === status ? '' : `, shown to the caller as ${status}`
   return `${name} refused the request with ${vendorStatus}${asShown} (${code})`

@@ -23,12 +23,12 @@ export const ownFilterQuery = {
   status: several(
     'A status such as `429`, a class such as `5xx`, or `failed`: those from 400 on, and streams that broke after 200.',
   ),
-  model: several('Only those of this model, or asked for by this name of an alias or a route.'),
+  model: several('Only those answered by this model, or requested by this name of an alias or a route.'),
   operation: several('Only this operation, such as `chat`.'),
-  spender: several('Only those of this token or of whom a request named, by name or id.'),
+  spender: several('Only those of this token or named spender, by name or id.'),
   error: several('Only those that ended with this error code, such as `budget_exceeded`.'),
   failed_by: several(
-    'Only those that failed because of the `caller`, the `gateway` or the `vendor`: whoever can cure it.',
+    'Only failures of the `caller`, the `gateway` or the `vendor`: the party that can fix them.',
   ),
   text: Type.Optional(
     Type.String({

@@ -70,7 +70,7 @@ async function beginCompaction(world: RequestWorld, read: ReadRequest): Promise<
     if (read.given.body[field] !== true) continue
     throw invalidRequest(
       field,
-      `A compaction is answered at once and whole: leave out '${field}'.`,
+      `A compaction is returned immediately and as a whole: leave out '${field}'.`,
       'unsupported_parameter',
     )
   }

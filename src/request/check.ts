@@ -297,7 +297,7 @@ function otherwiseWritten({ path, known }: Variant): GatewayError {
   const [shown, meant] = [path.slice(0, MAX_SHOWN_LENGTH), known.slice(0, MAX_SHOWN_LENGTH)]
   return invalidRequest(
     shown,
-    `Unknown parameter: '${shown}'. It differs from '${meant}' only by case, and some upstreams would take the one for the other. Write '${meant}'.`,
+    `Unknown parameter: '${shown}'. It differs from '${meant}' only by case, and some upstreams would confuse the two. Write '${meant}'.`,
     'unknown_parameter',
   )
 }

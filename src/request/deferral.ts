@@ -73,7 +73,7 @@ async function taken(
     return undefined
   }
   if (webhookUrl !== null && typeof webhookUrl !== 'string')
-    throw invalidRequest('webhook_url', "Invalid 'webhook_url': expected an address.", 'invalid_type')
+    throw invalidRequest('webhook_url', "Invalid 'webhook_url': expected a URL.", 'invalid_type')
   await checkWebhook({ webhook_url: webhookUrl }, addressRules)
   withoutFields(read, FIELDS)
   return { mode: isDemanded ? 'demanded' : 'preferred', webhookUrl }
@@ -94,7 +94,7 @@ function notStreamed(stream: unknown) {
   const field = booleanOf(stream) === true ? 'stream' : 'stream_format'
   return invalidRequest(
     field,
-    `An answer that is made later is read whole, so it has no events: leave out '${field}', or 'async'.`,
+    `A deferred answer is read as a whole, so it has no events: leave out '${field}', or 'async'.`,
     'unsupported_parameter',
   )
 }

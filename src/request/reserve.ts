@@ -168,7 +168,7 @@ function taskRows(
 function tooManyOpen(): GatewayError {
   return new GatewayError(429, {
     code: 'Throttling.ConcurrencyQuota',
-    message: `The account may have ${MAX_OPEN_TASKS} requests at a time that run in the background. Wait for one to end.`,
+    message: `The account may have at most ${MAX_OPEN_TASKS} requests in the background at a time. Wait for one to end.`,
     headers: { 'retry-after': '3' },
   })
 }

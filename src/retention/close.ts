@@ -63,7 +63,7 @@ export async function closeMonth(
 ): Promise<Closing | undefined> {
   const { db, key, scratch } = parts
   const { problems } = await verify(db, { now: parts.now(), key, whole: false, onProgress: () => {} })
-  if (problems.length > 0 || key === undefined) throw new NotClosed('The books are not right:', problems)
+  if (problems.length > 0 || key === undefined) throw new NotClosed('The books are wrong:', problems)
   const [closings, checkpoints] = [await closingsOf(db), await checkpointsOf(db)]
   if ((await closedPart(db)).position !== month.after) return undefined
   assert(areSigned(closings, checkpoints, key), 'what was verified is signed')

@@ -48,7 +48,7 @@ export function issuerFetch(transport: Transport, options: () => OpenOptions): I
       const isEmpty = response.status === 204 || response.status === 304
       return new Response(isEmpty ? null : Buffer.from(bytes), { status: response.status, headers: read })
     } catch (error) {
-      throw new IssuerUnreachable(`${new URL(url).origin} gave no answer: ${reasonOf(error)}`)
+      throw new IssuerUnreachable(`${new URL(url).origin} did not answer: ${reasonOf(error)}`)
     } finally {
       clearTimeout(timer)
       origin.close()

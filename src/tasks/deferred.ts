@@ -110,6 +110,6 @@ export async function stopDeferred(
 export function begunAlready({ id }: Pick<Task, 'id'>): GatewayError {
   return conflict(
     'task_begun',
-    `The upstream has been asked for the answer of ${id}, which cannot be taken back: the task ends with it, and it is charged. Delete the task when it has ended.`,
+    `The upstream was already called for ${id}, which cannot be undone: the task will end with its answer, which is charged. Delete the task when it has ended.`,
   )
 }

@@ -83,7 +83,7 @@ function goesOn(task: Task): GatewayError {
 function resultsRemain({ id }: Task, cause: unknown): GatewayError {
   return new GatewayError(503, {
     code: 'results_not_deleted',
-    message: `The kept results of ${id} cannot be deleted now, so it is still there. Try again.`,
+    message: `The kept results of ${id} cannot be deleted now, so it still exists. Try again.`,
     headers: { 'retry-after': '5' },
     cause,
   })

@@ -52,12 +52,11 @@ interface Reason {
 /** Reasons why the gateway itself has decided that a task failed. */
 export const TIMED_OUT = {
   code: 'timed_out',
-  message:
-    'The upstream did not finish this task within the time that is allowed for it. Nothing was charged.',
+  message: 'The upstream did not finish this task within the allowed time. Nothing was charged.',
 } satisfies Reason
 export const LOST = {
   code: 'task_lost',
-  message: 'The upstream does not know this task any more.',
+  message: 'The upstream no longer knows this task.',
 } satisfies Reason
 export const STOPPED = {
   code: CANCELED,
@@ -66,7 +65,7 @@ export const STOPPED = {
 export const INTERRUPTED = {
   code: 'task_interrupted',
   message:
-    'The gateway process that made this task has stopped. It is not sent again, because the upstream may have begun it. Nothing was charged: send the request again.',
+    'The gateway process of this task has stopped. The request is not sent again, because the upstream may have begun it. Nothing was charged: send the request again.',
 } satisfies Reason
 const NOT_BEGUN = {
   code: 'not_begun',

@@ -47,7 +47,7 @@ export async function orderCancel(db: Db, task: Task, { now, newId }: OrderTime)
   if (task.upstreamId === null)
     throw conflict(
       'task_unknown',
-      `The vendor's id of ${task.id} is not known, so it cannot be stopped: reconcile it.`,
+      `The vendor's id of ${task.id} is unknown, so it cannot be stopped: reconcile it.`,
     )
   await requestCancel(db, task.id, now)
 }
@@ -62,7 +62,7 @@ export async function reconcileTask(
   if (isDeferred(task))
     throw conflict(
       'task_not_changed',
-      `${task.id} is a request that the gateway answers itself, so no vendor has a task of it: it ends by itself.`,
+      `${task.id} is a request that the gateway answers itself, so no vendor has a task for it: it ends by itself.`,
     )
   if ((finding === 'found') !== (upstreamId !== undefined))
     throw conflict(
@@ -75,7 +75,7 @@ export async function reconcileTask(
     if (await askAgain(db, task, now)) return
     throw conflict(
       'task_not_changed',
-      `${task.id} was not changed: it was cancelled, its id at the vendor is unknown, its charge is in an archive, or it has changed meanwhile.`,
+      `${task.id} was not changed: it was cancelled, its id at the vendor is unknown, its charge is in an archive, or it has changed in the meantime.`,
     )
   }
   assertRunning(task)

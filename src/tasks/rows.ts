@@ -30,7 +30,7 @@ export type NewTask = Pick<
 >
 
 const UNKNOWN_MESSAGE =
-  'It is not known whether the vendor has begun this task. It is not sent again; its price is held until that is found out or its time is over.'
+  'It is unknown whether the vendor has begun this task. It is not sent again; its price is held until this is known or its deadline passes.'
 
 /** The row of a new task: a statement for the transaction that holds its price. */
 export function insertTask(task: NewTask): Statement {

@@ -17,17 +17,17 @@ export class Metrics {
   private readonly requests: RequestMetrics
   private readonly lines = new Counter(
     'gateway_log_lines_total',
-    'Lines of the log by their name, also those that the level of the log leaves out; not those of requests.',
+    'Log lines by event, including those below the log level; without lines of requests.',
     ['event'],
   )
   private readonly commits = new Histogram(
     'gateway_database_commit_seconds',
-    'Time of a commit, which several requests may share.',
+    'Duration of a commit, which several requests may share.',
     COMMITS,
   )
   private readonly lag = new Histogram(
     'gateway_event_loop_lag_seconds',
-    'How much later than asked a timer ran: how long work has kept everything else waiting.',
+    'Delay of a timer: how long other work blocked the event loop.',
     LAGS,
   )
   private state: readonly Metric[] = []

@@ -67,7 +67,7 @@ export class RequestMetrics {
   )
   private readonly overhead = new Histogram(
     'gateway_overhead_seconds',
-    "The gateway's own part of the duration of answered requests: all but the time of upstreams.",
+    "The gateway's own part of the duration of answered requests: everything except the time of upstreams.",
     OVERHEADS,
     ['operation'],
   )
@@ -78,7 +78,7 @@ export class RequestMetrics {
   ])
   private readonly cost = new Counter(
     'gateway_cost_usd_total',
-    'Dollars that answered requests have paid; of videos when their task has ended.',
+    'Dollars charged for answered requests; for videos when their task has ended.',
     ['model', 'upstream'],
   )
   private readonly attempts = new Counter(
@@ -94,12 +94,12 @@ export class RequestMetrics {
   )
   private readonly cache = new Counter(
     'gateway_response_cache_total',
-    'Requests of models with a response cache, by what it did: hit, miss or bypass.',
+    'Requests of models with a response cache, by result: hit, miss or bypass.',
     ['model', 'result'],
   )
   private readonly refusals = new Counter(
     'gateway_refused_total',
-    'Requests that the gateway refused before anything was sent, by the limit that they met.',
+    'Requests refused by the gateway before anything was sent, by limit.',
     ['limit'],
   )
   private readonly known = new Map<string, RowSeries>()
@@ -120,9 +120,7 @@ export class RequestMetrics {
       this.upstreamDuration,
       this.cache,
       this.refusals,
-      gauge('gateway_keys_at_limit', 'Keys that were refused in the last minute, by limit.', () =>
-        this.keysAtLimit(),
-      ),
+      gauge('gateway_keys_at_limit', 'Keys refused in the last minute, by limit.', () => this.keysAtLimit()),
     ]
   }
 

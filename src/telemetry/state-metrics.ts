@@ -19,7 +19,7 @@ export interface StateWorld {
   now: () => number
   program: Program
   upstreams(): Iterable<Upstream>
-  /** Requests that this process works on. */
+  /** Running requests of this process. */
   runningRequests(): number
   /** Bytes of answers that wait for slow callers. */
   waitingBytes(): number
@@ -42,16 +42,16 @@ export function stateMetrics(world: StateWorld): Metric[] {
   const { program, runningRequests, waitingBytes, lostRows, processFigures } = world
   const startedAt = world.now() / 1000
   return [
-    gauge('gateway_build_info', 'The version that runs, its commit and its schema; always 1.', () => [
+    gauge('gateway_build_info', 'The running version, its commit and its schema; always 1.', () => [
       { labels: { ...program, schema: String(program.schema) }, value: 1 },
     ]),
     figure('gateway_start_time_seconds', 'When the process started, in seconds since 1970.', () => startedAt),
-    figure('gateway_running_requests', 'Requests that this process works on.', runningRequests),
-    figure('gateway_waiting_bytes', 'Bytes of answers that wait for callers to take them.', waitingBytes),
+    figure('gateway_running_requests', 'Running requests of this process.', runningRequests),
+    figure('gateway_waiting_bytes', 'Bytes of answers buffered for callers.', waitingBytes),
     {
       ...figure(
         'gateway_request_rows_lost_total',
-        'Rows of the request log that could not be kept.',
+        'Rows of the request log that could not be stored.',
         lostRows,
       ),
       type: 'counter',
@@ -70,20 +70,20 @@ function upkeepMetrics({ db, freeBytes, certificateEndsAt, backupEveryMs }: Stat
   const seconds = (milliseconds: number | undefined) =>
     samples(milliseconds === undefined ? undefined : milliseconds / 1000)
   return [
-    gauge('gateway_disk_free_bytes', 'Free room on the disk of the data directory.', async () =>
+    gauge('gateway_disk_free_bytes', 'Free space on the disk of the data directory.', async () =>
       samples(await freeBytes().catch(() => undefined)),
     ),
     gauge(
       'gateway_certificate_expires_timestamp_seconds',
-      'When the certificate of server.tls ends, in seconds since 1970.',
+      'When the certificate of server.tls expires, in seconds since 1970.',
       () => seconds(certificateEndsAt()),
     ),
-    gauge('gateway_backup_interval_seconds', 'How often backups are made by themselves.', () =>
+    gauge('gateway_backup_interval_seconds', 'Interval of automatic backups.', () =>
       seconds(backupEveryMs()),
     ),
     gauge(
       'gateway_backup_newest_timestamp_seconds',
-      'When the newest backup was begun, in seconds since 1970; 0 if there is none yet.',
+      'When the newest backup was started, in seconds since 1970; 0 if there is none yet.',
       async () => (backupEveryMs() === undefined ? [] : seconds((await lastBackup(db)).madeAt)),
     ),
   ]
@@ -105,25 +105,22 @@ function upstreamMetrics({ upstreams }: StateWorld): Metric[] {
   return [
     gauge(
       'gateway_upstream_running',
-      'Calls to an upstream that run now.',
+      'Running calls to an upstream.',
       each((upstream) => upstream.health().running),
     ),
     gauge(
       'gateway_upstream_concurrency_limit',
-      'Calls to an upstream that may run at a time.',
+      'Maximum number of running calls to an upstream.',
       each((upstream) => upstream.health().concurrency),
     ),
-    gauge(
-      'gateway_upstream_breaker_state',
-      'State of the breaker of an upstream: 1 for the one it is in.',
-      () =>
-        [...upstreams()].flatMap((upstream) => {
-          const { breaker } = upstream.health()
-          return BREAKER_STATES.map((state) => ({
-            labels: { upstream: upstream.name, state },
-            value: breaker === state ? 1 : 0,
-          }))
-        }),
+    gauge('gateway_upstream_breaker_state', "State of an upstream's breaker: 1 for the current state.", () =>
+      [...upstreams()].flatMap((upstream) => {
+        const { breaker } = upstream.health()
+        return BREAKER_STATES.map((state) => ({
+          labels: { upstream: upstream.name, state },
+          value: breaker === state ? 1 : 0,
+        }))
+      }),
     ),
   ]
 }
@@ -142,23 +139,15 @@ function databaseMetrics({ db, now }: StateWorld): Metric[] {
   const late = (sql: string) => async () => [{ labels: {}, value: secondsLate(await row(sql), now()) }]
   return [
     gauge('gateway_holds', 'Charges that have not ended.', one('holds', holds)),
-    gauge('gateway_held_usd', 'Dollars that open charges hold.', async () => [
+    gauge('gateway_held_usd', 'Dollars held by open charges.', async () => [
       { labels: {}, value: Number((await row(holds)).held ?? 0) / NANO_PER_USD },
     ]),
     gauge('gateway_tasks', 'Video tasks that have not ended, by stage.', async () =>
       tasksOf(await row(TASKS)),
     ),
-    gauge(
-      'gateway_poll_lateness_seconds',
-      'How long the task that is due longest has waited.',
-      late(dueTask),
-    ),
-    gauge('gateway_webhooks_pending', 'Webhooks that are not delivered yet.', one('pending', webhooks)),
-    gauge(
-      'gateway_webhook_lateness_seconds',
-      'How long the webhook that is due longest has waited.',
-      late(webhooks),
-    ),
+    gauge('gateway_poll_lateness_seconds', 'Waiting time of the longest overdue task.', late(dueTask)),
+    gauge('gateway_webhooks_pending', 'Undelivered webhooks.', one('pending', webhooks)),
+    gauge('gateway_webhook_lateness_seconds', 'Waiting time of the longest overdue webhook.', late(webhooks)),
     gauge('gateway_database_bytes', 'Size of the database.', one('bytes', SIZES[db.kind])),
   ]
 }

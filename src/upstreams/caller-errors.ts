@@ -81,7 +81,7 @@ function upstreamFailed(
   const known = status === 503 || status === 504 || (status === 529 && verbatim)
   const wait = retryAfter ?? (unavailable ? '1' : undefined)
   const words = isLoading
-    ? `The upstream ${name} is loading the model. Ask again in ${wait} seconds. It said: ${message}`
+    ? `The upstream ${name} is loading the model. Try again in ${wait} seconds. It said: ${message}`
     : `The upstream ${name} failed (HTTP ${status}): ${message}`
   return new GatewayError(known ? status : unavailable ? 503 : 502, {
     code: 'upstream_error',
@@ -122,7 +122,7 @@ export function emptyAnswer(name: string): GatewayError {
 export function notHttp(name: string, cause: unknown): GatewayError {
   return new GatewayError(502, {
     code: 'upstream_garbage',
-    message: `The answer of the upstream ${name} was not proper HTTP, so nothing of it was taken. Try again.`,
+    message: `The answer of the upstream ${name} was not valid HTTP, so it was discarded. Try again.`,
     cause,
   })
 }
@@ -144,7 +144,7 @@ export function overConcurrency(name: string, concurrency: number): GatewayError
   const error = notTaken(
     new GatewayError(429, {
       code: 'Throttling.ConcurrencyQuota',
-      message: `The upstream ${name} is at its limit here of ${concurrency} at a time. Try again in a moment.`,
+      message: `The upstream ${name} has reached its limit here of ${concurrency} at a time. Try again in a moment.`,
       headers: { 'retry-after': '1' },
     }),
   )
@@ -157,7 +157,7 @@ export function circuitOpen(name: string): GatewayError {
   return notTaken(
     new GatewayError(503, {
       code: 'upstream_unavailable',
-      message: `The upstream ${name} has failed repeatedly and is being left alone for a few seconds.`,
+      message: `The upstream ${name} has failed repeatedly and is not called for a few seconds.`,
       headers: { 'retry-after': String(Math.ceil(BREAKER_OPEN_MS / 1000)) },
     }),
   )

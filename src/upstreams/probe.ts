@@ -114,7 +114,7 @@ function findingOf({ models }: ListedModels, ends: ConfiguredEnds): Finding {
   const more = differing.length > named.length ? ` And ${differing.length - named.length} more.` : ''
   return {
     ...READY,
-    reason: `It ends models on other days than the configuration says: ${named.join('; ')}.${more}`,
+    reason: `It retires models on other days than the configuration says: ${named.join('; ')}.${more}`,
     advice: 'Set `retires` of these models, or take a newer list with `gateway prices update`.',
     shutdown_dates: differing,
   }

@@ -29,7 +29,7 @@ export function createFetchFile(
       world.log('upstream_file_refused', { upstream: name, host: url?.host.slice(0, 255) ?? null })
       throw new GatewayError(502, {
         code: 'upstream_file_refused',
-        message: `The upstream ${name} points to a file on a host that is not one of its own. The operator can allow it as one of \`fileHosts\`.`,
+        message: `The upstream ${name} names a file on a host that is not its own. The operator can allow the host in \`fileHosts\`.`,
       })
     }
     const response = await fetchOnce(url, signal, part)
@@ -65,7 +65,7 @@ export function createFetchFile(
   function unavailable(why: string, cause?: unknown): GatewayError {
     return new GatewayError(502, {
       code: 'upstream_file_unavailable',
-      message: `The upstream ${name} made a result but did not hand it over (${why}). Try again.`,
+      message: `The upstream ${name} made a result but did not deliver it (${why}). Try again.`,
       cause,
     })
   }

@@ -542,5 +542,5 @@ test.concurrent('an address that is open to the network without TLS causes a war
   expect(await warningsOf('0.0.0.0')).toContain('open to the network without TLS')
   expect(await warningsOf('127.0.0.1')).not.toContain('without TLS')
   const admin = { host: '0.0.0.0', port: 0 }
-  expect(await warningsOf('127.0.0.1', { admin })).toContain('tokens of admins can be read on the way')
+  expect(await warningsOf('127.0.0.1', { admin })).toContain('admin tokens can be read in transit')
 })

@@ -200,7 +200,7 @@ describe('a request that is answered later', () => {
   test('is not stopped once its vendor was asked', async () => {
     const id = await later('[sandbox delay_ms=4000] Hi.')
     const ran = await line.run(`tasks cancel ${id}`)
-    expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be taken back') })
+    expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be undone') })
     expect((await line.run(`tasks watch ${id}`)).code).toBe(0)
   })
 })
@@ -440,7 +440,7 @@ describe('a task that failed', () => {
     await line.inShell.json(`tasks cancel ${stopped}`)
     await line.inShell.json(`tasks reconcile ${lost} --not-begun`)
     const why =
-      'was not changed: it was cancelled, its id at the vendor is unknown, its charge is in an archive, or it has changed meanwhile.'
+      'was not changed: it was cancelled, its id at the vendor is unknown, its charge is in an archive, or it has changed in the meantime.'
     await line.allFail(1, [
       [`tasks reconcile ${stopped} --ask-again`, `${stopped} ${why}`],
       [`tasks reconcile ${lost} --ask-again`, `${lost} ${why}`],

@@ -176,7 +176,7 @@ describe('nobody gets a file', () => {
       expect(response.status).toBe(404)
       const { error } = (await response.json()) as { error: Record<string, unknown> }
       expect(error).toMatchObject({ code: 'artifact_not_found', type: 'invalid_request_error', param: null })
-      expect(error.message).toContain('exactly as it came')
+      expect(error.message).toContain('exactly as received')
     })
   }
 

@@ -441,7 +441,7 @@ describe('hostile bodies', () => {
     body,
     status: 413,
     error: { code: 'body_too_large', type: 'invalid_request_error' },
-    words: ['bytes, the most that is read here'],
+    words: ['bytes, the limit here'],
   })
   const mebibyte = Buffer.from(`"${'a'.repeat(1024 * 1024)}"`)
   playAll([
@@ -481,7 +481,7 @@ describe('hostile bodies', () => {
       headers: { 'content-encoding': 'zstd' },
       status: 415,
       error: { code: 'unsupported_encoding', param: null },
-      words: ["Content-Encoding 'zstd' is not read here", 'gzip'],
+      words: ["Content-Encoding 'zstd' is not supported here", 'gzip'],
       answers: { 'accept-encoding': 'gzip, deflate, identity' },
     },
     tooLarge('too large by its length', '/v1/embeddings', () => ' '.repeat(16 * 1024 * 1024 + 1)),

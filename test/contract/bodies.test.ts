@@ -57,7 +57,7 @@ describe('packed bodies', () => {
   const broken = {
     status: 400,
     error: { code: 'body_unreadable' },
-    words: ['not of the Content-Encoding that its header names'],
+    words: ['does not have the Content-Encoding of its header'],
   }
   const unknown = {
     status: 415,

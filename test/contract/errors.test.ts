@@ -93,7 +93,9 @@ describe('a fault of the gateway names nothing but where its operator finds it',
       const response = await ask(gateway)
       const { message, requestId } = read(await response.text())
       expect(response.status).toBe(500)
-      expect(message).toBe(`The gateway failed. Its operator finds the reason in the log under ${requestId}.`)
+      expect(message).toBe(
+        `The gateway failed. Its operator can find the reason in the log under ${requestId}.`,
+      )
       expect(response.headers.get('x-request-id')).toBe(requestId)
       expect(loggedAbout(gateway, requestId)).toEqual(['internal_error'])
     })

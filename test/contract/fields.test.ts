@@ -197,15 +197,15 @@ describe('a field that a vendor bills apart', () => {
   })
 
   test.each([
-    ['web_search_options', { web_search_options: {} }, 'searches'],
-    ['enable_search', { enable_search: true }, 'searches'],
-    ['search_options', { search_options: { forced_search: true } }, 'searches'],
-    ['tools[0].type', { tools: [{ type: 'web_search' }] }, 'searches'],
-    ['tools[0].type', { tools: [{ type: 'openrouter:web_search' }] }, 'searches'],
-    ['tools[0].google_search', { tools: [{ google_search: {} }] }, 'searches'],
-    ['enable_code_interpreter', { enable_code_interpreter: true }, 'does it'],
-    ['tools[0].type', { tools: [{ type: 'code_interpreter' }] }, 'does it'],
-    ['plugins', { plugins: [{ id: 'web' }] }, 'does it'],
+    ['web_search_options', { web_search_options: {} }, 'searching'],
+    ['enable_search', { enable_search: true }, 'searching'],
+    ['search_options', { search_options: { forced_search: true } }, 'searching'],
+    ['tools[0].type', { tools: [{ type: 'web_search' }] }, 'searching'],
+    ['tools[0].type', { tools: [{ type: 'openrouter:web_search' }] }, 'searching'],
+    ['tools[0].google_search', { tools: [{ google_search: {} }] }, 'searching'],
+    ['enable_code_interpreter', { enable_code_interpreter: true }, 'this'],
+    ['tools[0].type', { tools: [{ type: 'code_interpreter' }] }, 'this'],
+    ['plugins', { plugins: [{ id: 'web' }] }, 'this'],
   ])(
     'that no answer counts is refused at any price list, with what to do instead: %s',
     (field, more, what) => {
@@ -220,7 +220,7 @@ describe('a field that a vendor bills apart', () => {
       const check = () => checkFields(modelOf(family, { price }), { body, byteLength: 0, at: 0 })
       expect(check).toThrow(`'${field}'`)
       expect(check).toThrow('a price list has no price for it')
-      expect(check).toThrow(`Leave it out, and give the model a function of yours that ${what}.`)
+      expect(check).toThrow(`Leave it out, and give the model your own function for ${what}.`)
     },
   )
 

@@ -270,7 +270,7 @@ const refusals: Refusal[] = [
   { body: { size: '0x1024' }, param: 'size', words: ["'1536x1024'"] },
   { body: { size: '-5x10' }, param: 'size', words: ["'1536x1024'"] },
   { body: { size: `${'9'.repeat(500)}x1` }, param: 'size', words: ["'1536x1024'"] },
-  { body: { size: '4096x4096' }, param: 'size', words: ['2048x2048', 'the most'] },
+  { body: { size: '4096x4096' }, param: 'size', words: ['2048x2048', 'the maximum'] },
   { body: { size: '2400x800' }, param: 'size', words: ['no shape', '16:9'] },
   { body: { model: 'test-few-sizes', size: '512x512' }, param: 'size', words: ['1024x1024, 1024x1536'] },
   { body: { resolution: '4k' }, param: 'resolution', words: ['no price for 4k. It has one for: 1k, 2k.'] },
@@ -458,7 +458,7 @@ describe('images that moderation holds back', () => {
         {
           status: 400,
           error: { code: 'content_policy_violation', type: 'invalid_request_error', param: 'prompt' },
-          words: ['held back by the content moderation', 'Nothing is charged'],
+          words: ["withheld by the model's content moderation", 'Nothing is charged'],
         },
       )
       expect(json).not.toHaveProperty('data')

@@ -199,7 +199,7 @@ describe('refused', () => {
       const response = await fetch(`${gateway.url}/mcp`, { method, headers })
       expect(response.status).toBe(405)
       expect(response.headers.get('allow')).toBe('POST')
-      expect(await response.text()).toContain(`takes POST, not ${method}`)
+      expect(await response.text()).toContain(`accepts POST, not ${method}`)
     }
   })
 
@@ -378,8 +378,8 @@ test('a waiting caller gets progress in every silence, with figures that only ri
   expect(heard).toEqual([
     [0, 'Begun.'],
     [0.001, 'The same moment.'],
-    [5, 'Still at it after 5 s.'],
-    [10, 'Still at it after 10 s.'],
+    [5, 'Still running after 5 s.'],
+    [10, 'Still running after 10 s.'],
   ])
 })
 

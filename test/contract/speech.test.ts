@@ -294,7 +294,7 @@ describe('a wrong request is refused before the vendor is called', () => {
     [{ response_format: 'opus' }, 'response_format', ["'mp3', 'wav'"]],
     [{ response_format: 'pcm' }, 'response_format', ["'mp3', 'wav'"]],
     [{ response_format: 7 }, 'response_format', ["'mp3', 'wav'"]],
-    [{ instructions: 'Whisper.' }, 'instructions', ['does not take them', 'Leave them out']],
+    [{ instructions: 'Whisper.' }, 'instructions', ['does not support them', 'Leave them out']],
     [{ instructions: ['Whisper.'] }, 'instructions', ['expected a string']],
     [{ speed: '1.0' }, 'speed', ['expected a number, but got a string']],
     [{ stream_format: 'sse' }, 'stream_format', ["'audio'"]],

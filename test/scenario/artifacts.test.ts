@@ -197,13 +197,13 @@ describe('a result that cannot be kept has the vendor’s address, and its price
     },
     'a file on a foreign host': {
       url: () => 'https://files.example.com/x.png',
-      reason: 'not one of its own',
+      reason: 'not its own',
     },
     'an address of the machine itself': {
       url: () => 'http://127.0.0.1:1/x.png',
-      reason: 'not one of its own',
+      reason: 'not its own',
     },
-    'what is not an address': { url: () => 'x.png', reason: 'not one of its own' },
+    'what is not an address': { url: () => 'x.png', reason: 'not its own' },
   }
   for (const [title, { serve, url, reason }] of Object.entries(rows)) {
     test(title, async () => {

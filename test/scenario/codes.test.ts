@@ -116,7 +116,7 @@ for (const { database, name, isGrouped } of settings) {
       now += 2_000
       const rows = [
         [used.code, secret, 409, 'code_redeemed', 'for this account: $1.00 are on it'],
-        [used.code, other, 409, 'code_redeemed', 'Each code is worth its amount once.'],
+        [used.code, other, 409, 'code_redeemed', 'Each code can be redeemed once.'],
         [revoked.code, secret, 410, 'code_revoked', 'Ask where it came from'],
         [expired.code, secret, 410, 'code_expired', 'Ask where it came from'],
         [makeCode(randomBytes), secret, 404, 'code_not_found', 'typing error'],

@@ -110,13 +110,13 @@ const cases: Record<string, Case> = {
       error_message: expect.stringContaining('Overloaded. …'),
       failed_by: 'vendor',
     },
-    says: 'The vendor of odd broke the answer off (upstream_error): the vendor must act, and a repeat can help.',
+    says: 'The vendor of odd broke off the answer (upstream_error): the vendor must act, and a repeat can help.',
   },
   'a stream that breaks off': {
     ask: async (gateway) => (await gateway.chat({ model: 'odd', stream: true })).text(),
     answer: () => eventStream(chunk('a')),
     row: { status: 200, error_code: 'upstream_cut', failed_by: 'vendor', vendor_status: null },
-    says: 'The vendor of odd broke the answer off (upstream_cut)',
+    says: 'The vendor of odd broke off the answer (upstream_cut)',
   },
   'a caller who leaves': {
     ask: (gateway) => {

@@ -172,7 +172,7 @@ describe('the copy', () => {
   test('that fails leaves the vendor’s address, and the price', async () => {
     const rows: [serve: () => Response, videoUrl: string | undefined, reason: string][] = [
       [() => new Response('no', { status: 404 }), undefined, 'HTTP 404'],
-      [mp4, 'http://127.0.0.1:1/a.mp4?Signature=secret', 'not one of its own'],
+      [mp4, 'http://127.0.0.1:1/a.mp4?Signature=secret', 'not its own'],
     ]
     for (const [serve, url, reason] of rows) {
       const { gateway, clock, id, videoUrl, close } = await startKeeping(serve, url ? { videoUrl: url } : {})

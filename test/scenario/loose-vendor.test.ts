@@ -94,8 +94,7 @@ test('an answer that is not proper HTTP is 502 with a text that says so, and doe
     expect(await response.json()).toMatchObject({
       error: {
         code: 'upstream_garbage',
-        message:
-          'The answer of the upstream loose was not proper HTTP, so nothing of it was taken. Try again.',
+        message: 'The answer of the upstream loose was not valid HTTP, so it was discarded. Try again.',
       },
     })
   }

@@ -491,7 +491,7 @@ describe('S11: canaries', () => {
         body: chat(''),
         status: 500,
         error: { code: 'internal_error', type: 'server_error', param: null },
-        words: ['Its operator finds the reason in the log under req_'],
+        words: ['Its operator can find the reason in the log under req_'],
         absent: ['accounts', 'SQL', 'at ', '.ts'],
       })
       return text

@@ -141,7 +141,7 @@ describe('a fault before the first byte is an error, for nothing', () => {
   test('no place for another MP3: the vendor is not called', async () => {
     const { mp3Encoder } = gateway.server.world
     const sounds = Array.from({ length: PLACES }, () => mp3Encoder.open())
-    await expectFree({}, { status: 503, code: 'encoder_busy', words: 'ask for wav' }, 0)
+    await expectFree({}, { status: 503, code: 'encoder_busy', words: 'request wav' }, 0)
     expect((await speak(gateway, { response_format: 'wav' })).response.status).toBe(200)
     for (const sound of sounds) sound.close()
   })

@@ -761,7 +761,7 @@ describe('the limit on running requests of a vendor', () => {
     expect(response.status).toBe(429)
     expect(response.headers.get('retry-after')).toBe('1')
     const code = 'Throttling.ConcurrencyQuota'
-    const message = expect.stringContaining('is at its limit here of 2 at a time')
+    const message = expect.stringContaining('has reached its limit here of 2 at a time')
     expect(await response.json()).toMatchObject({ code, error: { code, message, type: 'rate_limit_error' } })
     // Another vendor has places of its own.
     expect((await gateway.chat({ model: 'test-xai' })).status).toBe(200)

@@ -233,7 +233,7 @@ describe('MP3', () => {
   test('there is a limit, and a place is free again when its sound is closed', () => {
     const own = createMp3Encoder()
     const sounds = Array.from({ length: 256 }, () => own.open())
-    expect(() => own.open()).toThrow('Try again in a moment, or ask for wav')
+    expect(() => own.open()).toThrow('Try again in a moment, or request wav')
     sounds[3]?.close()
     sounds[3]?.close()
     own.open()

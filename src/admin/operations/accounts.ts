@@ -65,8 +65,8 @@ const list = operation({
   summary: 'Accounts by their names',
   query: Type.Object({
     ...pageQuery,
-    plan: optionalText('Only those that have this plan.'),
-    held: Type.Optional(OneOf(['true'], 'Only those that something is held on now.')),
+    plan: optionalText('Only those with this plan.'),
+    held: Type.Optional(OneOf(['true'], 'Only those with a current hold.')),
   }),
   reply: PageOf(AccountReply),
   async run({ world }, query) {

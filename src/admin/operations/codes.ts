@@ -47,7 +47,7 @@ const list = operation({
   query: Type.Object({
     ...pageQuery,
     status: Type.Optional(OneOf(CODE_STATES, 'Only those in this state.')),
-    format: Type.Optional(OneOf(['json', 'csv'], '`csv` is all of them as a file. Default `json`.')),
+    format: Type.Optional(OneOf(['json', 'csv'], '`csv` returns all of them as a file. Default `json`.')),
   }),
   reply: PageOf(CodeReply),
   async run({ world }, query) {
@@ -78,7 +78,7 @@ const create = operation({
   description: 'Holders of keys redeem them for money, each once. They are in this answer only.',
   body: Type.Object(
     {
-      amount_usd: Text('Dollars that each is worth, such as `5`.'),
+      amount_usd: Text('The value of each in dollars, such as `5`.'),
       count: Type.Optional(
         Type.Integer({ minimum: 1, maximum: MAX_NEW_CODES, description: 'How many. Default 1.' }),
       ),

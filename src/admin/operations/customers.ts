@@ -63,8 +63,8 @@ const list = operation({
   query: Type.Object({
     ...pageQuery,
     text: optionalText('Only those with this text in their name or display name.'),
-    plan: optionalText('Only those that have this plan.'),
-    held: Type.Optional(OneOf(['true'], 'Only those that something is held on now.')),
+    plan: optionalText('Only those with this plan.'),
+    held: Type.Optional(OneOf(['true'], 'Only those with a current hold.')),
   }),
   reply: PageOf(CustomerReply),
   async run({ world }, query) {
@@ -172,7 +172,7 @@ const NewCustomer = Type.Object(
   {
     account: Text(`The name of the account: ${NAME_RULE}. It never changes.`),
     ...accountDetails,
-    balance_usd: optionalText('Dollars to begin with, such as `5`.'),
+    balance_usd: optionalText('The opening balance in dollars, such as `5`.'),
     key: Type.Optional(
       Type.Object(
         { name: optionalText("The name of the key. Default: the account's."), ...keySettings },

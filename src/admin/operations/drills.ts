@@ -83,7 +83,7 @@ const Begin = Type.Object(
     status: Type.Optional(
       Type.Integer({ minimum: 400, maximum: 599, description: 'Requests are refused with this status.' }),
     ),
-    delay: Type.Optional(Text('Calls are sent so much later: `20s`, at most `5m`.')),
+    delay: Type.Optional(Text('Delays calls by this time: `20s`, at most `5m`.')),
     hang: Type.Optional(
       Type.Boolean({ description: 'No answer comes, until the time limit of the upstream.' }),
     ),

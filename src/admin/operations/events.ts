@@ -49,7 +49,7 @@ const list = operation({
   summary: 'Events',
   description: 'Those that were sent, newest first, with the state of their delivery.',
   query: Type.Object({
-    delivery: Type.Optional(OneOf(DELIVERY_STATES, 'Only those with this state of delivery.')),
+    delivery: Type.Optional(OneOf(DELIVERY_STATES, 'Only those with this delivery state.')),
     recipient: optionalText('Only those for this recipient.'),
     account: optionalText('Only those about this account. A page can have fewer rows than there are.'),
     ...pageQuery,

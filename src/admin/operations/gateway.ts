@@ -59,7 +59,7 @@ const showConfiguration = operation({
   id: 'getConfiguration',
   endpoint: 'GET /configuration',
   role: 'viewer',
-  summary: 'The configuration in force, without secrets',
+  summary: 'The current configuration, without secrets',
   reply: Type.Object({}, open),
   run: async ({ world }) => visibleConfig(world.config),
 })

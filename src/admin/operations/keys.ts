@@ -229,11 +229,11 @@ function transition<const Name extends 'pause' | 'resume' | 'revoke'>(
   })
 }
 
-const pause = transition('pause', 'Refuse a key until it is resumed', (db, { id }, now) =>
+const pause = transition('pause', 'Pause a key until it is resumed', (db, { id }, now) =>
   pauseKey(db, id, now),
 )
-const resume = transition('resume', 'Take a paused key again', (db, { id }) => resumeKey(db, id))
-const revoke = transition('revoke', 'Refuse a key permanently', (db, { id }, now) => revokeKey(db, id, now))
+const resume = transition('resume', 'Resume a paused key', (db, { id }) => resumeKey(db, id))
+const revoke = transition('revoke', 'Revoke a key permanently', (db, { id }, now) => revokeKey(db, id, now))
 
 const roll = operation({
   id: 'rollKey',

@@ -62,9 +62,9 @@ const overview = operation({
   query: Type.Object({
     ...periodQuery,
     before_since: optionalText(
-      'Compare with the period from this time on. Default: the one right before, which is as long.',
+      'The start of the period to compare with. Default: the preceding period of the same length.',
     ),
-    before_until: optionalText('The end of the earlier period. Default: as long as the later one.'),
+    before_until: optionalText('The end of the earlier period. Default: the same length as the later one.'),
   }),
   reply: Type.Object(
     { since: Type.String(), until: Type.String(), total: Figures, spans: Type.Array(Figures) },
@@ -255,12 +255,12 @@ const fill = operation({
     if (!control.makeHistory)
       throw conflict(
         'not_a_sandbox',
-        'The vendors of this gateway are not simulated. Run `gateway serve --sandbox`, which has data of its own.',
+        'The vendors of this gateway are not simulated. Run `gateway serve --sandbox`, which has its own data.',
       )
     if (await hasCharges(world.db))
       throw conflict(
         'history_exists',
-        'This sandbox has had requests. Name an empty directory with --data-dir to begin another one.',
+        'This sandbox already has requests. Name an empty directory with --data-dir to start another one.',
       )
     const { accounts, requests, since } = await control.makeHistory()
     const made = { accounts, requests, since: isoTime(since) }

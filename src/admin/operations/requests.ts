@@ -141,7 +141,7 @@ const list = operation({
   id: 'listRequests',
   endpoint: 'GET /requests',
   role: 'viewer',
-  summary: 'Requests, the last that ended first',
+  summary: 'Requests, most recently ended first',
   query: Type.Object({
     ...filterQuery,
     ...periodQuery,
@@ -150,7 +150,10 @@ const list = operation({
       Type.Integer({ minimum: 1, description: 'With `format=csv`: only so many, the last that ended.' }),
     ),
     format: Type.Optional(
-      OneOf(['json', 'csv'], '`csv` is all that match as a file, the last that ended first. Default `json`.'),
+      OneOf(
+        ['json', 'csv'],
+        '`csv` returns all matching rows as a file, most recently ended first. Default `json`.',
+      ),
     ),
   }),
   reply: PageOf(Type.Object({ id: Type.String(), at: Type.String(), status: Type.Integer() }, open)),

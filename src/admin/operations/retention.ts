@@ -50,7 +50,7 @@ function keptBy(
   if (charges !== undefined && months !== undefined) return { kept: charges, months }
   throw conflict(
     'retention_not_configured',
-    'The configuration has no retention.charges, so that charges stay forever. `charges` names a time for this request.',
+    'The configuration has no retention.charges, so charges are kept permanently. `charges` names a time for this request.',
   )
 }
 

@@ -69,7 +69,10 @@ const issue = operation({
   summary: 'Issue statements',
   description:
     'Those of a month that is over: of one account, or of all with a balance or a movement. Existing ones stay.',
-  body: Type.Object({ month: Month, account: optionalText('Only that of this account.') }, closedBody),
+  body: Type.Object(
+    { month: Month, account: optionalText('Only the statement of this account.') },
+    closedBody,
+  ),
   reply: Type.Object({ data: Type.Array(Summary) }, open),
   async run(context, _query, { month, account }) {
     const { db, config, now } = context.world
@@ -78,7 +81,7 @@ const issue = operation({
     if (!isOver(period, now()))
       throw invalidRequest(
         'month',
-        `Invalid 'month': ${month} is not over. Statements are issued from an hour after its end, in UTC.`,
+        `Invalid 'month': ${month} is not over. Statements can be issued from one hour after its end (UTC).`,
       )
     if (account !== undefined) await requireAccount(db, account)
     const issued: IssuedStatement[] = []
@@ -101,7 +104,7 @@ const show = operation({
   id: 'getStatement',
   endpoint: 'GET /statements/{number}',
   role: 'viewer',
-  summary: 'One statement, as it was issued',
+  summary: 'One statement, as issued',
   query: Type.Object(statementFormat),
   reply: Type.Intersect([Summary, Type.Object({ content: Type.Object({}, open) }, open)]),
   async run({ world, params: { number = '' } }, { format }) {

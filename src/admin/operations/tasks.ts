@@ -221,7 +221,7 @@ const artifacts = operation({
   summary: 'Kept results, newest first',
   query: Type.Object({
     account: optionalText('Only those of this account.'),
-    charge: optionalText('Only those of this charge, which has the id of its request.'),
+    charge: optionalText('Only those of this charge, by the id of its request.'),
     ...pageQuery,
   }),
   reply: PageOf(artifactView.reply),

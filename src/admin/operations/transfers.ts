@@ -41,7 +41,9 @@ const list = operation({
     ...pageQuery,
     kind: Type.Optional(OneOf(TRANSFER_KINDS, 'Only those of this kind.')),
     account: optionalText('Only those of this account.'),
-    format: Type.Optional(OneOf(['json', 'csv'], '`csv` is the whole period as a file. Default `json`.')),
+    format: Type.Optional(
+      OneOf(['json', 'csv'], '`csv` returns the whole period as a file. Default `json`.'),
+    ),
   }),
   reply: PageOf(Transfer),
   async run({ world }, query) {

@@ -85,7 +85,10 @@ const testUpstream = operation({
     {
       upstream: Type.String(),
       kind: Type.String(),
-      state: OneOf(['ready', 'reached', 'failed'], '`reached`: it answers, but the key is not proved.'),
+      state: OneOf(
+        ['ready', 'reached', 'failed'],
+        '`reached`: it answers, but the key could not be verified.',
+      ),
       duration_ms: Type.Integer(),
       address: Type.String(),
       reason: Nullable(Type.String()),

@@ -137,7 +137,7 @@ export async function answerAgain(db: Db, key: IdempotencyKey): Promise<EarlierA
       code: 'idempotency_answer_too_large',
       type: 'idempotency_error',
       message:
-        'The request with this Idempotency-Key was answered and charged; its answer was too large to be kept.',
+        'The request with this Idempotency-Key was answered and charged; its answer was too large to be stored.',
       headers: { 'x-should-retry': 'false' },
     })
   }

@@ -31,7 +31,7 @@ export function assertRoom(
   if (balanceNano + amountNano > MAX_NANO)
     throw conflict(
       'balance_too_large',
-      `Account ${account} would have more than $${formatUsd(MAX_NANO)}, the most it can have.`,
+      `Account ${account} would have more than $${formatUsd(MAX_NANO)}, the maximum.`,
     )
 }
 

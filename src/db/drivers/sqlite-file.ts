@@ -57,7 +57,7 @@ export function requireWholeLog(path: string): void {
   const fault = logFault(path)
   if (fault === undefined) return
   throw new DatabaseUnavailable(
-    `${fault}. Nothing was changed. Copy the data directory away, then restore a backup into an empty one; or, to continue with what can be read, remove the log`,
+    `${fault}. Nothing was changed. Copy the data directory, then restore a backup into an empty one; or, to continue with the readable part, remove the log`,
   )
 }
 

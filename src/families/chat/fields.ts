@@ -27,11 +27,11 @@ import {
 /** The rule for searches: answers of this API do not say how many searches and tool calls there were. */
 const SEARCHES = {
   why: 'it searches the web, which is billed by the search, and answers of this API do not count them',
-  instead: 'Leave it out, and give the model a function of yours that searches.',
+  instead: 'Leave it out, and give the model your own function for searching.',
 }
 const RUN_BY_VENDOR = {
   why: 'a tool that the vendor runs is billed by its use, and answers of this API do not count it',
-  instead: 'Leave it out, and give the model a function of yours that does it.',
+  instead: 'Leave it out, and give the model your own function for this.',
 }
 /** Models with which the fields of spoken output have no effect. */
 const isSilent: FieldRule['unless'] = ({ traits }) => !traits.speech

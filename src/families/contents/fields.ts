@@ -9,7 +9,7 @@ import { documentStores, earlierAnswers, namedCaches } from '../vendor-state'
 
 const RUN_BY_VENDOR = {
   why: 'a tool that the vendor runs reads more than is held, or is billed by its use, and answers do not say how much that was',
-  instead: 'Leave it out, and give the model a function of yours that does it.',
+  instead: 'Leave it out, and give the model your own function for this.',
 }
 
 /** The rule in each spelling of its field. */

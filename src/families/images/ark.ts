@@ -69,7 +69,7 @@ export const arkImages: JsonFamily<Body> = {
     if ((body.n ?? 1) !== 1) {
       throw invalidRequest(
         'n',
-        `Invalid 'n': for several images from ${model.id}, set sequential_image_generation to 'auto' and sequential_image_generation_options.max_images to how many.`,
+        `Invalid 'n': for several images from ${model.id}, set sequential_image_generation to 'auto' and sequential_image_generation_options.max_images to their number.`,
       )
     }
     checkReferences(body, model)

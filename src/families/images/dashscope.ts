@@ -215,7 +215,7 @@ function checkImages(body: Body, model: Model): void {
   if (count >= min && count <= max) return
   const wanted =
     max === 0
-      ? `${model.id} makes images from text alone: leave the \`image\` blocks out, or take a model that edits`
+      ? `${model.id} makes images from text alone: leave the \`image\` blocks out, or choose a model that edits`
       : `${model.id} needs ${min === max ? min : `${min} to ${max}`} reference images, each in an \`image\` block, but got ${count}`
   throw invalidRequest('input.messages[0].content', `Invalid 'input.messages[0].content': ${wanted}.`)
 }

@@ -361,7 +361,7 @@ function checkReferences(
   if (images.length < min || images.length > max) {
     const wanted =
       max === 0
-        ? `${id} makes images from text alone: leave it out, or take a model that edits`
+        ? `${id} makes images from text alone: leave it out, or choose a model that edits`
         : `${id} needs ${min === max ? min : `${min} to ${max}`} reference images, but got ${images.length}`
     throw invalidRequest('image', `Invalid 'image': ${wanted}.`)
   }
@@ -384,7 +384,7 @@ function checkUploadBytes(uploads: readonly Upload[]): void {
 function nothingMade({ id }: Model) {
   return invalidRequest(
     'prompt',
-    `${id} made no picture of this, as when its moderation holds them back. Nothing is charged; change the prompt or the reference image.`,
+    `${id} made no picture, perhaps because its moderation withheld them. Nothing is charged; change the prompt or the reference image.`,
     'content_policy_violation',
   )
 }

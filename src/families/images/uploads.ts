@@ -33,7 +33,7 @@ function checkMask(masks: readonly Upload[], images: readonly Upload[], model: M
   if (!model.mask) {
     throw invalidRequest(
       'mask',
-      `Unsupported parameter: ${model.id} edits whole images and takes no 'mask'. Leave it out, or choose another model.`,
+      `Unsupported parameter: ${model.id} edits whole images and does not accept a 'mask'. Leave it out, or choose another model.`,
       'unsupported_parameter',
     )
   }

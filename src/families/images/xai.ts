@@ -121,7 +121,7 @@ export const xaiImages: MadeFamily<Body> = {
     if (shown.length === 0 && blocked > 0) {
       throw invalidRequest(
         'prompt',
-        'All images were held back by the content moderation of the model. Nothing is charged; change the prompt or the reference image.',
+        "All images were withheld by the model's content moderation. Nothing is charged; change the prompt or the reference image.",
         'content_policy_violation',
       )
     }
@@ -207,7 +207,7 @@ function referenceOf(field: string, value: unknown): Reference {
     const got = typeof value === 'string' ? 'a bare string' : `\`${JSON.stringify(value).slice(0, 32)}\``
     throw invalidRequest(
       field,
-      `Invalid type for '${field}': expected an object, but got ${got} instead. Send ${SAMPLE}; a data URL is good too.`,
+      `Invalid type for '${field}': expected an object, but got ${got} instead. Send ${SAMPLE}; a data URL is also accepted.`,
       'invalid_type',
     )
   }
@@ -276,7 +276,7 @@ function readSize(text: string, model: Model): { ratio: string; resolution: stri
   if (pixels > MAX_PIXELS) {
     throw invalidRequest(
       'size',
-      `Invalid value for 'size': ${shortened(text)} is more than the ${MAX_PIXELS} pixels of 2048x2048, the most that ${model.id} makes.`,
+      `Invalid value for 'size': ${shortened(text)} is more than the ${MAX_PIXELS} pixels of 2048x2048, the maximum of ${model.id}.`,
     )
   }
   const resolution = pixels > MAX_PIXELS_OF_1K ? '2k' : '1k'

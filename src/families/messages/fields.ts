@@ -107,7 +107,7 @@ export const messagesFieldRules: readonly FieldRule[] = [
   {
     field: 'compaction',
     why: 'a summary is a request of its own, which the usage of this one leaves out',
-    instead: 'Leave it out, and ask for a summary in a message.',
+    instead: 'Leave it out, and request a summary in a message.',
   },
   {
     field: 'context_management.edits[].type',
@@ -127,7 +127,7 @@ export const messagesFieldRules: readonly FieldRule[] = [
     in: 'header',
     plain: /^(?!.*context-1m)/,
     why: 'prompts of more than 200,000 tokens have prices of their own',
-    instead: "Take 'context-1m' out of the header, or choose another model.",
+    instead: "Remove 'context-1m' from the header, or choose another model.",
     unless: ({ contextTokens = 0, priceList }) =>
       contextTokens > 200_000 || priceList.tables.some(({ above }) => above > 0),
   },

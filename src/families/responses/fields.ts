@@ -25,7 +25,7 @@ const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
     field: `${place}.type`,
     plain: new RegExp(`${PLAIN_TOOLS.source}|${OFFERED_TYPES.source}`),
     why: 'a tool that the vendor runs is billed by its use, and answers do not say how much that was',
-    instead: 'Leave it out, and give the model a function of yours that does it.',
+    instead: 'Leave it out, and give the model your own function for this.',
   },
   {
     field: `${place}.environment.type`,
@@ -77,7 +77,7 @@ const state: readonly FieldRule[] = [
     (place): FieldRule => ({
       field: `${place}.tunnel_id`,
       why: "it names a tunnel of the vendor's account, which leads into a private network",
-      instead: "Use 'server_url' with a public address in its place.",
+      instead: "Use 'server_url' with a public URL instead.",
       state: true,
     }),
   ),

@@ -56,11 +56,7 @@ export interface SpokenBody {
 /** Throws 400 for a text that contains nothing to speak. */
 export function checkInput({ input }: SpokenBody): void {
   if (input.trim() !== '') return
-  throw invalidRequest(
-    'input',
-    "Invalid 'input': there is nothing to speak in it. Send a text.",
-    'empty_string',
-  )
+  throw invalidRequest('input', "Invalid 'input': it contains nothing to speak. Send a text.", 'empty_string')
 }
 
 /** Throws 400 for instructions if the model supports none. */
@@ -68,7 +64,7 @@ export function refuseInstructions({ instructions }: SpokenBody, { id }: Pick<Mo
   if (!instructions) return
   throw invalidRequest(
     'instructions',
-    `Invalid 'instructions': ${id} does not take them. Leave them out, or choose a model that does.`,
+    `Invalid 'instructions': ${id} does not support them. Leave them out, or choose a model that does.`,
   )
 }
 

@@ -96,7 +96,7 @@ export const minimaxSpeech: SpeechFamily<SpeechBody> = {
       return
     throw invalidRequest(
       'voice',
-      `Invalid 'voice': "${voice}" is not one of the voices that ${model.id} has for everybody. GET /v1/audio/voices lists them.`,
+      `Invalid 'voice': "${voice}" is not one of the public voices of ${model.id}. GET /v1/audio/voices lists them.`,
     )
   },
 

@@ -10,7 +10,7 @@ export function refusedToolChoice({ id, family }: Model): GatewayError {
   const field = isContents ? 'toolConfig.functionCallingConfig.mode' : 'tool_choice'
   return invalidRequest(
     field,
-    `Unsupported value: '${field}' cannot force a call of a tool with ${id}. Use '${isContents ? 'AUTO' : 'auto'}', and say in the prompt which tool to call.`,
+    `Unsupported value: '${field}' cannot force a call of a tool with ${id}. Use '${isContents ? 'AUTO' : 'auto'}', and name the tool to call in the prompt.`,
     'unsupported_value',
   )
 }
@@ -34,7 +34,7 @@ export function refusedSchema({ id, family }: Model): GatewayError {
   const other = OTHER_FORMATS[family.operation] ?? ''
   return invalidRequest(
     field,
-    `Unsupported value: '${field}'${other} has a JSON schema, and ${id} does not answer by one. Leave it out, and describe the answer in the prompt.`,
+    `Unsupported value: '${field}'${other} has a JSON schema, which ${id} does not support. Leave it out, and describe the answer in the prompt.`,
     'unsupported_value',
   )
 }

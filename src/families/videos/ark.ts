@@ -283,7 +283,7 @@ function checkTexts({ content }: Body): void {
     if (!command) continue
     throw invalidRequest(
       `content[${index}].text`,
-      `The text has the setting '${command}': give it as 'duration' or 'resolution' instead.`,
+      `The text contains the setting '${command}': send it as 'duration' or 'resolution' instead.`,
     )
   }
 }

@@ -142,7 +142,7 @@ export const falVideo: TaskFamily<Body> = {
     if (!body.prompt && !body.multi_prompt && videos + pictures === 0) {
       throw invalidRequest(
         'prompt',
-        "Missing required parameter: 'prompt'. Only a video from an image or a video can do without.",
+        "Missing required parameter: 'prompt'. Only a video from an image or a video needs none.",
         'missing_required_parameter',
       )
     }

@@ -90,7 +90,7 @@ export const hailuoVideo: TaskFamily<Body> = {
     if (!body.prompt && !body.first_frame_image) {
       throw invalidRequest(
         'prompt',
-        "Missing required parameter: 'prompt'. Only a video from a first frame can do without.",
+        "Missing required parameter: 'prompt'. Only a video from a first frame needs none.",
         'missing_required_parameter',
       )
     }

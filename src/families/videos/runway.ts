@@ -177,7 +177,7 @@ export const runwayVideo: TaskFamily<Body> = {
     if (!body.promptText && !body.promptImage && !promptVideo && !videoUri) {
       throw invalidRequest(
         'promptText',
-        "Missing required parameter: 'promptText'. Only a video from an image or a video can do without.",
+        "Missing required parameter: 'promptText'. Only a video from an image or a video needs none.",
         'missing_required_parameter',
       )
     }

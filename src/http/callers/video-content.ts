@@ -44,7 +44,7 @@ function addressOf({ id, state, videoUrl, errorCode, errorMessage }: Task): stri
   if (videoUrl !== null) return videoUrl
   throw new GatewayError(409, {
     code: 'video_not_ready',
-    message: `The video of ${id} is not ready. GET /v1/videos/${id} shows its state: ask again when its status is completed.`,
+    message: `The video of ${id} is not ready. GET /v1/videos/${id} shows its state: try again when its status is completed.`,
     type: 'invalid_request_error',
     headers: { 'x-should-retry': 'false' },
   })
@@ -127,13 +127,13 @@ function copyHeaders(from: (name: string) => string | null, to: Headers, names: 
 function gone({ id }: Task): GatewayError {
   return new GatewayError(404, {
     code: 'video_expired',
-    message: `The video of ${id} is no longer there: vendors keep videos for a day.`,
+    message: `The video of ${id} no longer exists: vendors keep videos for a day.`,
   })
 }
 
 function late({ upstream }: Task): GatewayError {
   return new GatewayError(504, {
     code: 'upstream_timeout',
-    message: `The upstream ${upstream} did not hand over the video in time. Try again.`,
+    message: `The upstream ${upstream} did not deliver the video in time. Try again.`,
   })
 }

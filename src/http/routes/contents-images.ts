@@ -78,7 +78,7 @@ function membersOf(value: unknown, place: string, known: readonly string[]): Fie
       const param = `${place && `${place}.`}${written.slice(0, 128)}`
       throw invalidRequest(
         param,
-        `Unsupported parameter: '${param}' cannot be asked of a model that makes pictures only. Leave it out, or choose another model.`,
+        `Unsupported parameter: '${param}' is not available for a model that only makes pictures. Leave it out, or choose another model.`,
         'unsupported_parameter',
       )
     }
@@ -94,7 +94,7 @@ function checkModalities(wanted: unknown): void {
   const param = `${CONFIG}.responseModalities`
   throw invalidRequest(
     param,
-    `Invalid '${param}': this model makes pictures only. Send ["IMAGE"], or choose another model.`,
+    `Invalid '${param}': this model only makes pictures. Send ["IMAGE"], or choose another model.`,
   )
 }
 
@@ -106,7 +106,7 @@ function turnOf(contents: unknown): { prompt: string; pictures: string[] } {
   if (!isOne) {
     throw invalidRequest(
       'contents',
-      "Invalid 'contents': a model that makes pictures only reads one turn of the user. Send its texts and pictures as parts of one content.",
+      "Invalid 'contents': a model that only makes pictures reads a single turn of the user. Send its texts and pictures as parts of one content.",
     )
   }
   const read = parts.map((part, index) => partOf(asObject(part), `contents[0].parts[${index}]`))

@@ -141,14 +141,14 @@ function sharedWith(origin: string): Record<string, string> {
 function foreign(origin: string | null): GatewayError {
   return new GatewayError(403, {
     code: 'origin_not_allowed',
-    message: `Web pages of ${String(origin).slice(0, 200)} may not use this server. Its operator allows them in server.allowedOrigins.`,
+    message: `Web pages of ${String(origin).slice(0, 200)} may not use this server. Its operator can allow them in server.allowedOrigins.`,
   })
 }
 
 function notPost(method: string): GatewayError {
   return new GatewayError(405, {
     code: 'method_not_allowed',
-    message: `This server takes POST, not ${method}: it has no sessions, and answers each message by itself.`,
+    message: `This server accepts POST, not ${method}: it has no sessions, and answers each message separately.`,
     headers: { allow: 'POST' },
   })
 }
@@ -156,7 +156,7 @@ function notPost(method: string): GatewayError {
 function notAMessage(): GatewayError {
   return invalidRequest(
     null,
-    'The body is not one JSON-RPC message: send one object, without deep nesting; lists of messages are not taken.',
+    'The body is not one JSON-RPC message: send one object, without deep nesting; lists of messages are not accepted.',
     'invalid_message',
   )
 }

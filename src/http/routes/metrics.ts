@@ -40,7 +40,7 @@ function isToken(authorization: string | null, token: string): boolean {
 function unauthorized(): GatewayError {
   return new GatewayError(401, {
     code: 'metrics_token_missing',
-    message: 'Metrics are read with the token of the configuration: send it as Authorization: Bearer.',
+    message: 'Metrics require the token of the configuration: send it as Authorization: Bearer.',
     headers: { 'www-authenticate': 'Bearer' },
   })
 }

@@ -231,7 +231,7 @@ function onlyAsForm(): GatewayError {
   return new GatewayError(415, {
     code: 'unsupported_media_type',
     message:
-      'This model takes no edits as JSON: send the image as a file, with the type multipart/form-data.',
+      'This model does not accept edits as JSON: send the image as a file, with the type multipart/form-data.',
   })
 }
 

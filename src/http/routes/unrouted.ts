@@ -46,7 +46,7 @@ export function unrouted(routes: readonly Route[], request: Request): GatewayErr
   return new GatewayError(isRepeated(method, pathname) ? 400 : 404, {
     code: 'unknown_route',
     type: 'invalid_request_error',
-    message: `There is no ${method} ${pathname.slice(0, 200)} here. The API is below /v1.${meant} GET /openapi.json lists all that is served, and /docs shows it.`,
+    message: `There is no ${method} ${pathname.slice(0, 200)} here. The API is below /v1.${meant} GET /openapi.json lists all operations, and /docs shows them.`,
   })
 }
 

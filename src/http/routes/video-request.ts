@@ -141,7 +141,7 @@ function refuseUnknown(body: Record<string, unknown>, fields: readonly string[])
   const shown = unknown.slice(0, 128)
   throw invalidRequest(
     shown,
-    `Unknown parameter: '${shown}'. This form of request has ${fields.join(', ')}; what else a model takes goes to POST /v1/videos/generations.`,
+    `Unknown parameter: '${shown}'. This form of request has ${fields.join(', ')}; send other fields of the model to POST /v1/videos/generations.`,
     'unknown_parameter',
   )
 }

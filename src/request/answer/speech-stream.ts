@@ -137,7 +137,7 @@ export class SpeechStream {
     if (this.keptBytes + more <= MAX_RESULT_BYTES) return
     throw new GatewayError(502, {
       code: 'sound_too_long',
-      message: `The upstream made more sound than is kept for a task (${MAX_RESULT_BYTES} bytes). Send a shorter text.`,
+      message: `The upstream made more audio than can be stored for a task (${MAX_RESULT_BYTES} bytes). Send a shorter text.`,
       headers: { 'x-should-retry': 'false' },
     })
   }

@@ -112,7 +112,7 @@ async function spenderNamed(
   if (found) return found
   throw new GatewayError(429, {
     code: 'Throttling.RateQuota',
-    message: `Requests of this key have named ${most} new spenders today, the most per day.`,
+    message: `Requests of this key have named ${most} new spenders today, the daily limit.`,
     headers: { 'retry-after': '3600', 'x-should-retry': 'false' },
   })
 }

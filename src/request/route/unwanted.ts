@@ -36,7 +36,7 @@ export class UnwantedAnswer extends GatewayError {
 const EMPTY = { code: 'upstream_empty', message: 'The answer was empty.' } as const
 const FILTERED = {
   code: 'content_policy_violation',
-  message: 'A filter of the vendor held the answer back.',
+  message: 'A filter of the vendor withheld the answer.',
 } as const
 
 /** The kinds of answers of a reservation's model that are rejected because another model is left. Undefined if none is rejected. */

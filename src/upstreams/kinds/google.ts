@@ -35,7 +35,7 @@ export const google: UpstreamKind = {
     {
       field: 'reasoning',
       why: 'the vendor of this model refuses it',
-      instead: "Use 'reasoning_effort' in its place.",
+      instead: "Use 'reasoning_effort' instead.",
       always: true,
       // In a responses request it is translated.
       unless: ({ family }) => family.operation !== 'chat',

@@ -39,7 +39,7 @@ export const groq: UpstreamKind = {
     {
       field: 'reasoning',
       why: 'the vendor of this model refuses it',
-      instead: "Use 'reasoning_effort' in its place.",
+      instead: "Use 'reasoning_effort' instead.",
       always: true,
       // In a responses request it is translated.
       unless: ({ family }) => family.operation !== 'chat',

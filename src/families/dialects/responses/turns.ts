@@ -269,7 +269,7 @@ class InputReader {
       const words = wordsOf(type)
       throw invalidRequest(
         `${at}.namespace`,
-        `Missing namespace for ${type} '${repeated(name)}'. Send the ${words} back with the namespace that it came with.`,
+        `Missing namespace for ${type} '${repeated(name)}'. Send the ${words} back with its original namespace.`,
         'missing_required_parameter',
       )
     }

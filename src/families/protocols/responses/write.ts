@@ -73,7 +73,7 @@ function limitOf({ limit }: Settings, { id }: Model, { outputTokens }: WriteOpti
   if (tokens > 0) return Math.min(Math.max(tokens, MIN_LIMIT), outputTokens ?? Number.POSITIVE_INFINITY)
   throw invalidRequest(
     at,
-    `Invalid '${at}': integer below minimum value. ${id} always writes: ask for 1 token or more.`,
+    `Invalid '${at}': integer below minimum value. ${id} always writes: request 1 token or more.`,
     'integer_below_min_value',
   )
 }

@@ -44,7 +44,7 @@ const redeem = callerOperation(CodeRedemption)({
   isPrivate: true,
   entrance: 'code',
   body: Type.Object({ code: CodeText }, { examples: [{ code: 'AAAAA-BBBBB-CCCCC-DDDDD-EEEEE' }] }),
-  answers: 'What was added, and what the account has now.',
+  answers: 'The added amount, and the current balance of the account.',
   errors: ['unredeemed'],
   missing: codeNotFound(),
   async run({ world: { db, now }, key }, _query, { code: text }) {
@@ -83,7 +83,7 @@ function refusalOfCode(
     'code_redeemed',
     isOwn
       ? `This code was redeemed before, for this account: $${formatUsd(code?.amountNano ?? 0)} are on it.`
-      : 'This code was redeemed before. Each code is worth its amount once.',
+      : 'This code was redeemed before. Each code can be redeemed once.',
   )
 }
 

@@ -89,6 +89,6 @@ function placeAfter(models: readonly ListedModel[], token: string): number {
   if (place !== -1) return place + 1
   throw invalidRequest(
     'pageToken',
-    "Invalid 'pageToken': it is not of a page of this list. Begin without it.",
+    "Invalid 'pageToken': it is not of a page of this list. Start without it.",
   )
 }

@@ -244,7 +244,7 @@ async function checkNew({ db }: CallerWorld, id: string, itemId: string, place: 
   if ((await findItem(db, id, itemId)) === undefined) return
   throw invalidRequest(
     `items[${place}].id`,
-    `The item '${itemId.slice(0, MAX_SHOWN_LENGTH)}' is in the conversation already. Send only what is new.`,
+    `The item '${itemId.slice(0, MAX_SHOWN_LENGTH)}' is already in the conversation. Send only new items.`,
     'duplicate_item',
   )
 }

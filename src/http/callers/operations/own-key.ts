@@ -204,7 +204,7 @@ const prices = callerOperation(
         context_length: Nullable(Type.Integer(), {
           description: 'Tokens that it reads at most; 0 for a model that reads none.',
         }),
-        pricing: mapOf(text, 'Dollars for one of each, in the words of model lists.'),
+        pricing: mapOf(text, 'Dollars per unit, by the names used in model lists.'),
         prices: Nullable(Type.Unsafe<DescribedPrices>({ type: 'object' }), {
           description: 'The whole price list, as the configuration has it.',
         }),

@@ -51,7 +51,7 @@ const ARTIFACT_ID = /^art_[0-9a-f]{32}$/
 const TASK_CURSOR = /^(\d{1,15})\.([^\0]{1,200})$/s
 
 const optional = (description: string) => Type.Optional(Type.String({ description }))
-const PAGE_AFTER = 'The page after another one, by its `next`.'
+const PAGE_AFTER = 'Continues a list after its `next`.'
 const pages = { limit: limitParameter(50, 200), after: optional(PAGE_AFTER) }
 const closed = { additionalProperties: false }
 const ownPeriod = {
@@ -121,7 +121,7 @@ const ownHold = viewOf<Row>()({
   created_at: [text, ({ created_at }) => isoTime(created_at as number)],
   expires_at: [text, ({ expires_at }) => isoTime(expires_at as number)],
 })
-const EXPIRES = 'When it is deleted, or sooner if the gateway needs the room.'
+const EXPIRES = 'When it is deleted, or sooner if the gateway needs the space.'
 const ownArtifact = viewOf<ListedArtifact & { url: string }>()({
   id: [text, ({ id }) => id],
   request: [Type.String({ description: 'The request that has made it.' }), ({ charge }) => charge],
@@ -143,7 +143,7 @@ const requests = callerOperation(CursorPage(ownRequest.schema))({
   ...ownKey,
   id: 'listOwnRequests',
   endpoint: 'GET /v1/requests',
-  summary: 'Requests of this key, the last that ended first',
+  summary: 'Requests of this key, most recently ended first',
   query: Type.Object(
     {
       ...ownFilterQuery,
@@ -195,7 +195,7 @@ const request = callerOperation(
   ...ownKey,
   id: 'getOwnRequest',
   endpoint: 'GET /v1/requests/{id}',
-  params: { id: 'The id of the request, as its header `x-request-id` had it.' },
+  params: { id: 'The id of the request, from its header `x-request-id`.' },
   summary: 'One request of this key',
   description: 'With what was held and paid for it.',
   missing: notOfKey('request', 'req_1'),
@@ -307,7 +307,7 @@ export function notOfKey(what: 'request' | 'task', id: string): GatewayError {
 }
 
 function unknownPage(): GatewayError {
-  return invalidRequest('after', "Invalid 'after': no page has given it. Begin again without it.")
+  return invalidRequest('after', "Invalid 'after': it is not the 'next' of a page. Start again without it.")
 }
 
 export const ownRecordOperations = [requests, summary, request, tasks, holds, artifacts]

@@ -21,13 +21,16 @@ const statements = callerOperation(CursorPage(statementView.schema))({
   query: Type.Object(
     {
       limit: limitParameter(50, 200),
-      after: Type.Optional(Type.String({ description: 'The page after another one, by its `next`.' })),
+      after: Type.Optional(Type.String({ description: 'Continues a list after its `next`.' })),
     },
     closed,
   ),
   async run({ world: { db }, key: { account } }, { limit, after }) {
     if (after !== undefined && !NUMBER.test(after))
-      throw invalidRequest('after', "Invalid 'after': no page has given it. Begin again without it.")
+      throw invalidRequest(
+        'after',
+        "Invalid 'after': it is not the 'next' of a page. Start again without it.",
+      )
     const filter = { account, isNewestFirst: true, limit: limit + 1 }
     const rows = await listStatements(db, { ...filter, ...(after !== undefined && { after: Number(after) }) })
     const shown = rows.slice(0, limit)

@@ -31,7 +31,7 @@ const report = openOperation(Report)({
   body: Type.Object({}, open),
   isRaw: true,
   entrance: 'payment',
-  answers: 'It was credited, was known before, or is none that is credited.',
+  answers: 'The payment was credited, was already known, or is of a kind that is not credited.',
   errors: ['uncredited'],
   missing: notConfigured(),
   run: async (context) => creditPayment(context.world, await verifiedBody(context)),
@@ -40,7 +40,7 @@ const report = openOperation(Report)({
 function notConfigured(): GatewayError {
   return new GatewayError(404, {
     code: 'payments_not_configured',
-    message: 'This gateway takes no payments of Stripe: its configuration has no payments.stripe.',
+    message: 'This gateway accepts no Stripe payments: its configuration has no payments.stripe.',
   })
 }
 
@@ -52,7 +52,10 @@ async function verifiedBody({ world, request, bytes }: OpenContext): Promise<Uin
   const fault = signatureFault(request.headers.get('stripe-signature'), body, { secret, now: now() })
   if (fault === undefined) return body
   log('payment_refused', { reason: fault })
-  throw new GatewayError(400, { code: 'invalid_signature', message: `This is not to be trusted: ${fault}.` })
+  throw new GatewayError(400, {
+    code: 'invalid_signature',
+    message: `This report cannot be trusted: ${fault}.`,
+  })
 }
 
 /** Credits the paid amount. If an operator is needed, it answers with an error, so that the service shows it and retries. */

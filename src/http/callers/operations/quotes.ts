@@ -30,7 +30,7 @@ const QuoteBody = Type.Object(
     ),
     body: refusing(
       Type.Object({}, { description: 'The request as it would be sent; files of a form as data URLs.' }),
-      () => invalidRequest('body', "Invalid 'body': expected the request as it would be sent, an object."),
+      () => invalidRequest('body', "Invalid 'body': expected the request to be sent, as an object."),
     ),
     plain: refusing(
       Type.Optional(
@@ -66,9 +66,9 @@ const quote = callerOperation(
     most_usd: Type.String({
       description: 'The most that it can cost, in dollars. What is paid is what was used.',
     }),
-    quantities: mapOf(Type.Number(), 'The most that it can use, by unit.'),
+    quantities: mapOf(Type.Number(), 'Its maximum use, by unit.'),
     prices: mapOf(text, 'Dollars for one of each unit.'),
-    body: Type.Optional(mapOf(Type.Unknown(), 'The request to send, for one in plain words.')),
+    body: Type.Optional(mapOf(Type.Unknown(), 'The request to send, for plain options.')),
   }),
 )({
   id: 'createQuote',
@@ -82,7 +82,7 @@ const quote = callerOperation(
   entrance: 'chat',
   body: QuoteBody,
   answers:
-    'The most that would be held for it. Nothing is held. For a route: by the models that it would go to; `model` is the first. Conditions by header read the headers of this request.',
+    'The maximum that would be held for it. Nothing is held. For a route: by its eligible models; `model` is the first. Conditions by header read the headers of this request.',
   async run({ world, key, request, gateway }, _query, { path, body, plain = false }) {
     const operation = operations.find((each) => each.path === path)
     if (!operation) throw otherPath()

@@ -58,7 +58,7 @@ const receipt = callerOperation(
   ...ownKey,
   id: 'getOwnReceipt',
   endpoint: 'GET /v1/requests/{id}/receipt',
-  params: { id: 'The id of the request, as its header `x-request-id` had it.' },
+  params: { id: 'The id of the request, from its header `x-request-id`.' },
   summary: 'Receipt of a request',
   description: 'Signed, of a request of this key that has ended, also of a stream.',
   missing: notOfKey('request', 'req_1'),
@@ -112,14 +112,17 @@ const proof = callerOperation(
         description: 'The month in UTC: `2026-10`.',
       }),
       limit: limitParameter(1_000, 1_000, 'Lines on a page.'),
-      after: Type.Optional(Type.String({ description: 'The page after another one, by its `next`.' })),
+      after: Type.Optional(Type.String({ description: 'Continues a list after its `next`.' })),
     },
     { additionalProperties: false },
   ),
   async run({ world, key }, { period, limit, after = '0' }) {
     requireReceipts(world)
     if (!AFTER.test(after))
-      throw invalidRequest('after', "Invalid 'after': no page has given it. Begin again without it.")
+      throw invalidRequest(
+        'after',
+        "Invalid 'after': it is not the 'next' of a page. Start again without it.",
+      )
     const { db } = world
     const month = await findSealedMonth(db, key.account, period)
     if (!month) throw notSealed(period)

@@ -41,7 +41,7 @@ const show = callerOperation(shared('Response'))({
     ),
     starting_after: conditional(StartingAfter),
   }),
-  answers: 'The response as it is.',
+  answers: 'The response in its current state.',
   async run({ world, key: { account }, params: { id = '' } }, { stream, starting_after: from }) {
     const { backgroundResponses } = world
     const running = await backgroundResponses.find(account, id)
@@ -64,7 +64,7 @@ const cancel = callerOperation(shared('Response'))({
   id: 'cancelResponse',
   endpoint: 'POST /v1/responses/{id}/cancel',
   summary: 'Stop a response in the background',
-  answers: 'The response as it is. What was made until then is paid.',
+  answers: 'The response in its current state. The output so far is charged.',
   errors: ['badAddress'],
   async run({ world, key: { account }, params: { id = '' } }) {
     const cancelled = await world.backgroundResponses.cancel(account, id)

@@ -60,7 +60,7 @@ const show = callerOperation(ownTask.schema)({
   endpoint: 'GET /v1/tasks/{id}',
   summary: 'A task of this key',
   description: 'With its result, and what is held or paid for it.',
-  params: { id: 'The id of the task, or that of the vendor.' },
+  params: { id: "The id of the task, or the vendor's id." },
   missing: notOfKey('task', 'video_1'),
   parameters: waiting,
   async run(context) {
@@ -175,7 +175,7 @@ function failed({ id, errorCode, errorMessage }: Task): GatewayError {
 function expired({ id }: Task): GatewayError {
   return new GatewayError(404, {
     code: 'response_not_found',
-    message: `The result of ${id} is kept no more. It was charged: send the request again to have another one made.`,
+    message: `The result of ${id} is no longer stored. It was charged; send the request again to make another one.`,
   })
 }
 

@@ -104,7 +104,7 @@ const list = callerOperation(CursorPage(spenderView.schema))({
   query: Type.Object(
     {
       limit: limitParameter(100, 1_000),
-      after: Type.Optional(Type.String({ description: 'The page after another one, by its `next`.' })),
+      after: Type.Optional(Type.String({ description: 'Continues a list after its `next`.' })),
     },
     { additionalProperties: false },
   ),
@@ -126,7 +126,7 @@ const revoke = callerOperation(
   id: 'revokeToken',
   endpoint: 'DELETE /v1/tokens/{id}',
   params: { id: 'The id of the token.' },
-  summary: 'Refuse a token permanently, within a second',
+  summary: 'Revoke a token permanently, within a second',
   answers: 'It is revoked.',
   missing: notFound('token', 'tok_1'),
   async run({ world, key, params: { id = '' }, request, requestId, recorded }) {

@@ -15,7 +15,7 @@ const show = callerOperation(shared('VideoTask'))({
   endpoint: 'GET /v1/videos/generations/{id}',
   // The path on other gateways.
   aliases: ['/v1/video/generations/{id}'],
-  params: { id: 'The id of the task, or the one that the vendor gave it.' },
+  params: { id: "The id of the task, or the vendor's id." },
   tag: 'Video',
   summary: 'The state of a video task',
   isMarked: true,

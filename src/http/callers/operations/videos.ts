@@ -67,7 +67,7 @@ const show = callerOperation(shared('Video'))({
   id: 'getVideo',
   forTokens: true,
   endpoint: 'GET /v1/videos/{id}',
-  summary: 'One video task in these words',
+  summary: 'One video task in this form',
   description:
     'By the `request_id` that the answer to a submit has for some models, the task in the words of their vendor, for its own clients.',
   answers: 'The task.',

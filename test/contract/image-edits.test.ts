@@ -427,7 +427,7 @@ describe('a mask', () => {
 
   test('is refused by a model that edits whole images only, which takes the same without it', async () => {
     const error = { param: 'mask', code: 'unsupported_parameter' }
-    await refuse('whole-only', [['mask', file('png')]], error, 'takes no', 'Leave it out')
+    await refuse('whole-only', [['mask', file('png')]], error, "does not accept a 'mask'", 'Leave it out')
     await edit('whole-only')
   })
 })

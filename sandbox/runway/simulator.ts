@@ -16,7 +16,7 @@ interface Model {
   frames: Readonly<Record<string, readonly [output: number, input?: number]>>
   framesAre: 'ratio' | 'resolution' | 'none'
   fields: readonly string[]
-  /** Minimum of credits per task. */
+  /** Minimum number of credits per task. */
   least?: number
   silent?: number
 }

@@ -251,7 +251,7 @@ export type Family<Body = unknown> =
 export interface OutputTokens {
   /** Maximum number of tokens per candidate, by the request or the model; Infinity if neither sets one. */
   most: number
-  /** Minimum of tokens per candidate for a useful answer, such as those of its thinking. */
+  /** Minimum number of tokens per candidate for a useful answer, including those of its thinking. */
   least: number
   candidates: number
 }

@@ -12,7 +12,7 @@ type Notice =
 
 interface Noticed {
   type: EventName
-  /** The fields of the line that name the subject, or the only subject. */
+  /** The subject: the fields of the line that name it, or the name of the only one. */
   subject: { fields: readonly string[] } | { name: string }
   /** Fields of the line that the message has. */
   fields: readonly string[]

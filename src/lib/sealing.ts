@@ -11,7 +11,7 @@ export interface Sealer {
   seal(plain: string, associated: string): string
   /** The text that was sealed; undefined for anything else: foreign, changed, of another owner, or with a removed key. */
   open(sealed: string, associated: string): string | undefined
-  /** Whether a text looks like one sealed by a known key: if it does not open, it was altered. */
+  /** Whether a text looks like one sealed by a known key: if it cannot be unsealed, it was altered. */
   knows(sealed: string): boolean
 }
 

@@ -9,7 +9,7 @@ import type { Log } from '../lib/system'
 
 /** The files and sockets of this process, as the operating system reports them. */
 export interface Sockets {
-  /** Most descriptors that the process may have open. */
+  /** Maximum number of descriptors that the process may have open. */
   readonly limit: number
   /** The number of open descriptors. */
   open(): number
@@ -87,7 +87,7 @@ const SLICE = 1_000
 /** Interval of log lines about closed connections, however many there are. */
 const REPORT_MS = 10_000
 
-/** Most descriptors in use, by connections and files, before connections are closed or refused. */
+/** Maximum number of descriptors in use by connections and files; beyond it, connections are closed or refused. */
 export function connectionLimit({ server }: Config, limit: number): number {
   const reserve = Math.min(Math.max(Math.floor(limit * RESERVED_SHARE), MIN_RESERVE), MAX_RESERVE)
   return Math.max(1, Math.min(server?.maxConnections ?? MAX_CONNECTIONS, limit - reserve))

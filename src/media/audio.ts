@@ -16,7 +16,7 @@ const IDLE_MS = 10_000
 const LIMIT_MS = 2_000
 const LIMIT_MS_PER_MEBIBYTE = 200
 const MEBIBYTE = 1024 * 1024
-/** Minimum of bytes per second of audio: even silence needs these, whatever the codec. */
+/** Minimum number of bytes per second of audio: even silence needs these, whatever the codec. */
 const MIN_BYTES_PER_SECOND = 10
 /** Bytes that hold the marks of all formats. */
 const HEAD_BYTES = 16

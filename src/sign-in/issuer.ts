@@ -104,7 +104,7 @@ export class Issuer {
     return url.href
   }
 
-  /** Exchanges the code in the URL with which a browser returned. Rejects with SignInRefused and IssuerUnreachable. */
+  /** Exchanges the code in the URL that a browser returned to. Rejects with SignInRefused and IssuerUnreachable. */
   async exchange(address: URL, { state, nonce, verifier }: Expected): Promise<SignedInPerson> {
     const [config, { authorizationCodeGrant }] = await this.parts()
     const tokens = await refusing(

@@ -232,7 +232,7 @@ function isMessages({ messages, tools, max_tokens: limit, thinking }: Json): voi
   expect(new Set(names).size).toBe(names.length)
 }
 
-/** A request of Converse: sides take turns, calls have results and tools, and blocks have one member. */
+/** A Converse request: sides take turns, calls have results and tools, and blocks have one member. */
 function isConverse({ messages, toolConfig }: Json): void {
   expect(messages.length).toBeGreaterThan(0)
   let open: string[] = []

@@ -1,4 +1,4 @@
-// The pass of traits over requests of Converse, for callers of messages: the models are those of the table, under the names that
+// The pass of traits over Converse requests, for callers of messages: the models are those of the table, under the names that
 // Bedrock has for them.
 
 import { describe, expect, test } from 'bun:test'
@@ -41,7 +41,7 @@ function refusal(body: Json, model: Model): GatewayError {
 
 const tools = [{ name: 'look', input_schema: { type: 'object' } }]
 
-describe('a request of Converse', () => {
+describe('a Converse request', () => {
   test('has no sampling for a model that refuses it', () => {
     const sampling = { temperature: 0.5, top_p: 0.5, stop_sequences: ['#'] }
     expect(sent(sampling, newest).inferenceConfig).toEqual({ maxTokens: 100, stopSequences: ['#'] })

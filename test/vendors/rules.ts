@@ -202,7 +202,7 @@ const refusesSchemas = ({ vendor, model }: Sent): boolean =>
 const isConverse = ({ vendor, path }: Sent): boolean =>
   vendor === 'bedrock' && /\/converse(-stream)?$/.test(path)
 
-/** A request of Converse under the names of messages (API_runtime_Converse, and the types of the AWS SDK). */
+/** A Converse request under the names of messages (API_runtime_Converse, and the types of the AWS SDK). */
 function asMessages({ body, ...sent }: Sent): Sent {
   const { temperature, topP } = object(body.inferenceConfig)
   const choice = object(object(body.toolConfig).toolChoice)

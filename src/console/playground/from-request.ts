@@ -244,7 +244,7 @@ function pictureOf({ image_url: image, source }: Fields): Attachment[] {
   return [{ name: '', type: /^data:([^;,]+)/.exec(url)?.[1] ?? '', url }]
 }
 
-/** The text of a content: itself, or that of all blocks that have one. */
+/** The text of content: itself, or that of all its blocks. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   return listOf(content)

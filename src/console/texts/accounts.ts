@@ -1,4 +1,4 @@
-// The console's words of the pages of customers: the list, a new one, and one in full. A page must not have words of its own.
+// The console's words for the pages of customers: the list, a new one, and one in full. A page must not have words of its own.
 
 export const accounts = {
   title: 'Customers',

@@ -1,4 +1,4 @@
-// The console's words of the page on which a program is allowed to connect. A page must not have words of its own.
+// The console's words for the page on which a program is allowed to connect. A page must not have words of its own.
 
 export const allow = {
   title: 'Connect a program',

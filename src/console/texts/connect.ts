@@ -1,4 +1,4 @@
-// The console's words of the page that connects clients. A page must not have words of its own.
+// The console's words for the page that connects clients. A page must not have words of its own.
 
 export const connect = {
   title: 'Connect',

@@ -1,4 +1,4 @@
-// The console's words of a key holder's first page. A page must not have words of its own.
+// The console's words for a key holder's first page. A page must not have words of its own.
 
 export const home = {
   title: 'Home',

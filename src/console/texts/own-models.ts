@@ -1,4 +1,4 @@
-// The console's words of the models that a key holder may use. A page must not have words of its own.
+// The console's words for the models that a key holder may use. A page must not have words of its own.
 
 export const ownModels = {
   title: 'Models',

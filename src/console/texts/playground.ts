@@ -1,4 +1,4 @@
-// The console's words of the playground. A page must not have words of its own.
+// The console's words for the playground. A page must not have words of its own.
 
 import { named } from '../language'
 import type { Kind } from '../playground/conversation'

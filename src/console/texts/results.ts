@@ -1,4 +1,4 @@
-// The console's words of kept results, wherever they are shown. A page must not have words of its own.
+// The console's words for kept results, wherever they are shown. A page must not have words of its own.
 
 export const results = {
   picture: 'Kept picture',

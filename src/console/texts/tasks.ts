@@ -1,4 +1,4 @@
-// The console's words of the page of tasks. A page must not have words of its own.
+// The console's words for the page of tasks. A page must not have words of its own.
 
 export const tasks = {
   title: 'Tasks',

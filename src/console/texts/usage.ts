@@ -1,4 +1,4 @@
-// The console's words of the page of usage. A page must not have words of its own.
+// The console's words for the page of usage. A page must not have words of its own.
 
 import { numberText } from '../language'
 

@@ -71,7 +71,7 @@ function callsIn({
   return isObject(called) ? [pieceOf({ index: 0, function: called })] : NO_CALLS
 }
 
-/** The texts of a content that some vendors send as a list; thinking in it is a list itself. */
+/** The texts of content that some vendors send as a list; thinking in it is a list itself. */
 function joined(parts: readonly unknown[], type: 'text' | 'thinking'): string {
   return parts
     .filter(isObject)

@@ -154,7 +154,7 @@ function withReasoning(message: Message): Message {
     : ({ ...message, reasoning_content: NO_REASONING } as Message)
 }
 
-/** OpenRouter takes the reasoning in either of its own members too. */
+/** OpenRouter also takes reasoning in either of its own members. */
 function withDetails(message: Message): Message {
   const { reasoning, reasoning_details: details } = message as Fields
   const hasOwn =

@@ -48,7 +48,7 @@ const TOKENS_PER_SECOND = 20
 const BYTES_PER_SECOND: Partial<Record<string, number>> = { pcm: 48_000, wav: 48_000, mp3: 16_000 }
 /** Characters per second, by the same measurement. */
 const CHARACTERS_PER_SECOND = 15
-/** Minimum of characters per second for the hold: for Latin words, and for Chinese or digits, which are read as words. */
+/** Minimum number of characters per second for the hold: for Latin words, and for Chinese or digits, which are read as words. */
 const FEWEST_LETTERS_PER_SECOND = 6
 const FEWEST_OTHERS_PER_SECOND = 2.5
 const LETTER = /[\p{Script=Latin}\s]/gu

@@ -12,7 +12,7 @@ import { withoutStrict } from './strict-tools'
 type Fields = Record<string, unknown>
 
 /**
- * The edit that makes a request of Converse acceptable to its model. Throws 400 for anything that the model refuses and that has no
+ * The edit that makes a Converse request acceptable to its model. Throws 400 for anything that the model refuses and that has no
  * equivalent.
  */
 export function converseEdit(request: object, model: Model): OpenEdit {

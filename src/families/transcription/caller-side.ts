@@ -48,7 +48,7 @@ export const audioRules = [
 ]
 
 /**
- * Minimum of bytes per second of audio, for a file of unknown length: 8 kbit/s is the lowest bit rate of speech in use.
+ * Minimum number of bytes per second of audio, for a file of unknown length: 8 kbit/s is the lowest bit rate of speech in use.
  */
 const MIN_BYTES_PER_SECOND = 1_000
 /** Tokens per minute of audio, by the vendor's price list. */

@@ -91,7 +91,7 @@ export function embeddingAnswerOf(answer: unknown, isBatch: boolean): object {
   return isBatch ? { embeddings, usageMetadata } : { embedding: embeddings[0], usageMetadata }
 }
 
-/** The text of a content. Its parts are one input for the model. */
+/** The text of one content. Its parts are one input for the model. */
 function textOf({ parts }: EmbedRequest['content'], path: string): string {
   const texts = parts.map(({ text }, place) => {
     if (text !== undefined) return text

@@ -17,7 +17,7 @@ interface EventKind {
 
 /** Facts about events that nobody has read. */
 interface Bound {
-  /** Most tokens of their output: no tokenizer makes more of a text than it has bytes. */
+  /** Maximum number of tokens in their output: no tokenizer makes more of a text than it has bytes. */
   tokens: number
   /** Length of the first of them that cannot have usage, an error, or the operator's account. */
   plainLength: number
@@ -32,7 +32,7 @@ const MEMBER_LEADS = ['":', '": ']
 const MOST_KINDS = 4
 
 export class OutputBound {
-  /** Most tokens in the events that were passed on and not read yet. */
+  /** Maximum number of tokens in events that were passed on and not read yet. */
   unreadTokens = 0
   /** How many kinds were learnt so far. */
   knownKinds = 0

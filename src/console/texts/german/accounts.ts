@@ -1,4 +1,4 @@
-// German words of the pages of customers: the list, a new one, and one in full.
+// German words for the pages of customers: the list, a new one, and one in full.
 
 import { named, type Translated } from '../../language'
 import type { accounts } from '../accounts'

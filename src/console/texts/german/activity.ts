@@ -1,4 +1,4 @@
-// German words of a key holder's requests and usage.
+// German words for a key holder's requests and usage.
 
 import type { Translated } from '../../language'
 import type { activity } from '../activity'

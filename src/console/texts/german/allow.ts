@@ -1,4 +1,4 @@
-// German words of the page on which a program is allowed to connect.
+// German words for the page on which a program is allowed to connect.
 
 import type { Translated } from '../../language'
 import type { allow } from '../allow'

@@ -1,4 +1,4 @@
-// German words of the page that connects clients.
+// German words for the page that connects clients.
 
 import type { Translated } from '../../language'
 import type { connect } from '../connect'

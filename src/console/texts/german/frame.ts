@@ -1,4 +1,4 @@
-// German words of the frame and the parts of the console.
+// German words for the frame and the parts of the console.
 
 import { named, numberText, shareText, type Translated } from '../../language'
 import type { frame } from '../../texts'

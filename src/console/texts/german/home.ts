@@ -1,4 +1,4 @@
-// German words of a key holder's first page.
+// German words for a key holder's first page.
 
 import { named, type Translated } from '../../language'
 import type { home } from '../home'

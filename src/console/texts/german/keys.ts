@@ -1,4 +1,4 @@
-// German words of the page of keys.
+// German words for the page of keys.
 
 import type { Translated } from '../../language'
 import type { keys } from '../keys'

@@ -1,4 +1,4 @@
-// German words of the page of models.
+// German words for the page of models.
 
 import type { Translated } from '../../language'
 import type { models } from '../models'

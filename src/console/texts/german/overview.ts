@@ -1,4 +1,4 @@
-// German words of the overview.
+// German words for the overview.
 
 import { numberText, type Translated } from '../../language'
 import type { overview } from '../overview'

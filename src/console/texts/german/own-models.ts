@@ -1,4 +1,4 @@
-// German words of the models that a key holder may use.
+// German words for the models that a key holder may use.
 
 import type { Translated } from '../../language'
 import type { ownModels } from '../own-models'

@@ -1,4 +1,4 @@
-// German words of the playground.
+// German words for the playground.
 
 import { named, numberText, type Translated } from '../../language'
 import type { playground } from '../playground'

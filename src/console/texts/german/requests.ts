@@ -1,4 +1,4 @@
-// German words of the page of requests, and of one request in full.
+// German words for the page of requests, and of one request in full.
 
 import { named, numberText, type Translated } from '../../language'
 import type { requests } from '../requests'

@@ -1,4 +1,4 @@
-// German words of kept results, wherever they are shown.
+// German words for kept results, wherever they are shown.
 
 import type { Translated } from '../../language'
 import type { results } from '../results'

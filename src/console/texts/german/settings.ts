@@ -1,4 +1,4 @@
-// German words of the page of settings.
+// German words for the page of settings.
 
 import type { Translated } from '../../language'
 import type { settings } from '../settings'

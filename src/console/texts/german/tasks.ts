@@ -1,4 +1,4 @@
-// German words of the page of tasks.
+// German words for the page of tasks.
 
 import type { Translated } from '../../language'
 import type { tasks } from '../tasks'

@@ -1,4 +1,4 @@
-// German words of the page of upstreams.
+// German words for the page of upstreams.
 
 import { named, numberText, type Translated } from '../../language'
 import type { upstreams } from '../upstreams'

@@ -1,4 +1,4 @@
-// German words of the page of usage.
+// German words for the page of usage.
 
 import { named, numberText, type Translated } from '../../language'
 import type { usage } from '../usage'

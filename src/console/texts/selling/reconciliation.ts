@@ -1,4 +1,4 @@
-// The console's words of the page that compares vendors' bills with the charges. A page must not have words of its own.
+// The console's words for the page that compares vendors' bills with the charges. A page must not have words of its own.
 
 import { named, numberText } from '../../language'
 

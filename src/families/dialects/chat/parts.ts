@@ -12,13 +12,13 @@ export interface AssistantText extends TextPart {
   isRefusal?: true
 }
 
-/** The parts of a content; a string is one text. Empty texts are omitted. */
+/** The parts of content; a string is one text. Empty texts are omitted. */
 export function partsOfMessage(content: unknown, at: string): Part[] {
   if (!Array.isArray(content)) return plainText(content, at)
   return content.flatMap((part, index) => partOf(asObject(part), `${at}[${index}]`))
 }
 
-/** The texts of a content that allows no other parts. `whose` begins the error message. */
+/** The texts of content that allows no other parts. `whose` begins the error message. */
 export function chatTexts(content: unknown, at: string, whose: string): AssistantText[] {
   if (!Array.isArray(content)) return plainText(content, at)
   return content.flatMap((each, index) => {

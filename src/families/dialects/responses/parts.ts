@@ -7,7 +7,7 @@ import { missingField, textAt, wrongType, wrongValue } from '../../responses/ref
 
 const PARTS = ['input_text', 'input_image', 'input_file', 'input_audio', 'output_text', 'refusal'] as const
 
-/** The parts of a content or an output; a string is one text. Empty texts are omitted. */
+/** The parts of content or output; a string is one text. Empty texts are omitted. */
 export function contentParts(content: unknown, at: string): Part[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content, at }]
   if (Array.isArray(content))
@@ -16,7 +16,7 @@ export function contentParts(content: unknown, at: string): Part[] {
   throw wrongType(at, 'a string or an array of parts', content)
 }
 
-/** The texts of a content that allows no other parts, such as one of the assistant. */
+/** The texts of content that allows no other parts, such as the assistant's. */
 export function textPartsOf(content: unknown, at: string): TextPart[] {
   return contentParts(content, at).map((part) => {
     if (part.type === 'text') return part

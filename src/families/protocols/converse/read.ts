@@ -1,4 +1,4 @@
-// Reads a whole answer of Converse. It must never throw on blocks of unknown kinds: these are omitted.
+// Reads a whole Converse answer. It must never throw on blocks of unknown kinds: these are omitted.
 
 import type { Reading } from '../../../contract/reading'
 import { asObject, asText } from '../../../lib/objects'

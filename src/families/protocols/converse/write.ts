@@ -1,4 +1,4 @@
-// Writes a conversation as a request of Converse: turns, tools, limits, formats and cache points. It must never drop anything
+// Writes a conversation as a Converse request: turns, tools, limits, formats and cache points. It must never drop anything
 // silently: unsupported parts are refused with their place.
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
 

@@ -44,7 +44,7 @@ export function writeMessages(conversation: Conversation, model: Model, options:
   }
 }
 
-/** The request without thinking that cannot be opened. Earlier thinking is useless if thinking is off. */
+/** The request without thinking that cannot be unsealed. Earlier thinking is useless if thinking is off. */
 function withReadThinking(request: MessagesBody, { settings }: Conversation): MessagesBody {
   const isOff = settings.reasoning.isCarried && request.thinking?.type === 'disabled'
   const isKept = (block: { type: string }) =>

@@ -1,4 +1,4 @@
-// German words of the page of codes.
+// German words for the page of codes.
 
 import { named, type Translated } from '../../../language'
 import type { codes } from '../../selling/codes'

@@ -1,4 +1,4 @@
-// German words of the page of plans.
+// German words for the page of plans.
 
 import { numberText, type Translated } from '../../../language'
 import type { plans } from '../../selling/plans'

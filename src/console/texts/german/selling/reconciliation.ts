@@ -1,4 +1,4 @@
-// German words of the page that compares vendors' bills with the charges.
+// German words for the page that compares vendors' bills with the charges.
 
 import { named, numberText, type Translated } from '../../../language'
 import type { reconciliation } from '../../selling/reconciliation'

@@ -1,4 +1,4 @@
-// German words of the page of statements.
+// German words for the page of statements.
 
 import type { Translated } from '../../../language'
 import type { statements } from '../../selling/statements'

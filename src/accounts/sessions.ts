@@ -29,7 +29,7 @@ function sessionOfRow(row: Row) {
     usedAt: row.used_at as number,
     /** When it ends unless it is used. */
     expiresAt: row.expires_at as number,
-    /** When it ends in any case. */
+    /** When it ends even if it is used. */
     endsAt: row.ends_at as number,
     revokedAt: row.revoked_at as number | null,
     clientAddress: row.client_address as string | null,

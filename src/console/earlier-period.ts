@@ -11,11 +11,11 @@ export interface Period {
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** Longer periods are shown by day. */
-const MOST_HOURS = 96
+const MAX_HOURS = 96
 
 /** The unit in which a period is shown. */
 export function spanOf({ since, until }: Period): 'hour' | 'day' {
-  return until - since > MOST_HOURS * HOUR_MS ? 'day' : 'hour'
+  return until - since > MAX_HOURS * HOUR_MS ? 'day' : 'hour'
 }
 
 /**

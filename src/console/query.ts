@@ -26,7 +26,7 @@ export interface Load<Data> extends State {
 }
 
 /** Maximum number of cached answers that nobody sees. */
-const MOST_KEPT = 30
+const MAX_KEPT = 30
 /** Requests by key, the most recent one at the end. */
 const questions = new Map<string, Question>()
 
@@ -104,5 +104,5 @@ function start(question: Question): void {
 
 function forgetOldest(): void {
   const unseen = [...questions].filter(([, { watchers }]) => watchers === 0)
-  for (const [name] of unseen.slice(0, -MOST_KEPT)) questions.delete(name)
+  for (const [name] of unseen.slice(0, -MAX_KEPT)) questions.delete(name)
 }

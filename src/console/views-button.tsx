@@ -59,7 +59,7 @@ function Views({ close }: { close(): void }) {
       </ul>
       <Form
         action={words.save}
-        submit={async ({ name = '' }) => go(saveView(name.slice(0, MOST_LETTERS)))}
+        submit={async ({ name = '' }) => go(saveView(name.slice(0, MAX_LETTERS)))}
         onDone={close}
       >
         <Field name="name" title={words.name} value={address.value.query.view ?? ''} isRequired />
@@ -69,4 +69,4 @@ function Views({ close }: { close(): void }) {
 }
 
 /** Maximum length of a name, in characters. */
-const MOST_LETTERS = 60
+const MAX_LETTERS = 60

@@ -18,7 +18,7 @@ export interface KeptBodies {
 const FLUSH_MS = 250
 const FLUSH_BODIES = 64
 /** Bytes of all bodies that are being collected or wait to be stored. */
-const MOST_MEMORY = 64 * 1024 * 1024
+const MAX_MEMORY_BYTES = 64 * 1024 * 1024
 /** Number of bodies that are dropped at once, and how often per run. */
 const TRIM_BODIES = 500
 const TRIM_TURNS = 40
@@ -64,7 +64,7 @@ export class BodyLog {
 
   /** Reserves memory for a part of a body; false if there is too little, and the part must be discarded. */
   takeMemory(bytes: number): boolean {
-    if (this.gatheredBytes + this.waitingBytes + bytes > MOST_MEMORY) return false
+    if (this.gatheredBytes + this.waitingBytes + bytes > MAX_MEMORY_BYTES) return false
     this.gatheredBytes += bytes
     return true
   }
@@ -79,7 +79,7 @@ export class BodyLog {
     if (models !== undefined && !(model !== null && models.includes(model))) return
     const [asked, answered] = [this.stored(id, 'request', request), this.stored(id, 'answer', answer)]
     const bytes = (asked?.length ?? 0) + (answered?.length ?? 0)
-    if (this.waitingBytes + bytes > MOST_MEMORY) {
+    if (this.waitingBytes + bytes > MAX_MEMORY_BYTES) {
       this.lose(1, 'the store is too slow')
       return
     }

@@ -13,8 +13,8 @@ export const PARTIES = ['caller', 'gateway', 'vendor'] as const
 export type Party = (typeof PARTIES)[number]
 
 /** Maximum length of a stored message, in characters. */
-const LONGEST_MESSAGE = 500
-const RULES = redactionRules([], LONGEST_MESSAGE)
+const MAX_MESSAGE_LENGTH = 500
+const RULES = redactionRules([], MAX_MESSAGE_LENGTH)
 /** Faults of vendors without a status. */
 const VENDOR_FAULTS: ReadonlySet<string> = new Set([
   'upstream_cut',
@@ -40,14 +40,14 @@ export function noteFailure(logRow: RequestLogRow, error: unknown, code?: string
   const known = error instanceof GatewayError ? error : undefined
   logRow.errorCode = code ?? known?.code ?? 'internal_error'
   logRow.errorMessage = messageOf(error)
-  logRow.errorParam = (known?.param ?? known?.refusedField)?.slice(0, LONGEST_MESSAGE) || null
+  logRow.errorParam = (known?.param ?? known?.refusedField)?.slice(0, MAX_MESSAGE_LENGTH) || null
   logRow.failedBy = failedByOf(error)
   logRow.vendorStatus = known?.vendorStatus ?? null
 }
 
 /** The message of an error for operators: the vendor's if it refuses the operator, otherwise the error's own with its cause. */
 function messageOf(error: unknown): string {
-  return redacted(wordsOf(error), RULES).slice(0, LONGEST_MESSAGE)
+  return redacted(wordsOf(error), RULES).slice(0, MAX_MESSAGE_LENGTH)
 }
 
 function wordsOf(error: unknown): string {

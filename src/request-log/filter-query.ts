@@ -7,7 +7,7 @@ import { parseUsd } from '../lib/money'
 import { PARTIES } from './failure'
 import { isStatusWord, type RequestFilter } from './filter'
 
-const MOST_VALUES = 50
+const MAX_VALUES = 50
 
 const several = (description: string) =>
   Type.Optional(
@@ -56,8 +56,8 @@ export type OwnFilterQuery = {
 export function choicesOfQuery(text: string | undefined, field: string): string[] | undefined {
   const values = (text ?? '').split(',').map((value) => value.trim())
   const found = [...new Set(values.filter((value) => value !== ''))]
-  if (found.length > MOST_VALUES)
-    throw invalidRequest(field, `Invalid '${field}': expected at most ${MOST_VALUES} values.`)
+  if (found.length > MAX_VALUES)
+    throw invalidRequest(field, `Invalid '${field}': expected at most ${MAX_VALUES} values.`)
   return found.length > 0 ? found : undefined
 }
 

@@ -6,7 +6,7 @@ import type { RequestLogRow } from './row'
 
 const HOUR_MS = 3_600_000
 /** Number of series in the last hours that are counted separately; others are counted together. */
-const MOST_SERIES = 1_000
+const MAX_SERIES = 1_000
 const SAVED_AT_ONCE = 100
 
 export class HourlySums<Sums extends { hour: number }> {
@@ -25,7 +25,7 @@ export class HourlySums<Sums extends { hour: number }> {
     const hour = endedAt - (endedAt % HOUR_MS)
     const found = this.sums.get(nameOf(hour, series))
     if (found) return found
-    const counted = this.sums.size >= MOST_SERIES ? series.map(() => '') : series
+    const counted = this.sums.size >= MAX_SERIES ? series.map(() => '') : series
     const name = nameOf(hour, counted)
     const sums = this.sums.get(name) ?? this.begin(hour, counted)
     this.sums.set(name, sums)

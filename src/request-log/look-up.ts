@@ -42,7 +42,7 @@ export interface RequestDetails {
 const CLOCKS_MS = 60_000
 
 /** Maximum duration of a request, in milliseconds. */
-const LONGEST_MS = 86_400_000
+const MAX_MS = 86_400_000
 /** How long after its request a charge may end, in milliseconds: the longest of `taskDeadlineMs`, and a day. */
 const ENDED_AFTER_MS = 8 * 86_400_000
 /** Number of charge positions per read. */
@@ -166,14 +166,14 @@ class Costs {
     const oldest = rows.reduce((first, { at }) => Math.min(first, at), Number.MAX_SAFE_INTEGER)
     const newest = rows.reduce((last, { at }) => Math.max(last, at), 0)
     // Requests of later pages ended earlier, and so began at most this much later.
-    const begunBefore = newest + LONGEST_MS
+    const begunBefore = newest + MAX_MS
     for (const [id, { createdAt }] of this.kept) if (createdAt >= begunBefore) this.kept.delete(id)
     const first = await firstPositionSince(this.db, oldest - CLOCKS_MS)
     let to = this.readFrom.get(operation) ?? (await lastPositionUntil(this.db, newest + ENDED_AFTER_MS)) + 1
     while (to > first) {
       const from = Math.max(first, to - POSITIONS)
       for (const cost of await costsBetween(this.db, operation, { from, to, begunBefore })) {
-        const isNear = wanted.has(cost.request) || cost.createdAt < oldest + LONGEST_MS
+        const isNear = wanted.has(cost.request) || cost.createdAt < oldest + MAX_MS
         // Of two charges, the later one is the one that may have been paid, and it was read first.
         if (isNear && !this.kept.has(cost.request)) this.kept.set(cost.request, cost)
       }

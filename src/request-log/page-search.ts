@@ -30,8 +30,8 @@ import { type LoggedRequest, loggedRequestOf } from './row'
 const SLICE_PAGES = 256
 const ROWS_A_TURN = 512
 /** The most pages and rows that a list reads, matching or not. */
-const MOST_PAGES = 50_000
-const MOST_ROWS = 200_000
+const MAX_PAGES = 50_000
+const MAX_ROWS = 200_000
 /** Number of pages that may be out of order, because several nodes store them. */
 const NEIGHBOURS = 64
 /** How far the clock that made an id, and those of two processes, may be from each other, in milliseconds. */
@@ -40,15 +40,15 @@ const CLOCKS_MS = 60_000
  * The duration that nearly all requests stay below, and the maximum, in milliseconds: rows are in the order in which requests end.
  */
 const USUAL_MS = 600_000
-const LONGEST_MS = 86_400_000
+const MAX_MS = 86_400_000
 /** How far a clock that is wrong may be from the others, in milliseconds. */
 const WRONG_CLOCK_MS = 3_600_000
 /** Maximum number of pages that are searched for an id whose time does not determine the page: some tenths of a second. */
 const SOME_PAGES = 5_000
 /** Limits of the search for an id by its time: the difference of clocks, the duration of the request, and the number of pages. */
 const LOOKS = [
-  [CLOCKS_MS, USUAL_MS, MOST_PAGES],
-  [CLOCKS_MS, LONGEST_MS, MOST_PAGES],
+  [CLOCKS_MS, USUAL_MS, MAX_PAGES],
+  [CLOCKS_MS, MAX_MS, MAX_PAGES],
   [WRONG_CLOCK_MS, USUAL_MS, SOME_PAGES],
 ] as const
 
@@ -70,7 +70,7 @@ export async function listPages(
   const turns = new Turns()
   for await (const { number, fits } of headsOf(db, filter, end)) {
     first ??= Math.min(number, end - 1)
-    if (++pages > MOST_PAGES || turns.rows > MOST_ROWS) {
+    if (++pages > MAX_PAGES || turns.rows > MAX_ROWS) {
       return { rows: found, next: String(number + 1), looked: first - number }
     }
     if (!fits) continue
@@ -121,7 +121,7 @@ export async function scanPages(
   }
   let pages = 0
   for await (const { number, fits } of headsOf(db, filter, Number.MAX_SAFE_INTEGER)) {
-    if (++pages > MOST_PAGES || turns.rows >= MOST_ROWS) return false
+    if (++pages > MAX_PAGES || turns.rows >= MAX_ROWS) return false
     if (fits) numbers.push(number)
     if (numbers.length === SCANNED_PAGES) await read()
   }
@@ -243,12 +243,7 @@ function has({ kind }: Db, column: string, text: string): string {
 }
 
 /** The pages of requests that arrived in a time. */
-async function rangeOf(
-  db: Db,
-  since: number,
-  until: number | undefined,
-  longestMs = LONGEST_MS,
-): Promise<Range> {
+async function rangeOf(db: Db, since: number, until: number | undefined, longestMs = MAX_MS): Promise<Range> {
   const first = await firstEndedAt(db, since - CLOCKS_MS)
   if (first === undefined) return { from: 1, to: 0 }
   // Merged pages cover more time: the page in which the period ends is included.

@@ -13,9 +13,9 @@ export interface CountedRefusal extends VendorRefusal {
 }
 
 /** Maximum number of stored rows, those of the last refusals. */
-const MOST_ROWS = 500
+const MAX_ROWS = 500
 /** Maximum length of a vendor's stored message, in characters. */
-const LONGEST_MESSAGE = 500
+const MAX_MESSAGE_LENGTH = 500
 
 /** Counts the refusals of one process. */
 export class RefusalKeeper {
@@ -44,7 +44,7 @@ export class RefusalKeeper {
 
   private add(refusal: VendorRefusal, at: number): void {
     const { upstream, model, field } = refusal
-    const message = refusal.message.slice(0, LONGEST_MESSAGE)
+    const message = refusal.message.slice(0, MAX_MESSAGE_LENGTH)
     this.put(JSON.stringify([upstream, model, field]), {
       ...refusal,
       message,
@@ -56,7 +56,7 @@ export class RefusalKeeper {
 
   private put(id: string, refusal: CountedRefusal): void {
     const before = this.counted.get(id)
-    if (before === undefined && this.counted.size >= MOST_ROWS) return
+    if (before === undefined && this.counted.size >= MAX_ROWS) return
     this.counted.set(id, {
       ...refusal,
       count: refusal.count + (before?.count ?? 0),
@@ -100,7 +100,7 @@ function saveRefusal({ codec }: Db, id: string, refusal: CountedRefusal): Statem
 const forgetOthers: Statement = {
   sql: `delete from vendor_refusals where id not in
     (select id from vendor_refusals order by last_at desc, id limit $1)`,
-  parameters: [MOST_ROWS],
+  parameters: [MAX_ROWS],
 }
 
 /** All stored refusals, the last first. */

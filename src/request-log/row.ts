@@ -14,7 +14,7 @@ import { failedByOf, type Party } from './failure'
 /** The source of reported figures that exceed what the request could use. */
 export const ABOVE_QUOTE = 'upstream_above_quote'
 /** Maximum length of a stored model name, in characters. */
-const LONGEST_NAME = 128
+const MAX_NAME_LENGTH = 128
 
 export interface RequestLogRow {
   id: string
@@ -422,7 +422,7 @@ export function valuesOf(logRow: RequestLogRow, codec: RowCodec): Value[] {
 /** The requested name, without characters that no name has; null if it is the id of the model that answered. */
 export function requestedNameOf({ requestedModel, model }: RequestLogRow): string | null {
   if (requestedModel === null || requestedModel === model) return null
-  return requestedModel.slice(0, LONGEST_NAME).replaceAll(/[\p{Cc}\p{Cs}]/gu, '')
+  return requestedModel.slice(0, MAX_NAME_LENGTH).replaceAll(/[\p{Cc}\p{Cs}]/gu, '')
 }
 
 /**

@@ -61,9 +61,9 @@ export interface Unpaid {
 }
 
 /** Number of listed values per facet, the most frequent ones. */
-const MOST_VALUES = 50
+const MAX_VALUES = 50
 /** Maximum number of recorded requests without a price. */
-const MOST_UNPAID = 5_000
+const MAX_UNPAID = 5_000
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
@@ -75,7 +75,7 @@ const SPANS_MS = [
   ...[1, 2, 7, 30].map((count) => count * DAY),
 ]
 /** Maximum number of spans per period. */
-const MOST_SPANS = 60
+const MAX_SPANS = 60
 
 /** The columns of each facet that are texts. */
 const COLUMNS: Record<Exclude<Facet, 'status'>, readonly TextColumn[]> = {
@@ -91,7 +91,7 @@ const COLUMNS: Record<Exclude<Facet, 'status'>, readonly TextColumn[]> = {
 /** Conditions that need the texts that only searches need. */
 const SEARCHES: readonly (keyof RequestFilter)[] = ['text', 'metadata']
 /** Statuses are below this. */
-const MOST_STATUS = 1_000
+const MAX_STATUS = 1_000
 /** Marks of rows: all conditions are met, or several are not; a number from 0 on is the index of the only unmet one. */
 const [MET, MISSED] = [-1, -2]
 
@@ -101,7 +101,7 @@ export class Summing {
   readonly isSearch: boolean
   private readonly counts = new Map(FACETS.map((facet) => [facet, new Map<string, FacetValue>()]))
   /** Requests by their status: those that did not fail, and those that did. */
-  private readonly statuses = [new Uint32Array(MOST_STATUS), new Uint32Array(MOST_STATUS)] as const
+  private readonly statuses = [new Uint32Array(MAX_STATUS), new Uint32Array(MAX_STATUS)] as const
   private readonly spans: (RequestSums & { since: number })[]
   private readonly spanMs: number
   private readonly sums: Omit<RequestSummary, 'spans' | 'spanMs' | 'facets' | 'coveredSince'> = {
@@ -125,9 +125,9 @@ export class Summing {
     this.conditions = rowConditionsOf(filter, codec)
     this.isSearch = this.conditions.some(({ name }) => SEARCHES.includes(name))
     const length = until - since
-    this.spanMs = SPANS_MS.find((span) => length / span <= MOST_SPANS) ?? 30 * DAY
+    this.spanMs = SPANS_MS.find((span) => length / span <= MAX_SPANS) ?? 30 * DAY
     const first = since - (since % this.spanMs)
-    const count = Math.min(Math.max(Math.ceil((until - first) / this.spanMs), 1), 4 * MOST_SPANS)
+    const count = Math.min(Math.max(Math.ceil((until - first) / this.spanMs), 1), 4 * MAX_SPANS)
     this.spans = Array.from({ length: count }, (_, span) => ({
       since: first + span * this.spanMs,
       ...noSums(),
@@ -178,7 +178,7 @@ export class Summing {
         facet,
         [...values.values()]
           .sort((one, two) => two.requests - one.requests || (one.value < two.value ? -1 : 1))
-          .slice(0, MOST_VALUES),
+          .slice(0, MAX_VALUES),
       ]),
     ) as Record<Facet, FacetValue[]>
     const { sums, spans, spanMs, oldest } = this
@@ -225,7 +225,7 @@ export class Summing {
       const firstByte = first_byte_ms[row] ?? null
       if (firstByte !== null) sums.firstBytes.add(firstByte)
       const id = page.unpaid.get(row)
-      if (id !== undefined && sums.unpaid.length < MOST_UNPAID)
+      if (id !== undefined && sums.unpaid.length < MAX_UNPAID)
         sums.unpaid.push({ id, at: time, operation: operation.values[operation.places[row] as number] ?? '' })
     }
   }
@@ -238,7 +238,7 @@ export class Summing {
       for (let row = 0; row < page.rows; row++) {
         const status = page.numbers.status[row] as number
         const counters = this.statuses[failed[row] === 1 ? 1 : 0]
-        if (counts(row) && status < MOST_STATUS) counters[status] = (counters[status] ?? 0) + 1
+        if (counts(row) && status < MAX_STATUS) counters[status] = (counters[status] ?? 0) + 1
       }
       return
     }

@@ -6,9 +6,9 @@ import type { Log } from '../lib/system'
 import type { RequestLogRow } from './row'
 
 /** Maximum number of rows per network and minute. */
-const MOST_ROWS = 10
+const MAX_ROWS = 10
 /** Number of networks that are counted separately per minute. All others share one count. */
-const MOST_NETWORKS = 100
+const MAX_NETWORKS = 100
 const MINUTE_MS = 60_000
 const OTHERS = 'others'
 
@@ -24,10 +24,10 @@ export class UnknownCallers {
     if (keyId !== null) return true
     this.report(at)
     const network = clientAddress === null ? OTHERS : networkOf(clientAddress)
-    const counted = this.requests.has(network) || this.requests.size < MOST_NETWORKS ? network : OTHERS
+    const counted = this.requests.has(network) || this.requests.size < MAX_NETWORKS ? network : OTHERS
     const count = (this.requests.get(counted) ?? 0) + 1
     this.requests.set(counted, count)
-    return count <= MOST_ROWS
+    return count <= MAX_ROWS
   }
 
   /** Logs how many requests of a past minute were dropped. */
@@ -35,10 +35,10 @@ export class UnknownCallers {
     const minute = Math.floor(now / MINUTE_MS)
     if (minute <= this.minute) return
     this.minute = minute
-    const excess = [...this.requests].filter(([, count]) => count > MOST_ROWS)
+    const excess = [...this.requests].filter(([, count]) => count > MAX_ROWS)
     this.requests.clear()
-    const omitted = excess.reduce((sum, [, count]) => sum + count - MOST_ROWS, 0)
-    const networks = excess.map(([network]) => network).slice(0, MOST_ROWS)
+    const omitted = excess.reduce((sum, [, count]) => sum + count - MAX_ROWS, 0)
+    const networks = excess.map(([network]) => network).slice(0, MAX_ROWS)
     if (omitted > 0) this.log('unknown_callers_omitted', { requests: omitted, networks: networks.join(' ') })
   }
 }

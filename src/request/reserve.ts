@@ -133,7 +133,7 @@ function countedBy(
   // There may be as many tokens of web pages as visitors, so they are not counted separately.
   if (!spender || spender.kind === 'browser')
     return metadata === undefined ? 0 : references.metadataId(metadata, most)
-  // There are as many others as their key makes, or as people have allowed.
+  // Other spenders are only as many as the key makes, or as people allow.
   const alone = JSON.stringify({ spender: spender.id })
   const ofSpender = () => references.metadataId(alone, Number.POSITIVE_INFINITY)
   if (metadata === undefined) return ofSpender()

@@ -18,7 +18,7 @@ const SHADES = [
   { light: 0.42, dark: 0.84 },
 ] as const
 /** Maximum chroma of a colour; many hues have less in sRGB. */
-const MOST_CHROMA = 0.15
+const MAX_CHROMA = 0.15
 const CHROMA_STEP = 0.005
 
 /** The name of the series that sums up all series after the largest ones. */
@@ -53,7 +53,7 @@ function hashOf(name: string): number {
 
 /** The colour of a hue with the most chroma that sRGB has for it. */
 function hexOf(lightness: number, hue: number): string {
-  let chroma = MOST_CHROMA
+  let chroma = MAX_CHROMA
   let channels = linearSrgb(lightness, chroma, hue)
   while (channels.some((each) => each < 0 || each > 1)) {
     chroma -= CHROMA_STEP

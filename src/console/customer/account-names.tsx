@@ -7,7 +7,7 @@ import { useQuery } from '../query'
 import { texts } from '../texts'
 
 /** Accounts that are offered at a time. */
-const MOST_OFFERED = 8
+const MAX_OFFERED = 8
 
 export interface Offer {
   /** The typed text; null while nothing is offered. */
@@ -26,7 +26,7 @@ export function useAccountNames(): Offer {
   const [marked, setMarked] = useState(-1)
   const { data } = useQuery(['accounts like', typed], async (signal) => {
     if (typed === null) return []
-    const query = { text: typed.trim() || undefined, limit: MOST_OFFERED }
+    const query = { text: typed.trim() || undefined, limit: MAX_OFFERED }
     return (await call('listCustomers', { query, signal })).data
   })
   // A complete name needs no offers, which would only cover the page below the field.

@@ -151,7 +151,7 @@ function RequestDetails({ details: { id, request, charges, task } }: { details: 
               words.failedBy,
               texts.requests.parties[request.failed_by] ?? request.failed_by,
             ],
-            request.asked_model !== null && [words.askedModel, request.asked_model],
+            request.asked_model !== null && [words.requestedModel, request.asked_model],
             [words.time, <LogTime key="time" at={request.at} />],
             [words.operation, request.operation],
             [words.model, request.model],

@@ -15,7 +15,7 @@ const DAYS = ['1', '7', '30', '90', '365'] as const
 const USUAL_DAYS = '30'
 const USUAL_LIMIT = '5'
 
-interface Asked {
+interface ConnectionRequest {
   program: string
   host: string
   is_this_machine: boolean
@@ -26,15 +26,16 @@ interface Asked {
 export function Allow() {
   const { query } = address.value
   const isHolder = session.value?.kind === 'key'
-  const asked = useQuery(
+  const request = useQuery(
     ['consent', query, isHolder],
-    async (signal) => (await send('GET', withQuery(PATH, query), { signal })).json() as Promise<Asked>,
+    async (signal) =>
+      (await send('GET', withQuery(PATH, query), { signal })).json() as Promise<ConnectionRequest>,
   )
   return (
     <main class="sign-in">
       <h1>{words.title}</h1>
       {isHolder ? (
-        <Loaded of={asked}>{(data) => <Question asked={data} query={query} />}</Loaded>
+        <Loaded of={request}>{(data) => <Question request={data} query={query} />}</Loaded>
       ) : (
         <p>{words.needsKey}</p>
       )}
@@ -46,7 +47,7 @@ export function Allow() {
   )
 }
 
-function Question({ asked, query }: { asked: Asked; query: Readonly<Record<string, string>> }) {
+function Question({ request, query }: { request: ConnectionRequest; query: Readonly<Record<string, string>> }) {
   const decide = async (decision: object) => {
     const body = { query: new URLSearchParams(query).toString(), ...decision }
     const { location: next } = (await (await send('POST', PATH, { body })).json()) as { location: string }
@@ -55,10 +56,10 @@ function Question({ asked, query }: { asked: Asked; query: Readonly<Record<strin
   return (
     <>
       <p>
-        <strong>{asked.program}</strong> {words.wants}
+        <strong>{request.program}</strong> {words.wants}
       </p>
-      <p>{asked.is_this_machine ? words.toThisMachine(asked.host) : words.toHost(asked.host)}</p>
-      <p class="quiet">{words.pays(asked.account, asked.key)}</p>
+      <p>{request.is_this_machine ? words.toThisMachine(request.host) : words.toHost(request.host)}</p>
+      <p class="quiet">{words.pays(request.account, request.key)}</p>
       <Form
         action={words.allow}
         submit={({ limit_usd = '', days = '' }) => decide({ allow: true, limit_usd, days: Number(days) })}

@@ -97,7 +97,7 @@ function Figures({ own }: { own: OwnKey }) {
 /** A balance that lasts fewer days than this is low. */
 const LOW_DAYS = 3
 
-/** A balance that is low by the limit of the operator, or that ends soon. */
+/** A balance below the operator's limit, or one that runs out soon. */
 function LowBalance({ own, days }: { own: OwnKey; days: number | null }) {
   const { available_usd: available, low_balance_usd: limit } = own
   const isBelow = limit !== null && nanoOf(available) < nanoOf(limit)

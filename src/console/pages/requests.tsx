@@ -248,7 +248,7 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
         request.error_code !== null && [words.error, request.error_code],
         ...failureFacts(request),
         [words.operation, `${request.operation}${request.stream ? words.streamed : ''}`],
-        request.asked_model !== null && [words.askedModel, request.asked_model],
+        request.asked_model !== null && [words.requestedModel, request.asked_model],
         [words.model, request.model],
         [words.upstream, request.upstream],
         [words.key, request.key && <a href={hrefOf('keys', {}, request.key)}>{request.key}</a>],

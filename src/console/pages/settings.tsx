@@ -122,7 +122,7 @@ function InForce({ configuration }: { configuration: Readonly<Record<string, unk
         </label>
       </search>
       {text !== '' ? (
-        <Code label={words.inForce} text={found.slice(0, MOST_FOUND).join('\n') || words.noSetting} />
+        <Code label={words.inForce} text={found.slice(0, MAX_FOUND).join('\n') || words.noSetting} />
       ) : (
         Object.entries(configuration).map(([name, part]) => (
           <Fold title={name} key={name}>
@@ -135,7 +135,7 @@ function InForce({ configuration }: { configuration: Readonly<Record<string, unk
 }
 
 /** Maximum number of settings that a search lists. */
-const MOST_FOUND = 200
+const MAX_FOUND = 200
 
 /** Each setting with its path: `models.pgt-5.price.per_1m_input_tokens: 1.25`. */
 function settingsIn(value: unknown, path = ''): string[] {

@@ -10,7 +10,7 @@ import type { Dimension, UsageRow } from './usage'
 
 const words = texts.usage
 /** Number of bars with their own name; the others are merged. */
-const MOST_SERIES = 7
+const MAX_SERIES = 7
 
 interface UsageChartProps {
   rows: readonly UsageRow[]
@@ -29,7 +29,7 @@ export function UsageChart({ rows, by, and, earlier }: UsageChartProps) {
   const known = [...rows.map(at), ...(earlier?.rows ?? []).map((row) => at(row) + (earlier?.shiftMs ?? 0))]
   const times = spanStarts(Math.min(...known), Math.max(...known) + spanMs, spanMs)
   const names = namesByAmount(rows, (row) => (other ? (row[other] ?? '') : words.paid))
-  const shown = names.slice(0, MOST_SERIES)
+  const shown = names.slice(0, MAX_SERIES)
   const titles = names.length > shown.length ? [...shown, words.others] : shown
   const sums = new Map<string, string>()
   for (const row of rows) {
@@ -74,7 +74,7 @@ function Shares({ rows, by, and }: { rows: readonly UsageRow[]; by: Dimension; a
   const paid = rows.filter((row) => dollarsOf(row.amount_usd) > 0)
   return (
     <ul class="shares">
-      {paid.slice(0, MOST_SERIES).map((row) => (
+      {paid.slice(0, MAX_SERIES).map((row) => (
         <li key={`${row[by]} ${and ? row[and] : ''}`}>
           <span>
             {row[by]} {and && <span class="quiet">{row[and]}</span>}

@@ -2,7 +2,7 @@
 // beginning of a word and adjacent ones count more.
 
 /** A match with a lower score per letter is a coincidence. */
-const LEAST_PER_LETTER = 5
+const MIN_PER_LETTER = 5
 
 /** The higher the better; 0 if the letters are not all there. */
 export function matchOf(typed: string, title: string): number {
@@ -19,7 +19,7 @@ export function matchOf(typed: string, title: string): number {
     score += next === at + 1 ? 8 : isWordStart(text, next) ? 10 : 1
     at = next
   }
-  return score < wanted.length * LEAST_PER_LETTER ? 0 : score - text.length / 100
+  return score < wanted.length * MIN_PER_LETTER ? 0 : score - text.length / 100
 }
 
 /** The position of a letter: directly after the previous one, otherwise at the beginning of a word, otherwise anywhere. */

@@ -12,7 +12,7 @@ import { recent, remember } from './recent'
 
 /** Pause in typing before the server is asked, in milliseconds. */
 const PAUSE_MS = 150
-const MOST_COMMANDS = 6
+const MAX_COMMANDS = 6
 
 function commandsLike(typed: string): Command[] {
   if (!session.value) return []
@@ -20,7 +20,7 @@ function commandsLike(typed: string): Command[] {
     .map((command) => ({ command, score: matchOf(typed, command.title) }))
     .filter(({ score }) => score > 0)
     .toSorted((one, other) => other.score - one.score)
-    .slice(0, MOST_COMMANDS)
+    .slice(0, MAX_COMMANDS)
     .map(({ command }) => command)
 }
 
@@ -38,7 +38,7 @@ async function foundFor(typed: string, signal: AbortSignal): Promise<Command[]> 
     const { data } = await askPrices(signal)
     return data
       .filter(({ id }) => matchOf(typed, id) > 0)
-      .slice(0, MOST_COMMANDS)
+      .slice(0, MAX_COMMANDS)
       .map(({ id }) => ({ title: id, kind: texts.hitKinds.model, href: hrefOf('models', {}, id) }))
   }
   const action = verbOf(typed)

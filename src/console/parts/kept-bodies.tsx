@@ -55,7 +55,7 @@ function Bodies(of: OfRequest) {
         ) : (
           <>
             {bodies.request !== null && <OpenInPlayground {...of} body={bodies.request} />}
-            <Body title={words.asked} body={bodies.request} />
+            <Body title={words.request} body={bodies.request} />
             <Body title={words.answer} body={bodies.answer} />
           </>
         )

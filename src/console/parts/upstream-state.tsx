@@ -8,7 +8,7 @@ import { Status } from './status'
 
 const words = texts.upstreams
 /** The newest drills, which include the running ones. */
-const MOST_DRILLS = 50
+const MAX_DRILLS = 50
 
 /** The state of an upstream: without a key, resting after failures, or ready. */
 export function UpstreamState({ breaker }: { breaker: string | null | undefined }) {
@@ -21,7 +21,7 @@ export function UpstreamState({ breaker }: { breaker: string | null | undefined 
 export function RunningDrills({ upstream }: { upstream?: string }) {
   const load = useQuery(
     ['drills'],
-    async (signal) => (await call('listDrills', { query: { limit: MOST_DRILLS }, signal })).data,
+    async (signal) => (await call('listDrills', { query: { limit: MAX_DRILLS }, signal })).data,
   )
   const running = (load.data ?? []).filter(
     (drill) => drill.state === 'running' && (upstream === undefined || drill.upstream === upstream),

@@ -6,7 +6,7 @@ import { Copy } from '../parts/form'
 import { keyTexts } from '../texts'
 
 /** Maximum length of code that is coloured, in characters: longer code would block the page. */
-const MOST_COLOURED = 40_000
+const MAX_COLOURED = 40_000
 
 type Colour = (language: string, text: string) => ComponentChildren
 let colour: Colour | undefined
@@ -36,7 +36,7 @@ export function CodeBlock({ language, text }: { language: string; text: string }
         <Copy text={text} />
       </figcaption>
       <figure class="code" tabIndex={0} aria-label={name || keyTexts.playground.codeBlock}>
-        <pre>{text.length > MOST_COLOURED ? text : (colour?.(name, text) ?? text)}</pre>
+        <pre>{text.length > MAX_COLOURED ? text : (colour?.(name, text) ?? text)}</pre>
       </figure>
     </figure>
   )

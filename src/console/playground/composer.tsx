@@ -7,7 +7,7 @@ import type { PricedModel } from '../key-api'
 import { moneyText } from '../parts/money'
 import { keyTexts } from '../texts'
 import { type Attachment, EMPTY_DRAFT, type Kind } from './conversation'
-import { MOST_FILES, PICTURE_TYPES, readFiles, SOUND_TYPES } from './files'
+import { MAX_FILES, PICTURE_TYPES, readFiles, SOUND_TYPES } from './files'
 import { type Quoted, useQuotes } from './quotes'
 import { Recorder } from './recorder'
 import type { PlaygroundState } from './state'
@@ -23,12 +23,12 @@ export function Composer({ playground, models }: ComposerProps) {
   const { kind } = playground.conversation.value
   const { files, edits } = playground.draft.value
   const [error, setError] = useState<ApiError>()
-  const asked = playground.asked(null)
-  const quoted = useQuotes(asked, models)
+  const next = playground.nextTurn(null)
+  const quoted = useQuotes(next, models)
   const isSound = kind === 'transcription'
   const accepts = isSound || models.some((model) => takesPictures(kind, model))
   const send = () => {
-    if (quoted.priced && !isBusy(playground)) playground.send(asked, quoted.priced)
+    if (quoted.priced && !isBusy(playground)) playground.send(next, quoted.priced)
   }
   const add = async (chosen: readonly File[]) => {
     if (chosen.length === 0 || !accepts) return
@@ -89,7 +89,7 @@ export function Composer({ playground, models }: ComposerProps) {
 
 function addFiles(playground: PlaygroundState, read: readonly Attachment[], isSound: boolean): void {
   const before = playground.draft.value
-  const files = isSound ? read.slice(0, 1) : [...before.files, ...read].slice(0, MOST_FILES)
+  const files = isSound ? read.slice(0, 1) : [...before.files, ...read].slice(0, MAX_FILES)
   playground.draft.value = { ...before, files }
 }
 
@@ -186,12 +186,12 @@ function takesPictures(kind: Kind, { operations, options }: PricedModel): boolea
 }
 
 /** Maximum height of the field before it scrolls, in pixels. */
-const MOST_HEIGHT = 240
+const MAX_HEIGHT = 240
 
 function grow(field: HTMLTextAreaElement | null): void {
   if (!field) return
   field.style.height = 'auto'
-  field.style.height = `${Math.min(field.scrollHeight + 2, MOST_HEIGHT)}px`
+  field.style.height = `${Math.min(field.scrollHeight + 2, MAX_HEIGHT)}px`
 }
 
 export function Price({ quoted, toWrite }: { quoted: Quoted; toWrite: string }): ComponentChildren {

@@ -20,7 +20,7 @@ export const DIALECT_NAMES = ['chat', 'responses', 'messages'] as const
 export type DialectName = (typeof DIALECT_NAMES)[number]
 
 /** Maximum number of models that answer side by side. */
-export const MOST_MODELS = 4
+export const MAX_MODELS = 4
 
 /** Values of fields by name; empty for those that are left to the model. */
 export type Values = Readonly<Record<string, string>>

@@ -6,9 +6,9 @@ import type { Attachment } from './conversation'
 
 const words = keyTexts.playground
 
-export const MOST_FILES = 4
-const MOST_PICTURE_BYTES = 8_000_000
-const MOST_SOUND_BYTES = 20_000_000
+export const MAX_FILES = 4
+const MAX_PICTURE_BYTES = 8_000_000
+const MAX_SOUND_BYTES = 20_000_000
 
 /** File types that a kind of work accepts, as a file field names them. */
 export const PICTURE_TYPES = 'image/png,image/jpeg,image/webp,image/gif'
@@ -17,12 +17,12 @@ export const SOUND_TYPES = 'audio/*,video/mp4,video/webm'
 /** Files as data URLs. Rejects with an ApiError if one has another type or is too large. */
 export function readFiles(files: readonly File[], isSound: boolean): Promise<Attachment[]> {
   return Promise.all(
-    files.slice(0, MOST_FILES).map(async (file) => {
+    files.slice(0, MAX_FILES).map(async (file) => {
       const isFit = isSound
         ? /^(audio|video)\//.test(file.type)
         : PICTURE_TYPES.split(',').includes(file.type)
       if (!isFit) throw new ApiError(isSound ? words.notSound : words.notPicture, 0, null, 'files')
-      if (file.size > (isSound ? MOST_SOUND_BYTES : MOST_PICTURE_BYTES))
+      if (file.size > (isSound ? MAX_SOUND_BYTES : MAX_PICTURE_BYTES))
         throw new ApiError(isSound ? words.soundTooLarge : words.tooLarge, 0, null, 'files')
       return { name: file.name, type: file.type, url: await dataUrlOf(file) }
     }),

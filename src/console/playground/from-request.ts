@@ -165,12 +165,12 @@ function exchangesOf(parts: readonly Part[]): Exchange[] {
   for (const { side, text, files, calls, results } of parts) {
     const last = exchanges.at(-1)
     const before = last?.reply === null || side === 'assistant' ? last : undefined
-    const { text: asked = '', files: sent = [], results: known = {}, reply = null } = before ?? {}
+    const { text: earlier = '', files: sent = [], results: known = {}, reply = null } = before ?? {}
     const next: Exchange =
       side === 'user'
-        ? { text: joined(asked, text), files: [...sent, ...files], results: { ...known, ...results }, reply }
+        ? { text: joined(earlier, text), files: [...sent, ...files], results: { ...known, ...results }, reply }
         : {
-            text: asked,
+            text: earlier,
             files: sent,
             results: known,
             reply: { text: joined(reply?.text ?? '', text), calls: [...(reply?.calls ?? []), ...calls] },

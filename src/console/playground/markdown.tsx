@@ -10,10 +10,10 @@ import { CodeBlock } from './code-block'
 const words = keyTexts.playground
 
 /** A longer text is shown unformatted while it arrives, in characters: it would be parsed again for each piece. */
-const MOST_WHILE_RUNNING = 60_000
+const MAX_WHILE_RUNNING = 60_000
 
 export function Markdown({ text, isRunning }: { text: string; isRunning: boolean }) {
-  if (isRunning && text.length > MOST_WHILE_RUNNING) return <p class="said">{text}</p>
+  if (isRunning && text.length > MAX_WHILE_RUNNING) return <p class="said">{text}</p>
   return (
     <div class="prose">
       {lexer(text).map((token, index) => (

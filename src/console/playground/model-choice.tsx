@@ -2,7 +2,7 @@
 
 import { setQuery } from '../address'
 import { keyTexts } from '../texts'
-import { KINDS, type Kind, MOST_MODELS } from './conversation'
+import { KINDS, type Kind, MAX_MODELS } from './conversation'
 import type { PlaygroundState } from './state'
 
 const words = keyTexts.playground
@@ -58,7 +58,7 @@ export function ModelChoice({ playground }: { playground: PlaygroundState }) {
           }
         />
       ))}
-      {chosen.length > 0 && chosen.length < MOST_MODELS && others[0] && (
+      {chosen.length > 0 && chosen.length < MAX_MODELS && others[0] && (
         <button type="button" onClick={() => choose(kind, [...chosen, others[0] ?? ''])}>
           {words.compare}
         </button>

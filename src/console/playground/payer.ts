@@ -15,7 +15,7 @@ export interface Payer {
 }
 
 /** Maximum lifetime of such a key, in milliseconds. */
-const LONGEST_MS = 8 * 3_600_000
+const MAX_MS = 8 * 3_600_000
 /** Maximum number of concurrent requests: one conversation with several models, and a few more. */
 const CONCURRENCY = 8
 
@@ -40,7 +40,7 @@ export async function choosePayer(account: string, budgetUsd: string): Promise<v
   const now = new Date()
   // The budget is per month, and must not reset while the key is valid.
   const nextMonth = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)
-  const until = new Date(Math.min(now.getTime() + LONGEST_MS, nextMonth)).toISOString()
+  const until = new Date(Math.min(now.getTime() + MAX_MS, nextMonth)).toISOString()
   const { name, key } = await call('createKey', {
     body: {
       name: `playground-${crypto.randomUUID().slice(0, 8)}`,

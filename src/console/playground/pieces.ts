@@ -5,14 +5,14 @@ import { keyTexts } from '../texts'
 import type { ModelReply, ToolCall } from './conversation'
 
 /** Maximum length of text that is kept of an answer, in characters. */
-const MOST_TEXT = 2_000_000
+const MAX_TEXT = 2_000_000
 
 export function withText(reply: ModelReply, text: string | null | undefined): ModelReply {
-  return text ? { ...reply, text: (reply.text + text).slice(0, MOST_TEXT) } : reply
+  return text ? { ...reply, text: (reply.text + text).slice(0, MAX_TEXT) } : reply
 }
 
 export function withThinking(reply: ModelReply, text: string | null | undefined): ModelReply {
-  return text ? { ...reply, thinking: (reply.thinking + text).slice(0, MOST_TEXT) } : reply
+  return text ? { ...reply, thinking: (reply.thinking + text).slice(0, MAX_TEXT) } : reply
 }
 
 /** Adds a part to the call at a place of the answer. Some servers repeat the id, or an empty one, with each part. */
@@ -22,7 +22,7 @@ export function withCall(reply: ModelReply, place: number, part: Partial<ToolCal
   calls[place] = {
     id: part.id || before.id,
     name: before.name + (part.name ?? ''),
-    arguments: (before.arguments + (part.arguments ?? '')).slice(0, MOST_TEXT),
+    arguments: (before.arguments + (part.arguments ?? '')).slice(0, MAX_TEXT),
   }
   return { ...reply, calls }
 }

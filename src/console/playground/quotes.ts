@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api'
 import { askQuote, type PricedModel } from '../key-api'
 import { sumUsd } from '../parts/money'
-import { type Asked, type PlaygroundRequest, requestOf } from './request'
+import { type NextTurn, type PlaygroundRequest, requestOf } from './request'
 import type { Priced } from './state'
 
 /** A price is requested when nothing was typed for this long, in milliseconds. */
@@ -33,11 +33,11 @@ export interface Quoted {
 }
 
 /** The requests of a draft and their maximum prices. */
-export function useQuotes(asked: Asked, models: readonly PricedModel[]): Quoted {
+export function useQuotes(next: NextTurn, models: readonly PricedModel[]): Quoted {
   const [found, setFound] = useState<{ of: string; priced?: Priced[]; error?: ApiError }>()
   const made = attempt(() =>
     models.flatMap((model) => {
-      const request = requestOf(asked, model)
+      const request = requestOf(next, model)
       return request ? [{ model: model.id, request }] : []
     }),
   )

@@ -7,7 +7,7 @@ import { keyTexts } from '../texts'
 
 const words = keyTexts.playground
 /** Maximum length of a recording, in milliseconds. */
-const MOST_MS = 10 * 60_000
+const MAX_MS = 10 * 60_000
 
 interface RecorderProps {
   done(file: File): void
@@ -33,7 +33,7 @@ export function Recorder({ done, failed }: RecorderProps) {
       }
       recording.current = recorder
       recorder.start()
-      setTimeout(() => recorder.state === 'recording' && recorder.stop(), MOST_MS)
+      setTimeout(() => recorder.state === 'recording' && recorder.stop(), MAX_MS)
       setOn(true)
     } catch {
       failed(new ApiError(words.noMicrophone, 0, null, null))

@@ -28,7 +28,7 @@ export interface PlaygroundRequest {
 }
 
 /** A conversation and its next turn. */
-export interface Asked {
+export interface NextTurn {
   conversation: Conversation
   turn: Pick<Turn, 'text' | 'files' | 'results'>
 }
@@ -49,11 +49,11 @@ const PATHS = {
 const NUMBERS = ['n', 'duration']
 
 /** The request of a model; undefined while something is missing. Throws an ApiError for an invalid field. */
-export function requestOf(asked: Asked, model: PricedModel): PlaygroundRequest | undefined {
-  const { conversation, turn } = asked
+export function requestOf(next: NextTurn, model: PricedModel): PlaygroundRequest | undefined {
+  const { conversation, turn } = next
   const { kind, values } = conversation
   const text = turn.text.trim()
-  if (kind === 'chat') return chatRequest(asked, model.id)
+  if (kind === 'chat') return chatRequest(next, model.id)
   if (kind === 'transcription') return hearing(model, turn.files, values)
   if (text === '') return undefined
   const simple = (operation: keyof typeof PATHS, body: object): PlaygroundRequest => {
@@ -82,7 +82,7 @@ export function linesOf(text: string): string[] {
   return text.split('\n').filter((line) => line.trim() !== '')
 }
 
-function chatRequest({ conversation, turn }: Asked, model: string): PlaygroundRequest | undefined {
+function chatRequest({ conversation, turn }: NextTurn, model: string): PlaygroundRequest | undefined {
   if (turn.text.trim() === '' && !turn.results) return undefined
   const { values, turns } = conversation
   const name = dialectOf(values)

@@ -12,14 +12,14 @@ import {
   emptyReply,
   type Fault,
   type Kind,
-  MOST_MODELS,
+  MAX_MODELS,
   type ModelReply,
   type Turn,
   type Values,
 } from './conversation'
 import type { Reopened } from './from-request'
 import { quoteOf } from './quotes'
-import { type Asked, type PlaygroundRequest, requestOf } from './request'
+import { type NextTurn, type PlaygroundRequest, requestOf } from './request'
 import { run } from './run'
 import { drop, dropAll, keep, keptConversations } from './store'
 
@@ -77,7 +77,7 @@ export class PlaygroundState {
   begin(kind: Kind, models: readonly string[], values: Values = {}): void {
     const { files, ...draft } = this.draft.value
     const isSame = kind === this.conversation.value.kind
-    this.current.value = this.#opened(fresh(kind, models.slice(0, MOST_MODELS), values))
+    this.current.value = this.#opened(fresh(kind, models.slice(0, MAX_MODELS), values))
     this.draft.value = { ...draft, files: isSame ? files : [], edits: null }
     this.results.value = {}
   }
@@ -86,7 +86,7 @@ export class PlaygroundState {
   choose(kind: Kind, models: readonly string[]): void {
     const { turns, kind: before, values } = this.conversation.value
     if (kind !== before) this.begin(kind, models, turns.length === 0 ? values : {})
-    else this.#change(this.current.value, { models: models.slice(0, MOST_MODELS) })
+    else this.#change(this.current.value, { models: models.slice(0, MAX_MODELS) })
   }
 
   setValue(name: string, value: string): void {
@@ -125,7 +125,7 @@ export class PlaygroundState {
   }
 
   /** The next turn: the draft, or the results of tools. */
-  asked(results: Readonly<Record<string, string>> | null): Asked {
+  nextTurn(results: Readonly<Record<string, string>> | null): NextTurn {
     const { edits, text, files } = this.draft.value
     const conversation = this.conversation.value
     const end = edits === null ? -1 : conversation.turns.findIndex(({ id }) => id === edits)
@@ -137,7 +137,7 @@ export class PlaygroundState {
   }
 
   /** Sends the priced requests, and clears the editor. */
-  send({ conversation: { turns }, turn }: Asked, priced: readonly Priced[]): void {
+  send({ conversation: { turns }, turn }: NextTurn, priced: readonly Priced[]): void {
     this.sent.value = priced
     const replies = priced.map(({ model, mostUsd }) => emptyReply(model, mostUsd))
     const next: Turn = { ...turn, id: crypto.randomUUID(), replies }

@@ -5,9 +5,9 @@ import type { Conversation, ModelReply } from './conversation'
 
 const NAME = 'gateway-playground'
 const TABLE = 'conversations'
-const MOST_CONVERSATIONS = 50
+const MAX_CONVERSATIONS = 50
 /** Maximum number of stored characters of a conversation; a larger one is stored without its files. */
-const MOST_CHARACTERS = 24_000_000
+const MAX_CHARACTERS = 24_000_000
 
 interface Kept extends Conversation {
   owner: string
@@ -24,7 +24,7 @@ export async function keptConversations(owner: string): Promise<Conversation[]> 
 /** Stores a conversation, and drops the oldest of those beyond the limit. It is not an error if a browser stores nothing. */
 export async function keep(owner: string, conversation: Conversation): Promise<void> {
   await inTable('readwrite', (table) => table.put({ ...bounded(conversation), owner }))
-  for (const { id } of (await keptConversations(owner)).slice(MOST_CONVERSATIONS)) await drop(id)
+  for (const { id } of (await keptConversations(owner)).slice(MAX_CONVERSATIONS)) await drop(id)
 }
 
 export async function drop(id: string): Promise<void> {
@@ -36,7 +36,7 @@ export async function dropAll(owner: string): Promise<void> {
 }
 
 function bounded(conversation: Conversation): Conversation {
-  if (JSON.stringify(conversation).length <= MOST_CHARACTERS) return conversation
+  if (JSON.stringify(conversation).length <= MAX_CHARACTERS) return conversation
   const lean = (reply: ModelReply): ModelReply => ({ ...reply, pictures: [], sound: null, vectors: [] })
   const turns = conversation.turns.map((turn) => ({ ...turn, files: [], replies: turn.replies.map(lean) }))
   return { ...conversation, turns }

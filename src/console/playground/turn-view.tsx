@@ -76,14 +76,14 @@ function ToolResults({ playground }: { playground: PlaygroundState }) {
   const callers =
     playground.conversation.value.turns.at(-1)?.replies.filter((each) => each.calls.length > 0) ?? []
   const models = playground.models.value.filter(({ id }) => callers.some(({ model }) => model === id))
-  const asked = playground.asked(entered)
-  const quoted = useQuotes(asked, isWhole ? models : [])
+  const next = playground.nextTurn(entered)
+  const quoted = useQuotes(next, isWhole ? models : [])
   return (
     <form
       class="form tool-results"
       onSubmit={(event) => {
         event.preventDefault()
-        if (quoted.priced) playground.send(asked, quoted.priced)
+        if (quoted.priced) playground.send(next, quoted.priced)
       }}
     >
       {calls.map(({ id, name }) => (

@@ -14,7 +14,7 @@ type Event = RowOf<'listEvents'>
 type Delivery = Event['delivery']
 
 /** Number of subjects that a row names; an event can be about hundreds. */
-const MOST_SUBJECTS = 3
+const MAX_SUBJECTS = 3
 
 const columns = (account: string | undefined): readonly Column<Event>[] => [
   { title: words.time, isFirstLine: true, cell: ({ created_at: at }) => at && <LogTime at={at} /> },
@@ -46,10 +46,10 @@ const actions: Column<Event> = {
 
 function Subjects({ items, account }: { items: Event['items']; account: string | undefined }) {
   const own = account === undefined ? items : items.filter((item) => item.account === account)
-  const further = own.length - MOST_SUBJECTS
+  const further = own.length - MAX_SUBJECTS
   return (
     <>
-      {own.slice(0, MOST_SUBJECTS).map(({ subject, account: of }) => (
+      {own.slice(0, MAX_SUBJECTS).map(({ subject, account: of }) => (
         <div key={subject}>
           {subject}{' '}
           {of && of !== subject && account === undefined && <a href={hrefOf('accounts', {}, of)}>{of}</a>}

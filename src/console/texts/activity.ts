@@ -28,7 +28,7 @@ export const activity = {
   reason: 'Reason',
   field: 'Field',
   failedBy: 'Caused by',
-  askedModel: 'Requested model',
+  requestedModel: 'Requested model',
   ended: 'Ended by',
   usage: 'Usage as charged',
   usageSource: 'Usage from',

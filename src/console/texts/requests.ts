@@ -28,7 +28,7 @@ export const requests = {
   error: 'Error',
   reason: 'Reason',
   field: 'Field',
-  askedModel: 'Requested model',
+  requestedModel: 'Requested model',
   failedBy: 'Caused by',
   parties: named({ caller: 'caller', gateway: 'gateway', vendor: 'vendor' }),
   partyWith: (party: string, status: number | null) =>
@@ -103,7 +103,7 @@ export const requests = {
   bodies: 'Request and response',
   showBodies: 'Show request and response',
   bodiesMean: 'The audit trail records who looked.',
-  asked: 'Request',
+  request: 'Request',
   answer: 'Response',
   nothingKept: 'Nothing is kept.',
   noBodies:

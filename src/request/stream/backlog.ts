@@ -4,7 +4,7 @@
 import type { Log } from '../../lib/system'
 
 /** Maximum number of bytes that wait for all callers together: twice the largest whole answer, so that one alone is never cut off. */
-const MOST_BYTES = 512 * 1024 * 1024
+const MAX_BYTES = 512 * 1024 * 1024
 /** A caller with fewer bytes is not counted: nearly all have less, and a process has at most 20,000 of them. */
 const SMALL_BYTES = 16 * 1024
 
@@ -20,7 +20,7 @@ export class Backlog {
 
   constructor(
     private readonly log: Log,
-    private readonly mostBytes = MOST_BYTES,
+    private readonly mostBytes = MAX_BYTES,
   ) {}
 
   get waitingBytes(): number {

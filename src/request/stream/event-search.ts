@@ -21,7 +21,7 @@ const USAGE_WORD = '"usage"'
 const USAGE = Buffer.from(USAGE_WORD)
 const ID = Buffer.from('_id"')
 const ACCOUNT = /(organi[sz]ation|org|project|account|team|tenant|workspace)$/i
-const LONGEST_ACCOUNT = 'organization'.length
+const MAX_ACCOUNT_LENGTH = 'organization'.length
 const NULL = Buffer.from(':null')
 const BLANK_LINE = Buffer.from('\n\n')
 
@@ -61,7 +61,7 @@ function indexOfReport(bytes: Buffer, from: number): number {
 /** Index of the operator's account id, which some vendors put into any event and no caller may see. */
 function indexOfAccount(bytes: Buffer, from: number): number {
   for (let at = bytes.indexOf(ID, from); at !== -1; at = bytes.indexOf(ID, at + ID.length)) {
-    if (ACCOUNT.test(bytes.toString('latin1', Math.max(from, at - LONGEST_ACCOUNT), at))) return at
+    if (ACCOUNT.test(bytes.toString('latin1', Math.max(from, at - MAX_ACCOUNT_LENGTH), at))) return at
   }
   return -1
 }

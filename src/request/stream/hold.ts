@@ -26,7 +26,7 @@ const RETRY_MS = 250
 /** How long the end of a stream waits for a running extension, in milliseconds. */
 const NOTED_MS = 1_000
 /** Minimum step, in tokens: if the account cannot pay for a whole one, half of it is tried. */
-const LEAST_STEP_TOKENS = 64
+const MIN_STEP_TOKENS = 64
 /**
  * Bytes per token of a request's own limit that pass without a count. Few answers have more, so almost no honest stream is counted:
  * a count takes longer than relaying it.
@@ -193,7 +193,7 @@ export class StreamHold {
       const answer = await this.extend(meter.neededTokens(), this.step)
       if (answer === 'held' && !this.isPoor) return true
       if (answer === 'failed') return false
-      if (answer !== 'refused' || this.step <= LEAST_STEP_TOKENS) break
+      if (answer !== 'refused' || this.step <= MIN_STEP_TOKENS) break
     }
     this.isPoor = true
     return this.goOn(meter)

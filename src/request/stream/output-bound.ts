@@ -29,7 +29,7 @@ const BACKSLASH = 92
 /** The end of a member's name and what precedes its value. */
 const MEMBER_LEADS = ['":', '": ']
 /** Maximum number of known kinds at a time: candidates and tool calls alternate. */
-const MOST_KINDS = 4
+const MAX_KINDS = 4
 
 export class OutputBound {
   /** Maximum number of tokens in events that were passed on and not read yet. */
@@ -67,7 +67,7 @@ export class OutputBound {
     const before = event.slice(0, at + 1)
     const after = event.slice(at + written.length - 1)
     if (kinds.some((kind) => kind.before === before && kind.after === after)) return false
-    if (kinds.length === MOST_KINDS) kinds.pop()
+    if (kinds.length === MAX_KINDS) kinds.pop()
     kinds.unshift({ before, after, isPlain: startOfReport(Buffer.from(before + after, 'latin1'), 0) === -1 })
     this.knownKinds++
     return true

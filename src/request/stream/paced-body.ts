@@ -4,7 +4,7 @@
 import type { Backlog, WaitingCaller } from './backlog'
 
 /** Maximum size of a whole answer that is sent at once, in bytes, or in characters of a text. */
-const MOST_AT_ONCE = 1024 * 1024
+const MAX_AT_ONCE = 1024 * 1024
 const PIECE_BYTES = 256 * 1024
 
 /** The rest of a body. */
@@ -23,7 +23,7 @@ interface Rest {
  * A complete answer. A large one is sent in pieces, without `content-length`: Bun sets none for a stream that is not a file's.
  */
 export function wholeAnswer(backlog: Backlog, body: string | Uint8Array, init: ResponseInit): Response {
-  if (body.length <= MOST_AT_ONCE) return new Response(body as string | Uint8Array<ArrayBuffer>, init)
+  if (body.length <= MAX_AT_ONCE) return new Response(body as string | Uint8Array<ArrayBuffer>, init)
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   return new Response(paced(backlog, new WholeRest(bytes)), init)
 }

@@ -4,7 +4,7 @@
 const BLOCK_BYTES = 8 * 1024
 const LARGE_BYTES = BLOCK_BYTES / 4
 /** Maximum number of blocks kept for the next stream: enough for a thousand streams that have just ended. */
-const MOST_FREE = 4 * 1024
+const MAX_FREE = 4 * 1024
 const NOTHING = Buffer.alloc(0)
 
 /**
@@ -47,7 +47,7 @@ export class UnreadEvents {
 
   /** Clears all of it. Its memory serves the next streams. */
   forget(): void {
-    if (free.length < MOST_FREE) free.push(...this.blocks)
+    if (free.length < MAX_FREE) free.push(...this.blocks)
     this.parts = []
     this.blocks = []
     this.block = NOTHING

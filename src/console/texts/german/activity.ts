@@ -32,7 +32,7 @@ export default {
   reason: 'Grund',
   field: 'Feld',
   failedBy: 'Verursacht durch',
-  askedModel: 'Angefragt',
+  requestedModel: 'Angefragt',
   ended: 'Beendet durch',
   usage: 'Abgerechnete Nutzung',
   usageSource: 'Quelle der Werte',

@@ -30,7 +30,7 @@ export default {
   error: 'Fehler',
   reason: 'Grund',
   field: 'Feld',
-  askedModel: 'Angefragt',
+  requestedModel: 'Angefragt',
   failedBy: 'Verursacht durch',
   parties: named({ caller: 'Aufrufer', gateway: 'Gateway', vendor: 'Anbieter' }),
   partyWith: (party, status) => (status === null ? party : `${party}, mit Status ${status}`),
@@ -103,7 +103,7 @@ export default {
   bodies: 'Anfrage und Antwort',
   showBodies: 'Anfrage und Antwort anzeigen',
   bodiesMean: 'Das Änderungsprotokoll hält fest, wer sie angesehen hat.',
-  asked: 'Anfrage',
+  request: 'Anfrage',
   answer: 'Antwort',
   nothingKept: 'Nichts gespeichert.',
   noBodies:

@@ -53,7 +53,7 @@ test.each(rows)('%s', async (_server, body, seconds) => {
   ])
   expect(response.headers.get('x-should-retry')).toBe('true')
   expect(error.message).toMatch(
-    /^The upstream local is loading the model\. Ask again in \d+ seconds\. It said: /,
+    /^The upstream local is loading the model\. Try again in \d+ seconds\. It said: /,
   )
   expect((await ask('either')).status).toBe(200)
 })

@@ -463,7 +463,7 @@ for (const kind of databaseKinds) {
       const [gone, ops] = await listEvents(db, { limit: 9 })
       expect(ops).toMatchObject({ state: 'delivered', attempts: 2, lastStatus: 200 })
       expect(gone).toMatchObject({ state: 'pending', attempts: 2, lastStatus: null })
-      expect(gone?.lastAnswer).toContain('no recipient gone')
+      expect(gone?.lastAnswer).toContain('The recipient gone is no longer')
       const headers = site.received.map(({ headers: sent }) => sent)
       expect(headers.map((sent) => sent['webhook-id'])).toEqual(['evt_1', 'evt_1'])
       expect(site.received[1]?.body).toBe(body)

@@ -47,7 +47,13 @@ export function Allow() {
   )
 }
 
-function Question({ request, query }: { request: ConnectionRequest; query: Readonly<Record<string, string>> }) {
+function Question({
+  request,
+  query,
+}: {
+  request: ConnectionRequest
+  query: Readonly<Record<string, string>>
+}) {
   const decide = async (decision: object) => {
     const body = { query: new URLSearchParams(query).toString(), ...decision }
     const { location: next } = (await (await send('POST', PATH, { body })).json()) as { location: string }

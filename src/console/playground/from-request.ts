@@ -168,7 +168,12 @@ function exchangesOf(parts: readonly Part[]): Exchange[] {
     const { text: earlier = '', files: sent = [], results: known = {}, reply = null } = before ?? {}
     const next: Exchange =
       side === 'user'
-        ? { text: joined(earlier, text), files: [...sent, ...files], results: { ...known, ...results }, reply }
+        ? {
+            text: joined(earlier, text),
+            files: [...sent, ...files],
+            results: { ...known, ...results },
+            reply,
+          }
         : {
             text: earlier,
             files: sent,

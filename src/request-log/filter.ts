@@ -2,7 +2,7 @@
 
 import type { Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
-import type { NumberColumn, SearchedColumn, TextColumn } from './page-columns'
+import type { NumberColumn, RowColumns, RowTest } from './page-columns'
 import { decodedMessage, endedInError, type LoggedRequest } from './row'
 
 /** One value, or several, one of which must match. */
@@ -90,17 +90,6 @@ export function choicesOf(choice: AnyOf): readonly string[] {
   return typeof choice === 'string' ? [choice] : choice
 }
 
-/** Rows of a page, by column. A row is named by its index. */
-export interface RowColumns {
-  number(column: NumberColumn): (row: number) => number | null
-  /** Whether the id of a row contains what is wanted. `isContained` may be called for several ids at once. */
-  hasInId(isContained: (text: string) => boolean): RowTest
-  /** Whether a row has a text that is wanted. `isWanted` may be called once for all rows that have the same text. */
-  text(column: TextColumn | SearchedColumn, isWanted: (text: string, id: string) => boolean): RowTest
-}
-
-type RowTest = (row: number) => boolean
-
 /** A part of a filter. */
 export interface RowCondition {
   /** The member of the filter. */
@@ -152,7 +141,7 @@ function hasStatus(wanted: readonly string[], rows: RowColumns): RowTest {
   const known = new Map<number, boolean>()
   return (row) => {
     const [code, isFailed] = [status(row) ?? 0, hasError(row)]
-    const key = isFailed ? -code : code
+    const key = 2 * code + Number(isFailed)
     const isWanted =
       known.get(key) ?? statusWords(code, isFailed ? FAILED : null).some((word) => wanted.includes(word))
     known.set(key, isWanted)

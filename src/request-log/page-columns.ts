@@ -1,10 +1,9 @@
 // The columns of a page that sums need, stored next to its rows. Reading all columns of 200,000 rows as rows takes half a second;
-// reading these, with each text once per page, takes a tenth. Rows of older pages are converted to
-// the same form. What only searches need is stored apart from it. Pure.
+// reading these, with each text once per page, takes a tenth. Rows of older pages are converted to the same form. Texts that only
+// searches need are stored separately. Pure.
 
 import type { Value } from '../db/db'
 import { isLists, jsonOfColumn } from '../db/json-column'
-import type { RowColumns } from './filter'
 import { columnPlace, endedInError } from './row'
 
 const NUMBERS = [
@@ -67,11 +66,13 @@ export interface SearchedTexts {
   metadata: TextValues
 }
 
+type StoredTexts = [values: string[], places: number[]]
+
 /** The stored form: the earliest time, the numbers with times relative to it, the texts, and the unpaid rows. */
 type Stored = [
   base: number,
   numbers: (number | null)[][],
-  texts: [values: string[], places: number[]][],
+  texts: StoredTexts[],
   unpaid: [row: number, id: string][],
 ]
 
@@ -105,10 +106,7 @@ export function readColumns(text: Value | undefined): PageColumns | undefined {
     oldestAt: base,
     newestAt: base + last,
     numbers: named(NUMBERS, (place) => numbers[place] ?? []),
-    texts: named(TEXTS, (place) => {
-      const [values = [], places = []] = texts[place] ?? []
-      return { values, places }
-    }),
+    texts: named(TEXTS, (place) => readTexts(texts[place])),
     unpaid: new Map(unpaid),
   }
 }
@@ -199,9 +197,23 @@ export function readSearchedTexts(text: Value | undefined, rows: number): Search
 }
 
 function storedTexts(text: string | undefined): TextValues {
-  const [values = [], places = []] = jsonOfColumn<[string[]?, number[]?]>(text, [], isLists) ?? []
+  return readTexts(jsonOfColumn<StoredTexts | []>(text, [], isLists) ?? [])
+}
+
+function readTexts([values = [], places = []]: StoredTexts | [] = []): TextValues {
   return { values, places }
 }
+
+/** Rows of a page, by column. A row is named by its index. */
+export interface RowColumns {
+  number(column: NumberColumn): (row: number) => number | null
+  /** Whether the id of a row contains what is wanted. `isContained` may be called for several ids at once. */
+  hasInId(isContained: (text: string) => boolean): RowTest
+  /** Whether a row has a text that is wanted. `isWanted` may be called once for all rows that have the same text. */
+  text(column: TextColumn | SearchedColumn, isWanted: (text: string, id: string) => boolean): RowTest
+}
+
+export type RowTest = (row: number) => boolean
 
 /** Results of a test of a text. */
 const [UNTESTED, OTHER, WANTED] = [0, 1, 2]

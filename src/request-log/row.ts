@@ -86,7 +86,7 @@ export interface RequestLogRow {
   metadata: string | null
   /** The trace that the request is part of; null without tracing. Not written. */
   trace: TraceContext | null
-  /** Vendors' refusals because of the request's content; null if there are none. Not written. */
+  /** Vendors' refusals because of the request's content; null if no vendor refused it. Not written. */
   refusals: VendorRefusal[] | null
 }
 

@@ -1,5 +1,5 @@
-// Simulates OpenRouter: chat completions and messages of many vendors, and the list of models with prices, some of which cannot be
-// billed by tokens. It must never accept a field that lets another model answer.
+// Simulates OpenRouter: chat completions and messages of many vendors, and the list of models with prices, including models that
+// cannot be billed by tokens. It must never accept a field that lets another model answer.
 
 import { asObject, type JsonObject } from '../json'
 import type { TokenCounts } from '../openai/chat'

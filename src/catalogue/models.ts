@@ -396,7 +396,7 @@ export function idOfName(catalogue: Catalogue, requested: string): string {
   return realNames.get(requested) ?? alias?.target ?? requested
 }
 
-/** The id of a model or a route with exactly this name, as its id, an alias or the vendor's name; undefined if there is none. */
+/** The id of the model or route whose id, alias or vendor's name is exactly this name; undefined for other names. */
 export function idOfExactName(catalogue: Catalogue, name: string): string | undefined {
   const id = idOfName(catalogue, name)
   const { models, routes, hidden } = catalogue

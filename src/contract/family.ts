@@ -48,7 +48,7 @@ export interface ParsedRequest<Body = unknown> {
   outputTokens?: number
   /** How the request is held if its account cannot pay for the usual hold; absent: by its bytes. */
   lean?: LeanHold
-  /** Names of tools that were removed from the body because their hold could not be paid; absent if there are none. */
+  /** Names of tools that were removed from the body because their hold could not be paid; absent if none was removed. */
   leftOut?: readonly string[]
   /** The answer in progress; absent unless the operation stores its answers, or a family seals its reasoning. */
   answer?: AnswerContext

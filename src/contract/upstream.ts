@@ -33,7 +33,7 @@ export interface UpstreamKind {
   baseUrlFor?(place: UpstreamPlace): string
   /** True if each path begins with the version of the API. A version at the end of a configured base URL is then omitted. */
   hasVersionInPaths?: true
-  /** Advice about an address of the vendor, for the operator, as the end of a sentence; undefined if there is none. */
+  /** Advice to the operator about an address of the vendor, as the end of a sentence; undefined if it needs none. */
   advice?(address: string): string | undefined
   /**
    * A call in the vendor's form, if the model is named in the path and not in the body. Undefined for calls that the vendor does

@@ -83,7 +83,7 @@ function upkeepMetrics({ db, freeBytes, certificateEndsAt, backupEveryMs }: Stat
     ),
     gauge(
       'gateway_backup_newest_timestamp_seconds',
-      'When the newest backup was started, in seconds since 1970; 0 if there is none yet.',
+      'When the newest backup was started, in seconds since 1970; 0 before the first backup.',
       async () => (backupEveryMs() === undefined ? [] : seconds((await lastBackup(db)).madeAt)),
     ),
   ]

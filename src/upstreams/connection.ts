@@ -22,7 +22,7 @@ import { type CallHeaders, type UpstreamKey, UpstreamKeys } from './upstream-key
 /** The outside world of a connection. `wall` is for times that vendors name. */
 export interface UpstreamWorld extends Pick<System, 'wall' | 'monotonic' | 'log'> {
   transport: Transport
-  /** Variables that locate credentials, if the operator asks for it. Absent: there are none. */
+  /** Variables that locate credentials, if the operator asks for it. Absent: none are read. */
   environment?: Environment
 }
 

@@ -68,7 +68,7 @@ export const PlanEntry = Type.Object(
   closed,
 )
 
-/** Defaults for spenders; null if there are none. */
+/** Defaults for spenders. A setting is null if the operator has not set it. */
 export interface SpenderDefaults {
   budget: Budget | null
   requestsPerMinute: number | null

@@ -53,8 +53,8 @@ const NATIVE_FIELDS = ['language_boost', 'pronunciation_dict', 'voice_modify'] a
 /** Samples like OpenAI's. */
 const SAMPLE_RATE = 24_000
 /**
- * The maximum that the vendor bills per character: its example (platform.minimaxi.com/document/t2a_http) has 26 for 22 characters,
- * 12 of which are Chinese.
+ * The maximum that the vendor bills per character: its example (platform.minimaxi.com/document/t2a_http) bills 26 for 22 characters,
+ * including 12 Chinese ones.
  */
 const MAX_PER_CHARACTER = 2
 const ASCII = /^[\0-\x7f]$/

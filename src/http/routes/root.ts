@@ -1,5 +1,5 @@
-// The root path: a page that introduces the gateway and has links, for browsers; an empty answer for clients, some of which request
-// this path first. It must answer fast, need no key, and reveal nothing about the installation.
+// The root path. Browsers get a page that introduces the gateway, with links. Clients get an empty answer: some request this path
+// first. It must answer fast, need no key, and reveal nothing about the installation.
 
 import { Elysia } from 'elysia'
 

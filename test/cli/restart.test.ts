@@ -41,7 +41,7 @@ const STREAM = { stream: true, messages: say('[sandbox tokens=100 token_delay_ms
 const NOBODY = 65_534
 const seed = seedOf('KILL_SEED')
 const KILLS = casesOf(20)
-/** Shorter than a start and a handover take together. */
+/** About as long as a start and a handover take together. */
 const KILLED_WITHIN_MS = 1_600
 const onLinux = describe.skipIf(process.platform !== 'linux')
 
@@ -128,17 +128,24 @@ onLinux('gateway restart', () => {
       const isPort = place === 'a port'
       const config = isPort ? {} : { server: { unixSocket: path } }
       const installation = await install({ config })
-      const server = await installation.serve(
-        isPort ? { port: await freePort() } : { isPlaceConfigured: true },
-      )
+      const options = isPort ? { port: await freePort() } : { isPlaceConfigured: true }
+      let server = await installation.serve(options)
       const health = () =>
         isPort ? fetch(`${server.url}/health`) : fetch('http://gateway/health', { unix: path })
-      for (let round = 0; round < KILLS; round++) {
+      let killed = 0
+      for (let round = 0; killed < KILLS; round++) {
+        expect(round).toBeLessThan(KILLS * 5)
         const restarting = installation.command(['restart'])
         await waitFor(() => childrenOf(server.pid).length > 0)
         await Bun.sleep(random.below(KILLED_WITHIN_MS))
         for (const pid of childrenOf(server.pid)) process.kill(pid, 'SIGKILL')
         const { code, stderr } = await restarting
+        // On a quick machine: it had taken over before it was killed.
+        if (code === 0 || stderr.includes('has taken over')) {
+          server = await installation.serve(options)
+          continue
+        }
+        killed++
         expect({ round, code, stderr }).toMatchObject({
           code: 1,
           stderr: expect.stringContaining('keeps serving'),
@@ -176,11 +183,20 @@ onLinux('gateway restart', () => {
   })
 })
 
-/** Processes that a process has started and that have not been waited for. */
+/** Processes that a process has started and that have not been waited for; none once it has ended. */
 function childrenOf(pid: number): number[] {
-  const threads = readdirSync(`/proc/${pid}/task`)
-  const texts = threads.map((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8'))
-  return texts.flatMap((text) => text.split(' ').filter(Boolean).map(Number))
+  if (!isAlive(pid)) return []
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) => childrenOfThread(pid, thread))
+}
+
+function childrenOfThread(pid: number, thread: string): number[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8')
+    return text.split(' ').filter(Boolean).map(Number)
+  } catch {
+    // An idle thread has ended since the threads were listed.
+    return []
+  }
 }
 
 /** A socket that receives a program's notifications to systemd. */

@@ -231,7 +231,7 @@ describe('a task that runs', () => {
   })
 
   test.concurrent('cancel shows the vendor’s own message, and the task runs to its end', async () => {
-    const id = await submit('a fox [sandbox task_ms=15000]')
+    const id = await submit('a fox [sandbox task_ms=30000]')
     const document = async () =>
       (await serving.rows(`select document from tasks where id = '${id}'`))[0]?.document
     await waitFor(async () => String(await document()).includes('RUNNING'))

@@ -1,5 +1,5 @@
-// What Google refuses of requests in Gemini's own form, at Google and on Vertex AI, written from the records in google/. They must
-// never be derived from the gateway's own tables, nor from the simulator: they judge both.
+// Requests in Gemini's own form that Google and Vertex AI refuse, as rules written from the records in google/. The
+// rules must never be derived from the gateway's own tables or from the simulator, because they judge both.
 
 import type { JsonObject } from './recorded'
 import type { Rule, Sent } from './rules'
@@ -68,7 +68,7 @@ const ofGemini: Readonly<Record<string, Rule>> = {
     const contents = objects(sent.body.contents)
     if (!isNative(sent)) return false
     if (isThird(sent) && lacksSignature(contents)) return true
-    // A signature of the service is long.
+    // Signatures made by the service are long.
     const given = contents.flatMap(({ parts }) => objects(parts)).map((part) => part.thoughtSignature)
     if (given.some((signature) => typeof signature === 'string' && signature.length < 16)) return true
     return contents.some((content, index) => {

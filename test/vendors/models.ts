@@ -1,5 +1,5 @@
-// The models that requests are tried on: those of the catalogue that the gateway starts with, and models as an operator names
-// them, with a vendor and a price only. They must never say what a model accepts.
+// The models that the sweep sends requests to: those of the built-in catalogue, and models that an operator configured
+// with only a vendor and a price. This file must never say what a model accepts.
 
 import config from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
@@ -11,7 +11,7 @@ const catalogue = Object.entries(config.models as Record<string, ModelConfig>).f
   ([, { family }]) => family !== undefined && [family].flat().some((name) => families.includes(name)),
 )
 
-/** Names of vendors' models, by the upstream, and the families that an operator gives them. */
+/** Vendors' model names by upstream, with the families that an operator configures for them. */
 const named: [upstream: string, family: string | string[], names: string[]][] = [
   ['openai', 'openai-chat', ['gpt-5.6-luna', 'gpt-5.2', 'gpt-5.1', 'gpt-4o']],
   ['openai', 'openai-chat', ['gpt-5.5', 'gpt-5.1-chat-latest', 'gpt-5-chat-latest', 'o3']],

@@ -1,5 +1,5 @@
-// Refusals of vendors as recorded by others: test/vendors/<vendor>/<rule>.json. Each refusal has an independent source. The folder
-// must never have a refusal without one, nor words that the source does not have.
+// Refusals by vendors as others recorded them: test/vendors/<vendor>/<rule>.json. Each refusal has an independent
+// source. Never add a refusal without a source, or words that are not in the source.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,23 +10,23 @@ export type JsonObject = Record<string, unknown>
 /** One request that a vendor refused. */
 export interface Refusal {
   source: string
-  /** The day of the source, or its month. */
+  /** The date of the source, or its month. */
   date: string
-  /** The vendor's name of the model. */
+  /** The model's name at the vendor. */
   model: string
   /** The path below the vendor's base URL. */
   path: string
   headers?: Record<string, string>
-  /** The members that decide, besides the model and a prompt. */
+  /** The members that cause the refusal, in addition to the model and a prompt. */
   request: JsonObject
-  /** The prompt, if a simulator must get a condition of the account. */
+  /** The prompt, if it has to put the simulator's account into a certain condition. */
   prompt?: string
   status: number
-  /** The vendor's words, if the source has all of them. */
+  /** The vendor's complete message, if the source has it. */
   message?: string
   /** The whole body, if the source has it. */
   body?: unknown
-  /** A sentence of the source, if it does not have the vendor's words. */
+  /** A sentence from the source, if the source does not quote the vendor's message. */
   quote?: string
   note?: string
 }
@@ -35,10 +35,10 @@ export interface RecordedRule {
   /** `<vendor>/<file>`. */
   name: string
   vendor: VendorName
-  /** The rule in a sentence. */
+  /** The rule in one sentence. */
   rule: string
   refusals: readonly Refusal[]
-  /** Further sources, which bound the rule. */
+  /** Further sources that limit the rule. */
   pages?: readonly { source: string; date: string; quote: string }[]
 }
 
@@ -56,7 +56,7 @@ export function recordedRules(): RecordedRule[] {
     .sort((left, right) => left.name.localeCompare(right.name))
 }
 
-/** The version of the messages API that a request to a cloud names, by a part of its path. */
+/** The version of the messages API in a request to a cloud, by a part of its path. */
 const CLOUD_VERSIONS = [
   ['/model/', 'bedrock-2023-05-31'],
   [':rawPredict', 'vertex-2023-10-16'],
@@ -68,7 +68,7 @@ export function requestOf({ path, model, request, prompt = 'Hello' }: Refusal): 
     return { messages: [{ role: 'user', content: [{ text: prompt }] }], ...request }
   }
   if (path.endsWith(':generateContent')) return { contents: [{ parts: [{ text: prompt }] }], ...request }
-  // Clouds have the model in the path alone.
+  // Clouds expect the model only in the path.
   const version = CLOUD_VERSIONS.find(([place]) => path.includes(place))?.[1]
   const named = version === undefined ? { model } : { anthropic_version: version }
   if (path === '/responses') return { ...named, input: prompt, ...request }

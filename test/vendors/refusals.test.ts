@@ -1,5 +1,5 @@
-// Recorded refusals against the rules that were written from them, and against the simulated vendors: each request on record is
-// refused by both, by the vendor in the recorded words.
+// Recorded refusals compared with the rules written from them and with the simulated vendors: both refuse each recorded
+// request, and the simulated vendor uses the recorded words.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createSign } from 'node:crypto'
@@ -16,7 +16,7 @@ beforeAll(() => {
 })
 afterAll(() => sandbox.stop())
 
-test('each rule has its records, each with a source, and each record its rule', () => {
+test('each rule has records with sources, and each record has a rule', () => {
   expect(Object.keys(rules).sort()).toEqual(recorded.map(({ name }) => name).sort())
   const unsourced = recorded.filter(
     ({ refusals }) =>
@@ -38,13 +38,13 @@ describe.each(recorded)('$name', ({ name, vendor, refusals }) => {
     expect(forbiddenBy(sent)).toContain(name)
   })
 
-  test.each(cases)('%s is refused by the simulated vendor', async (_title, refusal) => {
+  test.each(cases)('the simulated vendor refuses %s', async (_title, refusal) => {
     const response = await send(vendor, refusal)
     const body = await response.json()
     const { status, message, body: whole } = refusal
     const text = JSON.stringify(body)
     expect([response.status, text]).toEqual([status, expect.stringContaining(inJson(message ?? ''))])
-    // If the source leaves the words out, they name the fault.
+    // If the source has no message, the simulator's message must name the fault.
     if (message === undefined) expect(text).toMatch(new RegExp(namesIn(refusal).join('|'), 'i'))
     if (whole !== undefined) expect(withoutIds(body)).toEqual(whole)
   })
@@ -60,7 +60,7 @@ function namesIn({ request }: Refusal): string[] {
   return Object.keys(request).flatMap((field) => [field.replace(/s$/, ''), field.replace('_', '[ _.]')])
 }
 
-/** A body without the parts that are new in each answer. */
+/** A body without the parts that differ in each answer. */
 function withoutIds(body: unknown): unknown {
   if (Array.isArray(body) || typeof body !== 'object' || body === null) return body
   const { request_id: _, id: __, ...rest } = body as Record<string, unknown>
@@ -97,7 +97,7 @@ async function send(vendor: RecordedRule['vendor'], refusal: Refusal): Promise<R
   return fetch(url, { method: 'POST', body, headers: { ...proof, ...plain } })
 }
 
-/** A token for a service account, by an assertion that its key has signed. */
+/** Gets a token for a service account with an assertion signed by its key. */
 async function tokenOf(account: string): Promise<string> {
   const { client_email: iss, private_key: key, private_key_id: kid, token_uri: aud } = JSON.parse(account)
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')

@@ -1,5 +1,6 @@
-// Valid requests of callers: every optional field of each dialect with values that it may have, and pairs of fields of which one
-// decides whether a vendor takes the other. They must never be chosen by what a model accepts: callers do not know.
+// Valid requests from callers: every optional field of each dialect with its permitted values, and pairs of fields
+// where one decides whether a vendor accepts the other. Never choose them by what a model accepts, which callers do not
+// know.
 
 import type { JsonObject } from './recorded'
 
@@ -8,18 +9,18 @@ export type Dialect = 'chat' | 'messages' | 'responses'
 export interface CallerRequest {
   dialect: Dialect
   path: string
-  /** The request in a few words. */
+  /** A short description of the request. */
   label: string
-  /** The requested top-level fields, without the other fields that they need. */
+  /** The top-level fields under test, without the other fields that they need. */
   fields: readonly string[]
   headers: Record<string, string>
-  /** Whether two options are requested. */
+  /** Whether the request combines two options. */
   isPair: boolean
   /** The body without the model. */
   body: JsonObject
 }
 
-/** A value of a field, with the other fields that it needs. */
+/** A field's value, with the other fields that it needs. */
 interface Option {
   label: string
   fields: readonly string[]
@@ -37,7 +38,7 @@ const option = (body: JsonObject, more: Partial<Option> = {}): Option => ({
 })
 const each = (field: string, ...values: unknown[]): Option[] =>
   values.map((value) => option({ [field]: value }))
-/** An option whose further fields are only there because the first is nothing without them. */
+/** An option with additional fields that are present only because its first field needs them. */
 const first = (body: JsonObject): Option =>
   option(body, { fields: Object.keys(body).slice(0, 1), label: JSON.stringify(body).slice(1, 61) })
 
@@ -324,14 +325,14 @@ const dialects = {
 } satisfies Record<Dialect, { path: string; groups: Groups; pairs: readonly (readonly [string, string])[] }>
 export const dialectNames = Object.keys(dialects) as Dialect[]
 
-/** Every request of a dialect, whole and as a stream. */
+/** Every request in a dialect, with a whole answer and with a stream. */
 export function requestsOf(dialect: Dialect): CallerRequest[] {
   const { path, groups, pairs }: (typeof dialects)[Dialect] & { groups: Groups } = dialects[dialect]
   const alone = Object.values(groups).flat()
   const both = pairs.flatMap(([left, right]) =>
     (groups[left] ?? []).flatMap((one) => (groups[right] ?? []).map((other) => together(one, other))),
   )
-  return [option({}, { label: 'nothing more' }), ...alone, ...both].flatMap(
+  return [option({}, { label: 'no optional field' }), ...alone, ...both].flatMap(
     ({ label, fields, body, headers }) =>
       [false, true].map((stream) => ({
         dialect,

@@ -1,22 +1,22 @@
-// What vendors refuse, as rules over the requests that reach them, written from the records next to this file. They must never be
-// derived from the gateway's own table of traits: they judge it.
+// Requests that vendors refuse, as rules written from the records next to this file. The rules must never be derived
+// from the gateway's own table of traits, because they judge it.
 
 import { geminiRules } from './gemini-rules'
 import type { JsonObject } from './recorded'
 
-/** A request as it reached a vendor. */
+/** A request as received by a vendor. */
 export interface Sent {
   /** The kind of the upstream. */
   vendor: string
-  /** The path, with the vendor's base. */
+  /** The path, including the vendor's base path. */
   path: string
   headers: Readonly<Record<string, string>>
-  /** The vendor's name of the model, without the decoration of clouds. */
+  /** The model's name at the vendor, without prefixes and suffixes added by clouds. */
   model: string
   body: JsonObject
 }
 
-/** Whether a rule forbids a request; `asked` is the caller's body, if any. */
+/** Whether a rule forbids a request. `asked` is the caller's body, if there is one. */
 export type Rule = (sent: Sent, asked?: JsonObject) => boolean
 
 const object = (value: unknown): JsonObject =>
@@ -28,27 +28,27 @@ const isChat = ({ path }: Sent): boolean => path.endsWith('/chat/completions')
 const isResponse = ({ path }: Sent): boolean => path.endsWith('/responses')
 const isMessages = ({ path }: Sent): boolean => path.endsWith('/messages')
 
-/** Whether a choice of chat completions forces a call. */
+/** Whether a `tool_choice` of chat completions forces a call. */
 const forces = ({ body }: Sent): boolean =>
   body.tool_choice === 'required' || isGiven(object(body.tool_choice).function)
 
-// OpenAI, and its models at Azure.
+// OpenAI, and its models on Azure.
 
 const isOpenai = ({ vendor }: Sent): boolean => vendor === 'openai' || vendor === 'azure'
 const reasoner = /^(?:gpt-(?:5|6)(?![\w.]*-chat)|o[134](?:-|$))/
-/** Those that do not reason unless an effort is requested. */
+/** Models that reason only if an effort is requested. */
 const quiet = /^gpt-5\.[124](?:-(?!codex|pro)|$)/
 const effortIn = (sent: Sent): unknown =>
   isChat(sent) ? sent.body.reasoning_effort : object(sent.body.reasoning).effort
 const doesReason = (sent: Sent): boolean =>
   reasoner.test(sent.model) && (effortIn(sent) ?? (quiet.test(sent.model) ? 'none' : 'medium')) !== 'none'
 
-/** The efforts of a model. What no record bounds is left to the vendor. */
+/** The efforts of a model. Efforts without a record are left to the vendor. */
 function effortsOf({ model, path }: Sent): readonly string[] | undefined {
   const most = path.endsWith('/responses') ? ['max'] : []
   if (/^gpt-(3|4|5-chat)/.test(model)) return []
   if (/^gpt-6-astra|^gpt-6\.1-sol/.test(model)) return ['low', 'medium', 'high', 'xhigh', ...most]
-  // Whether chat completions take `max` of these is not on record.
+  // There is no record of whether these models accept `max` in chat completions.
   if (/^gpt-5\.6|^gpt-6-(sol|luna)/.test(model)) return ['none', 'low', 'medium', 'high', 'xhigh', 'max']
   if (/^gpt-5-pro/.test(model)) return ['high']
   if (/^gpt-5\.\d-pro/.test(model)) return ['medium', 'high', 'xhigh']
@@ -115,7 +115,7 @@ const openai: Record<string, Rule> = {
   },
 }
 
-// Claude, at Anthropic and in clouds.
+// Claude, at Anthropic and on clouds.
 
 const isClaude = ({ model, vendor }: Sent): boolean =>
   model.startsWith('claude-') && ['anthropic', 'bedrock', 'vertex'].includes(vendor)
@@ -175,7 +175,7 @@ const anthropic: Record<string, Rule> = {
     const version = sent.body.anthropic_version ?? sent.headers['anthropic-version']
     return isClaude(sent) && version === '2026-10-21' && has(sent, 'temperature', 'top_p', 'top_k')
   },
-  // Clouds have no rules of their own: the others are about them too.
+  // Clouds have no separate rules: those of Anthropic apply to them too.
   'vertex/claude': (sent) =>
     sent.vendor === 'vertex' && Object.keys(anthropic).some((name) => anthropicRule(name, sent)),
   'bedrock/claude': (sent) =>
@@ -195,14 +195,14 @@ const anthropic: Record<string, Rule> = {
     isConverse(sent) && Object.keys(anthropic).some((name) => anthropicRule(name, asMessages(sent))),
 }
 
-/** Models that Bedrock serves by an older schema than Anthropic's. */
+/** Models that Bedrock serves with an older schema than Anthropic. */
 const refusesSchemas = ({ vendor, model }: Sent): boolean =>
   vendor === 'bedrock' && /^claude-(opus-4-[78]|opus-5|sonnet-5|fable-5)/.test(model)
 
 const isConverse = ({ vendor, path }: Sent): boolean =>
   vendor === 'bedrock' && /\/converse(-stream)?$/.test(path)
 
-/** A Converse request under the names of messages (API_runtime_Converse, and the types of the AWS SDK). */
+/** A Converse request with the field names of messages (API_runtime_Converse, and the types of the AWS SDK). */
 function asMessages({ body, ...sent }: Sent): Sent {
   const { temperature, topP } = object(body.inferenceConfig)
   const choice = object(object(body.toolConfig).toolChoice)
@@ -223,7 +223,7 @@ function asMessages({ body, ...sent }: Sent): Sent {
 const anthropicRule = (name: string, sent: Sent): boolean =>
   name.startsWith('anthropic/') && anthropic[name]?.(sent) === true
 
-// Others that speak chat completions.
+// Other vendors that use chat completions.
 
 const unknownToGoogle = [
   'frequency_penalty',
@@ -315,7 +315,7 @@ const others: Record<string, Rule> = {
 
 export const rules: Readonly<Record<string, Rule>> = { ...openai, ...anthropic, ...others, ...geminiRules }
 
-/** The names of the rules that forbid a request. */
+/** The names of all rules that forbid a request. */
 export function forbiddenBy(sent: Sent, asked?: JsonObject): string[] {
   return Object.keys(rules).filter((name) => rules[name]?.(sent, asked))
 }
@@ -325,7 +325,7 @@ const PUBLISHED = /\/publishers\/anthropic\/models\/([^/:]+):/
 const DEPLOYED = /\/deployments\/([^/]+)\//
 const GEMINI = /\/models\/([^/:]+):\w+/
 
-/** A request as a rule reads it, from the wire. */
+/** Turns a request on the wire into the form that rules read. */
 export function readSent(
   vendor: string,
   path: string,

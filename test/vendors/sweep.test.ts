@@ -1,6 +1,7 @@
-// Every optional field of callers, on every built-in model and some of operators, in three dialects, whole and as a stream. What
-// the gateway sends is judged by the recorded rules, which are not its own, and by the simulated vendors. A request must be sent
-// in a form that the vendor accepts, or be refused here with 400 and the name of the field.
+// Every optional field of callers, on every built-in model and some configured ones, in three dialects, with whole and
+// streamed answers. The recorded rules, which are independent of the gateway, and the simulated vendors judge what the
+// gateway sends. A request must be sent in a form that the vendor accepts, or be refused here with 400 and the name of
+// the field.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Sandbox, type SandboxCall, startSandbox } from '../../sandbox'
@@ -11,7 +12,7 @@ import { type CallerRequest, dialectNames, requestsOf } from './requests'
 import { forbiddenBy, readSent } from './rules'
 
 const seed = seedOf('SWEEP_SEED')
-/** Requests at the same time. */
+/** The number of concurrent requests. */
 const LANES = 24
 
 let sandbox: Sandbox
@@ -26,18 +27,18 @@ afterAll(async () => {
   await sandbox.stop()
 })
 
-/** Fields of other vendors: one who does not know them says so itself. */
+/** Fields of other vendors. A vendor that does not know them reports that itself. */
 const FOREIGN_FIELDS = ['thinking', 'enable_thinking', 'reasoning', 'top_k', 'min_p', 'repetition_penalty']
 
 const requests = dialectNames.flatMap(requestsOf)
-/** The calls of each case, by its number. */
+/** The calls of each case, by the number of the case. */
 const callsOf = new Map<string, SandboxCall[]>()
 let cases = 0
 
 test.each(Object.keys(sweptModels))(`%s (SWEEP_SEED=${seed})`, async (model) => {
   const random = createRandom(seed + Object.keys(sweptModels).indexOf(model))
   const chosen = requests.filter(isChosen(random)).values()
-  /** Failures by the fields and the dialect: how often, and the first time. */
+  /** Failures by fields and dialect, each with a count and the first example. */
   const failures = new Map<string, { times: number; first: string }>()
   const lane = async () => {
     for (const asked of chosen) {
@@ -53,7 +54,7 @@ test.each(Object.keys(sweptModels))(`%s (SWEEP_SEED=${seed})`, async (model) => 
   expect(shown.sort()).toEqual([])
 })
 
-/** Each option is tried whole or as a stream, and a share of the pairs. The quick run tries fewer. */
+/** Tries each option with a whole or a streamed answer, and a share of the pairs. The quick run tries fewer. */
 function isChosen({ chance }: Random): (asked: CallerRequest) => boolean {
   const share = casesOf(requests.length) / 4 / requests.length
   let isNext = false
@@ -65,7 +66,7 @@ function isChosen({ chance }: Random): (asked: CallerRequest) => boolean {
   }
 }
 
-/** The faults in how a request is handled. */
+/** Returns the faults in the handling of a request. */
 async function faultsOf(model: string, asked: CallerRequest): Promise<string[]> {
   const number = String(++cases)
   const text = JSON.stringify({ model, ...asked.body }).replace(/"(Where\?|Hello)/, `"Case ${number}. $1`)
@@ -85,7 +86,7 @@ async function faultsOf(model: string, asked: CallerRequest): Promise<string[]> 
 const messageIn = (answer: string): string =>
   /"message":"((?:[^"\\]|\\.)*)"/.exec(answer)?.[1] ?? answer.slice(0, 200)
 
-/** Whether a refusal names a field that the request has. */
+/** Whether a refusal names a field of the request. */
 const namesField = (answer: string, { body }: CallerRequest): boolean =>
   [...Object.keys(body), ...('output_config' in body ? ['effort'] : [])].some((field) =>
     answer.includes(`'${field}`),
@@ -95,7 +96,7 @@ function sentIn({ vendor, path, headers, body }: SandboxCall) {
   return readSent(vendor, path, headers, body)
 }
 
-/** The calls of a case. All that have come are sorted by their cases first. */
+/** Returns the calls of a case, after sorting all received calls by case. */
 function takeCalls(number: string): SandboxCall[] {
   for (const call of sandbox.calls.splice(0)) {
     const [, found = ''] = /Case (\d+)\./.exec(call.body) ?? []

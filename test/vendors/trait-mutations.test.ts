@@ -1,5 +1,6 @@
-// The sweep's judge on a wrong table of traits: each trait of each pattern is changed in turn, and what would then be sent for the
-// requests of the sweep is judged by the recorded rules. What no rule finds is listed in unfound-mutations.ts. Nothing is sent.
+// Checks that the rules of the sweep find a wrong table of traits. Each trait of each pattern is changed, one at a
+// time, and the recorded rules judge what would then be sent for the requests of the sweep. unfound-mutations.ts lists
+// the changes that no rule finds. Nothing is sent.
 
 import { expect, test } from 'bun:test'
 import type { Key } from '../../src/accounts/keys'
@@ -19,7 +20,7 @@ import { type CallerRequest, dialectNames, requestsOf } from './requests'
 import { forbiddenBy, readSent } from './rules'
 import { unfound } from './unfound-mutations'
 
-/** A key that may use every model: the test needs nothing else of it. */
+/** A key that may use every model, which is all that the test needs. */
 const key = { models: null, plan: null } as unknown as Key
 const kinds = [...new Set(Object.values(sweptModels).map(({ upstream }) => upstream as string))]
 const upstreams = Object.fromEntries(
@@ -29,10 +30,10 @@ const upstreams = Object.fromEntries(
   ]),
 )
 
-/** A swept model of a pattern, with the traits that the table states for it at its upstream. */
+/** A swept model that matches a pattern, with its traits from the table for its upstream. */
 interface Place {
   id: string
-  /** The pattern, and the place where it has its own traits. */
+  /** The pattern, and where it has its own traits. */
   name: string
   row: KnownModel
   upstream: string
@@ -52,7 +53,7 @@ const places: Place[] = Object.entries(sweptModels).flatMap(([id, entry]) => {
   return [{ id, row, name, upstream, entry, traits: own ?? row.traits }]
 })
 
-/** The words of a trait's schema; efforts are open there. */
+/** The words that a trait's schema permits. The schema does not limit efforts. */
 function wordsOf(schema: unknown): unknown[] {
   const { anyOf, items, const: word, type } = schema as Record<string, unknown>
   if (Array.isArray(anyOf)) return anyOf.flatMap(wordsOf)
@@ -61,7 +62,7 @@ function wordsOf(schema: unknown): unknown[] {
   return word === undefined ? [...EFFORTS] : [word]
 }
 
-/** Values with one wrong word, each with its fault. */
+/** Values with one wrong word each, and a description of the fault. */
 function wrong(trait: keyof Traits, value: unknown): [what: string, value: unknown][] {
   const words = wordsOf(Traits.properties[trait])
   if (!Array.isArray(value)) {
@@ -114,7 +115,10 @@ const requests = dialectNames
 
 const TOOLS = /tool|function/
 const SAMPLING = /temperature|top_[pk]/
-/** Fields of callers that a trait is about, besides those that ask to think. Absent: tools and sampling, which depend on it. */
+/**
+ * Fields of callers that a trait affects, in addition to those that request thinking. If absent: tools and sampling,
+ * which depend on thinking.
+ */
 const about: Partial<Record<keyof Traits, RegExp>> = {
   efforts: TOOLS,
   offEfforts: TOOLS,
@@ -143,7 +147,7 @@ const isAbout = (trait: keyof Traits, { fields }: CallerRequest): boolean =>
 
 const notFound = Object.values(unfound).flat()
 
-/** Whether a rule forbids the vendor's request. A request refused here is not sent. */
+/** Whether a rule forbids the vendor's request. Requests that the gateway refuses are not sent. */
 function isForbidden(
   id: string,
   { upstream }: Place,
@@ -171,12 +175,12 @@ function isForbidden(
   }
 }
 
-test('each line of the list is about a wrong trait', () => {
+test('each line of the list of unfound mutations names a wrong trait', () => {
   const idle = notFound.filter((pattern) => !flips.some(({ id }) => pattern.test(id)))
   expect(idle).toEqual([])
 })
 
-test('a swept model meets each pattern', () => {
+test('a swept model matches each pattern', () => {
   const met = new Set(places.map(({ row }) => row))
   const others = knownModels.filter((row) => !met.has(row) && Object.keys(row.traits).length > 0)
   expect(others.map(({ names }) => names[0])).toEqual([])
@@ -186,7 +190,7 @@ test.each(places)('$name: each wrong trait is found, or the list says why not', 
   const own = flips.filter((flip) => flip.place === place)
   const missed = own.filter(({ id, trait }) => {
     const asked = requests.filter((each) => isAbout(trait, each.asked))
-    // What the right table breaks too would prove nothing.
+    // Requests that break a rule even with the correct table would prove nothing.
     return !asked.some((each) => isForbidden(id, place, each) && !isForbidden(place.id, place, each))
   })
   const listed = own.filter(({ id }) => notFound.some((pattern) => pattern.test(id)))

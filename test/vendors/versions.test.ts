@@ -1,5 +1,5 @@
-// The version of the messages API that current SDKs of Anthropic send, 2026-10-21, which has no fields of sampling: from callers
-// to every vendor that serves Claude, and at the simulated clouds themselves.
+// Version 2026-10-21 of the messages API, which Anthropic's current SDKs send and which has no sampling fields: from
+// callers to every vendor that serves Claude, and at the simulated clouds directly.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Sandbox, startSandbox } from '../../sandbox'
@@ -30,28 +30,28 @@ afterAll(async () => {
   await sandbox.stop()
 })
 
-/** The version that the vendor was last called with. */
+/** The version in the last call to the vendor. */
 function lastVersion(): unknown {
   const { headers, body } = sandbox.calls.findLast(({ path }) => !path.startsWith('/token')) ?? {}
   return JSON.parse(body ?? '{}').anthropic_version ?? headers?.['anthropic-version']
 }
 
 describe.each(served)('%s', (model, version) => {
-  test.each([false, true])('answers an SDK of that version; stream: %p', async (stream) => {
+  test.each([false, true])('answers an SDK of version 2026-10-21; stream: %p', async (stream) => {
     const body = { model, max_tokens: 100, messages: say('Hello'), stream }
     const response = await gateway.post('/v1/messages', body, { 'anthropic-version': NEWEST })
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('"message"')])
     expect(lastVersion()).toBe(version)
   })
 
-  test('counts tokens for it', async () => {
+  test('counts tokens for version 2026-10-21', async () => {
     const body = { model, messages: say('Hello') }
     const response = await gateway.post('/v1/messages/count_tokens', body, { 'anthropic-version': NEWEST })
     expect([response.status, await response.json()]).toEqual([200, { input_tokens: expect.any(Number) }])
   })
 })
 
-test('a request translated to messages is sent in the version that has sampling', async () => {
+test('a request translated to messages is sent in the version with sampling fields', async () => {
   const response = await gateway.chat({ model: 'claude-haiku-4-5', temperature: 0.5 })
   expect(response.status).toBe(200)
   expect(lastVersion()).toBe('2023-06-01')

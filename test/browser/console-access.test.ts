@@ -1,5 +1,5 @@
-// The console without a mouse, in a real browser: the focus never goes behind a panel, the palette finds pages, names and actions,
-// and lists have no focus stop without a purpose.
+// The console without a mouse, in a real browser: the focus never moves behind a panel, the palette finds pages, names
+// and actions, and every focus stop of a list has a purpose.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -46,7 +46,7 @@ const FOCUSED = `(() => {
 })()`
 
 for (const width of [400, 768, 1280, 1440])
-  test(`D9: Tab stops at nothing that a panel covers at ${width} pixels`, async () => {
+  test(`Tab never focuses an element covered by a panel at ${width} pixels`, async () => {
     const { page, open, faults } = await visitConsole(browser, gateway, { width })
     for (const address of ['plans/team', 'keys/new', 'overview']) {
       await open(address)
@@ -61,20 +61,20 @@ for (const width of [400, 768, 1280, 1440])
       })
       if (address !== 'overview') expect(stops.some(({ isInPanel }) => isInPanel)).toBe(true)
     }
-    // Nothing stays out of reach when the panel is closed.
+    // When the panel is closed, everything can be focused again.
     expect(await page.locator('[inert]').count()).toBe(0)
     expect(faults).toEqual([])
     await page.context().close()
   })
 
-test('D9: next to a panel the rows of a wide screen open others', () =>
+test('on a wide screen, the rows next to an open panel open their own panels', () =>
   journeyAs([browser, gateway], 'viewer', async ({ page, open }) => {
     await open('plans/team')
     await page.getByRole('link', { name: 'solo', exact: true }).click()
     await page.getByRole('heading', { name: 'Plan solo' }).waitFor()
   }))
 
-test('D31: a plan with its accounts has no fault that axe finds at 400 pixels', async () => {
+test('axe finds no fault in a plan with its accounts at 400 pixels', async () => {
   const { page, open, axe } = await visitConsole(browser, gateway, { width: 400 })
   await open('plans/team')
   await page.getByText('Team North').waitFor()
@@ -82,7 +82,7 @@ test('D31: a plan with its accounts has no fault that axe finds at 400 pixels', 
   await page.context().close()
 })
 
-test('D27: the palette opens by Ctrl+K and finds pages, tabs and actions by their letters', () =>
+test('Ctrl+K opens the palette, which finds pages, tabs and actions by their letters', () =>
   journeyAs([browser, gateway], 'owner', async ({ page, settled, axe }) => {
     const search = page.getByRole('combobox', { name: /^Search/ })
     const choose = async (typed: string, title: string) => {
@@ -107,7 +107,7 @@ test('D27: the palette opens by Ctrl+K and finds pages, tabs and actions by thei
     ])
   }))
 
-test('D27: the palette acts on things that it finds by name', () =>
+test('the palette runs actions on keys that it finds by name', () =>
   journeyAs([browser, gateway], 'operator', async ({ page }) => {
     const token = await makeAdminToken(gateway, 'owner')
     const ask = askAs(gateway, token)
@@ -121,7 +121,7 @@ test('D27: the palette acts on things that it finds by name', () =>
     expect(((await (await ask('GET', '/keys/nightly')).json()) as { status: string }).status).toBe('paused')
   }))
 
-test('D27: a holder finds models, and is offered nothing of operators', async () => {
+test('a holder finds models in the palette, but nothing for operators', async () => {
   const { secret } = await gateway.makeKey('holder', '5')
   const { page, faults } = await visitConsole(browser, gateway, { token: secret })
   await page.keyboard.press('Control+k')

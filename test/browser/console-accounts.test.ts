@@ -1,4 +1,4 @@
-// Customers and keys in a real browser: made, topped up, corrected, limited, paused, given new secrets and revoked, and a ledger
+// Customers and keys in a real browser: create, top up, correct, limit, pause, replace secrets and revoke, and a ledger
 // with the correct balance after each movement. Clicks are counted: each job takes at most four.
 
 import { expect, setDefaultTimeout } from 'bun:test'
@@ -18,7 +18,7 @@ import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(180_000)
 
-/** A text that would run as a script, break out of an attribute, or load a picture from elsewhere. */
+/** A text that would run as a script, break out of an attribute, or load a picture from another host. */
 const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}`
 
 const config: Partial<Config> = {
@@ -48,7 +48,7 @@ afterAll(async () => {
 
 const visiting = (...given: Journey) => journeyAs([browser, gateway], ...given)
 
-test('D17: a secret that is shown once is not lost by a key press or a link', () =>
+test('neither a key press nor a link loses a secret that is shown only once', () =>
   visiting('operator', async ({ page, open, axe }) => {
     await open('keys')
     await page.getByRole('link', { name: 'New key' }).click()
@@ -76,12 +76,12 @@ test('D17: a secret that is shown once is not lost by a key press or a link', ()
       await leave()
       await question.waitFor()
       await question.getByRole('button', { name: 'Stay' }).click()
-      // Keys pressed while it is open do not reach the page.
+      // Keys pressed while the dialog is open do not reach the page.
       await question.waitFor({ state: 'detached' })
       expect(await page.locator('.secret code').first().textContent()).toBe(secret)
       expect(page.url()).toContain('#/keys/new')
     }
-    // On a reload the browser asks in its own words.
+    // On a reload, the browser shows its own question.
     const asked = await page.evaluate(`!dispatchEvent(new Event('beforeunload', { cancelable: true }))`)
     expect(asked).toBe(true)
     await page.keyboard.press('Escape')
@@ -93,13 +93,13 @@ test('D17: a secret that is shown once is not lost by a key press or a link', ()
     expect(text).toContain(`${secret}\n`)
     expect(text).toContain('whsec_')
     await page.locator('.panel').waitFor({ state: 'detached' })
-    // The page does not ask once there is nothing to lose.
+    // The page does not ask if there is nothing to lose.
     await page.getByRole('link', { name: 'Requests' }).first().click()
     expect(await question.count()).toBe(0)
     expect(page.url()).toContain('#/requests')
   }))
 
-test('a secret is copied where a page has no clipboard, and may be left then', () =>
+test('a secret is copied without the clipboard API, and the page can then be left', () =>
   visiting('operator', async ({ page, open }) => {
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     await open('keys')
@@ -113,7 +113,7 @@ test('a secret is copied where a page has no clipboard, and may be left then', (
     await page.locator('.panel').waitFor({ state: 'detached' })
   }))
 
-test('a new customer by one form: account, plan, first money and first key with its limits', () =>
+test('one form creates a customer: account, plan, first money, and first key with its limits', () =>
   visiting(
     'operator',
     async ({ page, open, settled, axe }) => {
@@ -143,7 +143,7 @@ test('a new customer by one form: account, plan, first money and first key with 
       const [, entry] = (await admin('GET', '/audit?limit=2')).data
       expect(entry).toMatchObject({ action: 'account.create', after: { plan: 'team', key: 'northwind' } })
       expect(JSON.stringify(entry)).not.toContain(secret)
-      // The name is taken: nothing is made, and the form says so.
+      // The name is already in use: nothing is created, and the form says so.
       for (const place of [0, 1])
         await page.locator('.secret').nth(place).getByRole('button', { name: 'Copy' }).click()
       await page.getByRole('link', { name: 'Open northwind' }).click()
@@ -160,7 +160,7 @@ test('a new customer by one form: account, plan, first money and first key with 
     [409],
   ))
 
-test('a customer is found by any part of a name, and has its money, keys, requests and history on one page', () =>
+test('a customer is found by any part of its name, and one page shows its money, keys, requests and history', () =>
   visiting('operator', async ({ page, open, settled, axe }) => {
     const { key } = await admin('POST', '/customers', {
       account: 'seaside',
@@ -213,7 +213,7 @@ test('a customer is found by any part of a name, and has its money, keys, reques
     await page.getByRole('table', { name: 'Customers' }).waitFor()
   }))
 
-test('a session of a holder is seen at the customer, and ended', () =>
+test('the page of a customer shows a holder’s session, which an operator ends', () =>
   visiting('operator', async ({ page, open, settled }) => {
     const { key } = await admin('POST', '/customers', { account: 'signed-in' })
     const visit = await visitConsole(browser, gateway, { token: key })
@@ -226,7 +226,7 @@ test('a session of a holder is seen at the customer, and ended', () =>
     await visit.page.context().close()
   }))
 
-test('keys and accounts: made, topped up, corrected, limited, paused, revoked', () =>
+test('keys and accounts are created, topped up, corrected, limited, paused and revoked', () =>
   visiting(
     'operator',
     async ({ page, open, settled }) => {
@@ -273,7 +273,7 @@ test('keys and accounts: made, topped up, corrected, limited, paused, revoked', 
     [400],
   ))
 
-test('D8: forms and filters offer accounts by any part of their names, and the keyboard chooses one', () =>
+test('forms and filters suggest accounts by any part of their names, and the keyboard selects one', () =>
   visiting('operator', async ({ page, open, settled, axe }) => {
     await admin('POST', '/customers', {
       account: 'acme-north',
@@ -286,7 +286,7 @@ test('D8: forms and filters offer accounts by any part of their names, and the k
     expect(await offered.count()).toBe(0)
     await field.pressSequentially('ern st')
     await page.getByRole('option', { name: 'acme-north Northern Star', exact: true }).waitFor()
-    // Those of the letters before are offered until these have come.
+    // The suggestions for the previous letters stay until the new ones arrive.
     await waitFor(async () => (await offered.count()) === 1)
     await page.keyboard.press('ArrowDown')
     expect(await axe()).toEqual([])
@@ -308,7 +308,7 @@ test('D8: forms and filters offer accounts by any part of their names, and the k
     expect(await page.locator('main tbody tr').count()).toBe(2)
   }))
 
-test('a key: limits are changed, a pause refuses it, and a new secret replaces the old one', () =>
+test('a key: limits are changed, a paused key is refused, and a new secret replaces the old one', () =>
   visiting('operator', async ({ page, open }) => {
     const { key: old } = await admin('POST', '/keys', { name: 'rolled', account: 'alice' })
     const statusOf = async (secret: string) =>
@@ -349,7 +349,7 @@ test('a key: limits are changed, a pause refuses it, and a new secret replaces t
     const made = (await page.locator('.secret code').textContent()) ?? ''
     expect([await statusOf(made), made === old]).toEqual([200, false])
     await waitFor(async () => (await statusOf(old)) === 401)
-    // The trail has each change with who, what, before and after, and no secret.
+    // The audit trail has each change with its author, its object, and the values before and after, but no secret.
     await open('settings?part=audit&target=key:rolled')
     const lines = await page.getByRole('table', { name: 'Audit trail' }).locator('tbody tr').all()
     const trail = await Promise.all(lines.map((line) => line.locator('td').allTextContents()))
@@ -366,13 +366,13 @@ test('a key: limits are changed, a pause refuses it, and a new secret replaces t
     expect(trail.flat().join()).not.toContain(made)
   }))
 
-test('a customer: its ledger has the balance after each movement, and leads to requests', () =>
+test('the ledger of a customer shows the balance after each movement, and links to requests', () =>
   visiting('viewer', async ({ page, open, settled }) => {
     const { key } = await admin('POST', '/keys', { name: 'ledgered' })
     await admin('POST', '/accounts/ledgered/credits', { amount_usd: '2', note: 'invoice 7' })
     for (let count = 0; count < 2; count++)
       await (await gateway.chat({}, { authorization: `Bearer ${key}` })).text()
-    // Events in one millisecond have no order in a ledger.
+    // Movements in the same millisecond have no order in a ledger.
     await Bun.sleep(2)
     await admin('POST', '/accounts/ledgered/adjustments', { amount_usd: '-0.25', note: 'too much' })
     await gateway.server.world.requestLog.flush()
@@ -403,7 +403,7 @@ test('a customer: its ledger has the balance after each movement, and leads to r
     await settled()
   }))
 
-test('a customer: frozen, open again, named, and closed permanently', () =>
+test('a customer is frozen, reopened, named, and closed permanently', () =>
   visiting('owner', async ({ page, open, settled }) => {
     const { key } = await admin('POST', '/keys', { name: 'closing' })
     await admin('POST', '/accounts/closing/credits', { amount_usd: '1' })

@@ -1,5 +1,5 @@
-// The console's requests to the server in a real browser: each request once, an immediate answer after Back, and everything visible
-// again after a change.
+// The console's requests to the server in a real browser: no request is sent twice, Back shows a page immediately, and
+// a change reloads everything that is visible.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
@@ -23,7 +23,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** Records the path of each request for data from now on. */
+/** From now on, records the path of each request for data. */
 function asked(page: Page): string[] {
   const paths: string[] = []
   page.on('request', (request) => {
@@ -33,7 +33,7 @@ function asked(page: Page): string[] {
   return paths
 }
 
-test('D24: Overview and a holder’s Home ask each question once when they are loaded', async () => {
+test('Overview and a holder’s Home send each request once when they are loaded', async () => {
   const { secret } = await gateway.makeKey('holder', '5')
   for (const token of [undefined, secret]) {
     const visit = await visitConsole(browser, gateway, token ? { token } : {})
@@ -42,7 +42,7 @@ test('D24: Overview and a holder’s Home ask each question once when they are l
     await visit.page.reload()
     await stream
     await visit.settled()
-    // The stream begins with the figures of now within a second, and events are gathered for half a second.
+    // The stream sends the current figures within a second, and events are collected for half a second.
     await Bun.sleep(2_500)
     expect(paths.length).toBeGreaterThan(0)
     expect(paths).toEqual([...new Set(paths)])
@@ -51,7 +51,7 @@ test('D24: Overview and a holder’s Home ask each question once when they are l
   }
 })
 
-test('Back shows the old list while it is loaded again', async () => {
+test('Back shows the previous list while it is reloaded', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page } = visit
   await visit.open('accounts')
@@ -73,7 +73,7 @@ test('Back shows the old list while it is loaded again', async () => {
   await page.context().close()
 })
 
-test('a change is visible in the list and in the panel, without a request for invisible data', async () => {
+test('a change appears in the list and in the panel, without a request for invisible data', async () => {
   const { id } = await gateway.makeKey('paused', '1')
   const visit = await visitConsole(browser, gateway)
   const { page } = visit
@@ -91,7 +91,7 @@ test('a change is visible in the list and in the panel, without a request for in
   await page.context().close()
 })
 
-test('nothing that an operator has seen remains for the next person who signs in', async () => {
+test('nothing that an operator saw is shown to the next person who signs in', async () => {
   const { secret } = await gateway.makeKey('next', '1')
   const visit = await visitConsole(browser, gateway)
   const { page } = visit

@@ -1,5 +1,5 @@
-// What the overview says about money and about things that need attention, in a real browser: margin, failures by their cause, keys
-// that spend too fast or expire, models that lose money, each with the remedy in its line.
+// Money and things that need attention on the overview, in a real browser: margin, failures by cause, keys that spend
+// too fast or expire, and models that lose money, each with its remedy in the same line.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -26,7 +26,7 @@ beforeAll(async () => {
   browser = await openBrowser()
   ask = askAs(gateway, await makeAdminToken(gateway, 'owner', 'seeder'))
   await (await gateway.chat({ model: 'costly' })).text()
-  // Refused because of the caller's request, and failed at the vendor.
+  // One refused because of the caller's request, and one that failed at the vendor.
   await gateway.chat({ model: 'gpt-99' })
   await gateway.chat({ messages: [{ role: 'user', content: '[sandbox status=500]' }] })
   const expires = new Date(Date.now() + 3 * 24 * HOUR_MS).toISOString().slice(0, 16)
@@ -42,7 +42,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** A charge of the key `hurried` that ended at a time. */
+/** Stores a charge of the key `hurried` that ended at this time. */
 async function spend(nano: number, endedAt: number): Promise<void> {
   const { db } = gateway.server.world
   const [row] = await db.query({ sql: `select id from keys where name = 'hurried'` })
@@ -52,7 +52,7 @@ async function spend(nano: number, endedAt: number): Promise<void> {
   await settle(db, charge, makeSettlement(nano, { endedAt }))
 }
 
-test('D7: revenue, cost and margin stand first, failures say who caused them, and requests how many were charged', () =>
+test('revenue, cost and margin are first, failures are shown by cause, and requests with the number charged', () =>
   journeyAs([browser, gateway], 'viewer', async ({ page, open, axe }) => {
     const figures = async () =>
       Object.fromEntries(
@@ -74,12 +74,12 @@ test('D7: revenue, cost and margin stand first, failures say who caused them, an
     expect(margin).toBeLessThan(0)
     expect(shown.Margin).toStartWith(`−${Math.abs(Math.round(margin * 100))} % | −$0.00`)
     expect(shown.Failures).toEndWith('1 by vendors · 0 by the gateway · 1 by callers')
-    // Seven charges were made without a request, and refused requests have no charge.
+    // Seven charges were stored without a request, and refused requests have no charge.
     expect(shown.Requests).toBe('3 | 9 charged; refused requests are not')
     expect(await axe()).toEqual([])
   }))
 
-test('a key that spends too fast is paused in its line', () =>
+test('a key that spends too fast can be paused in its line', () =>
   journeyAs([browser, gateway], 'operator', async ({ page, open }) => {
     await open('overview')
     const line = page.locator('.attention li', { hasText: 'hurried' })
@@ -93,7 +93,7 @@ test('a key that spends too fast is paused in its line', () =>
     })
   }))
 
-test('keys that expire and models that lose money lead to the page that changes that', () =>
+test('keys that expire and models that lose money link to the page with the remedy', () =>
   journeyAs([browser, gateway], 'operator', async ({ page, open, settled }) => {
     await open('overview')
     const expiring = page.locator('.attention li', { hasText: 'Key trial expires' })
@@ -106,7 +106,7 @@ test('keys that expire and models that lose money lead to the page that changes 
     await settled()
   }))
 
-test('a viewer is offered no action', () =>
+test('a viewer sees no actions', () =>
   journeyAs([browser, gateway], 'viewer', async ({ page, open }) => {
     await open('overview')
     expect(await page.locator('.attention li').count()).toBeGreaterThan(1)

@@ -1,5 +1,6 @@
-// Charts in a real browser: a model has one colour everywhere, news and other ranges change the existing drawing, series can be
-// hidden, arrow keys work like the pointer, and the table of the figures is made only when somebody opens it.
+// Charts in a real browser: a model has one colour everywhere, new data and other ranges update the existing drawing,
+// series can be hidden, arrow keys work like the pointer, and the table of the figures is created only when it is
+// opened.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -32,7 +33,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** In the page: colours in the legend of the first chart, by the names of its series. */
+/** In the page: colours in the legend of the first chart, by series name. */
 const LEGEND = `Object.fromEntries([...document.querySelector('.legend').querySelectorAll('button')].map((entry) =>
   [entry.textContent.trim(), getComputedStyle(entry.querySelector('.swatch')).backgroundColor]))`
 
@@ -40,7 +41,7 @@ async function legend(): Promise<Record<string, string>> {
   return (await visit.page.evaluate(LEGEND)) as Record<string, string>
 }
 
-/** Colours of the pixels of the first chart that are far from gray, the most frequent first. */
+/** Colours of the pixels of the first chart that are clearly not gray, the most frequent first. */
 const DRAWN = `(() => {
   const canvas = document.querySelector('figure.chart canvas')
   const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true })
@@ -55,7 +56,7 @@ const DRAWN = `(() => {
   return [...counts].toSorted(([, one], [, two]) => two - one).map(([colour]) => colour)
 })()`
 
-/** Counts later drawings. */
+/** Counts the drawings from now on. */
 const WATCH = `(() => {
   window.made = 0
   new MutationObserver((records) => {
@@ -64,7 +65,7 @@ const WATCH = `(() => {
   }).observe(document.body, { childList: true, subtree: true })
 })()`
 
-test('D22: a model has the same colour on all pages and in all ranges, and is drawn in it', async () => {
+test('a model has the same colour in charts and legends on all pages and in all ranges', async () => {
   const { page, open, settled } = visit
   await open('overview')
   const colours = await legend()
@@ -79,7 +80,7 @@ test('D22: a model has the same colour on all pages and in all ranges, and is dr
   }
 })
 
-test('news, another range and another theme redraw what is there', async () => {
+test('new data, another range and another theme redraw the existing chart', async () => {
   const { page, open, settled } = visit
   await open('overview')
   const charts = page.locator('figure.chart .uplot')
@@ -102,7 +103,7 @@ test('news, another range and another theme redraw what is there', async () => {
   expect(await charts.count()).toBe(3)
 })
 
-test('a series is hidden by its name in the legend, and shown again', async () => {
+test('clicking a name in the legend hides its series, and shows it again', async () => {
   const { page, open } = visit
   await open('overview')
   const { 'test-chat': colour } = await legend()
@@ -116,7 +117,7 @@ test('a series is hidden by its name in the legend, and shown again', async () =
   expect(await visit.axe()).toEqual([])
 })
 
-test('arrow keys point at spans of a chart as the pointer does', async () => {
+test('arrow keys select spans of a chart as the pointer does', async () => {
   const { page, open } = visit
   await open('overview')
   const plot = page.getByRole('slider', { name: 'Spend by hour and model, in dollars' })
@@ -127,7 +128,7 @@ test('arrow keys point at spans of a chart as the pointer does', async () => {
   expect(await tooltip.textContent()).toEndWith('nothing ')
   expect(await plot.getAttribute('aria-valuenow')).toBe('0')
   await page.keyboard.press('End')
-  // The last hour, or the one before it where an hour has ended meanwhile.
+  // The last hour, or the one before it if an hour has ended meanwhile.
   if (!(await tooltip.textContent())?.includes('Total')) await page.keyboard.press('ArrowLeft')
   const shown = (await tooltip.textContent()) ?? ''
   for (const model of MODELS) expect(shown).toContain(`${model} $0.00`)
@@ -138,7 +139,7 @@ test('arrow keys point at spans of a chart as the pointer does', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('D18: figures as a table are made only when they are opened', async () => {
+test('the table of a chart’s figures is created only when it is opened', async () => {
   const { page, open } = visit
   await open('overview?range=90d')
   const rows = page.locator('figure.chart details tr')

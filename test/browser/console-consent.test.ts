@@ -1,5 +1,6 @@
-// The page on which a person allows a program to use the tools, in a real browser: the address of the program leads to it, it says who
-// asks and who pays, and each button leads back to the program. The gateway's public address is served by its port.
+// The page on which a person allows a program to use the tools, in a real browser: the program's link opens it, it
+// names the program and the account that pays, and each button returns to the program. Requests to the gateway's public
+// address are routed to its port.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -23,7 +24,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** Opens the address to which a program sends a person, who signs in with a key. */
+/** Opens the address to which a program sends a person, and signs in with a key. */
 async function open(clientId: string) {
   const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 480, height: 800 } })
   const faults: string[] = []
@@ -38,14 +39,14 @@ async function open(clientId: string) {
       ...(body !== null && { body }),
     })
     const headers = Object.fromEntries([...answer.headers].filter(([name]) => name !== 'content-encoding'))
-    // Several cookies are one header here, a line each.
+    // Several cookies are one header here, with one line each.
     headers['set-cookie'] = answer.headers.getSetCookie().join('\n')
     await route.fulfill({ status: answer.status, headers, body: Buffer.from(await answer.arrayBuffer()) })
   })
   await context.route(`${REDIRECT}**`, (route) => route.fulfill({ status: 200, body: 'back' }))
   const page = await context.newPage()
   page.on('pageerror', (error) => faults.push(String(error)))
-  // The browser would follow a redirect past the route.
+  // The browser would follow a redirect without the route.
   const led = await fetchBehind(gateway)(authorizeUrl(clientId, { state: 'of the program' }))
   await page.goto(led.headers.get('location') ?? '')
   await page.getByLabel('Token or key').fill(gateway.secret)
@@ -53,7 +54,7 @@ async function open(clientId: string) {
   return { page, faults, close: () => context.close() }
 }
 
-test('a person sees who asks and who pays, and allows a program up to a limit', async () => {
+test('a person sees the program and the account that pays, and allows the program a limited amount', async () => {
   const clientId = (await register(gateway, { client_name: 'Desk <b>helper</b>' })).body.client_id as string
   const { page, faults, close } = await open(clientId)
   await page.getByText('Desk <b>helper</b>').waitFor()
@@ -69,7 +70,7 @@ test('a person sees who asks and who pays, and allows a program up to a limit', 
   await close()
 })
 
-test('a person refuses, and the program gets no code', async () => {
+test('a person denies access, and the program gets no code', async () => {
   const clientId = (await register(gateway)).body.client_id as string
   const { page, faults, close } = await open(clientId)
   await page.getByRole('button', { name: 'Refuse' }).click()

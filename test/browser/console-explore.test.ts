@@ -1,5 +1,5 @@
-// Requests are explored in a real browser: values with counts, several at once, typed words, sums, a range chosen on the chart, and
-// Back.
+// Exploring requests in a real browser: values with counts, several values at once, typed words, sums, a range selected
+// on the chart, and Back.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser, Locator, Page } from 'playwright-core'
@@ -37,7 +37,7 @@ async function counts(page: Page, name: string): Promise<string[]> {
 }
 const rows = (page: Page) => page.locator('main tbody tr').count()
 
-test('D8: values are offered with counts, several can be chosen, and words are found without recall', async () => {
+test('values are listed with counts, several can be selected, and typed words suggest filters', async () => {
   const visit = await visitConsole(browser, gateway, { width: 1440 })
   const { page } = visit
   await visit.open('requests')
@@ -45,7 +45,7 @@ test('D8: values are offered with counts, several can be chosen, and words are f
   await facet(page, 'Model').getByLabel('test-google').check()
   await visit.settled()
   expect(await rows(page)).toBe(1)
-  // The other models are still offered, so that a second one can be chosen.
+  // The other models are still listed, so that a second one can be selected.
   expect(await counts(page, 'Model')).toEqual(['gpt-99 2', 'test-chat 3', 'test-google 1'])
   expect(await counts(page, 'Account')).toEqual(['alice 1'])
   await facet(page, 'Model').getByLabel('gpt-99').check()
@@ -78,14 +78,14 @@ test('D8: values are offered with counts, several can be chosen, and words are f
   await page.context().close()
 })
 
-test('D5: a requested name leads to its requests', async () => {
+test('a requested model name links to its requests', async () => {
   const visit = await visitConsole(browser, gateway)
   await visit.open('requests?model=gpt-99')
   expect(await rows(visit.page)).toBe(2)
   await visit.page.context().close()
 })
 
-test('D6: the sums show who refused, and the payments', async () => {
+test('the sums show who refused requests, and what was paid', async () => {
   const visit = await visitConsole(browser, gateway)
   await visit.open('requests')
   const text = (await visit.page.locator('.sum-line').textContent()) ?? ''
@@ -99,7 +99,7 @@ test('D6: the sums show who refused, and the payments', async () => {
   await visit.page.context().close()
 })
 
-test('D12: Back undoes a filter, and a range that was chosen on the chart', async () => {
+test('Back undoes a filter and a range that was selected on the chart', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page } = visit
   await visit.open('requests')
@@ -128,7 +128,7 @@ test('D12: Back undoes a filter, and a range that was chosen on the chart', asyn
   await page.context().close()
 })
 
-test('a holder explores the requests of the own key only', async () => {
+test('a holder explores only the requests of their own key', async () => {
   const visit = await visitConsole(browser, gateway, { token: holder })
   const { page } = visit
   await visit.open('activity')
@@ -144,7 +144,7 @@ test('a holder explores the requests of the own key only', async () => {
   await page.context().close()
 })
 
-test('D13: the range of time is shown if it has a meaning, unchanged, and can be reset', async () => {
+test('the time range is shown unchanged where it applies, and can be reset', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page } = visit
   const range = page.getByLabel('Time range')

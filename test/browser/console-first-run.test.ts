@@ -1,5 +1,5 @@
-// The first run in a real browser: the steps of a new gateway, and a sandbox that is filled with thirty days of life, whose books are
-// right afterwards and whose videos play.
+// The first run in a real browser: the first steps of a new gateway, and a sandbox that is filled with thirty days of
+// requests, whose books are correct afterwards and whose videos play.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -18,7 +18,7 @@ import { imageModel, startTestGateway, type TestGateway, waitFor } from '../supp
 setDefaultTimeout(180_000)
 
 const FILL = 'Add 30 days of life'
-/** Fewer requests than a sandbox of operators has: about 260. */
+/** Fewer requests than in an operator's sandbox: about 260. */
 const BUSIEST = 2
 const models = { 'test-image': imageModel }
 
@@ -34,16 +34,16 @@ const startSandbox = (database: TestGateway['server']['world']['db']['kind']) =>
     models,
     mark: { 'x-gateway-sandbox': 'true' },
     makeHistory: (world) => makeHistory(world, BUSIEST),
-    // On PostgreSQL kept results need a bucket.
+    // With PostgreSQL, kept results need a bucket.
     ...(database === 'sqlite' && { config: { artifacts: { keep: '1h' } } }),
   })
 
-/** How many videos have ended: they are of this moment, and take some seconds. */
+/** The number of videos that have ended. They were just requested, and take some seconds. */
 async function endedVideos(db: TestGateway['server']['world']['db']): Promise<number> {
   return (await db.query({ sql: `select id from tasks where state = 'succeeded'` })).length
 }
 
-/** Opens a task, whose film the browser can play. */
+/** Opens a task whose video the browser can play. */
 async function seePlaying({ page, open }: Visit): Promise<void> {
   await open('tasks')
   await page.locator('tbody a.row-link').first().click()
@@ -61,7 +61,7 @@ async function seePlaying({ page, open }: Visit): Promise<void> {
   expect(await seen()).toEqual({ error: null, isReady: true, duration: 2, videoWidth: 160 })
 }
 
-/** The properties of a film in a browser. */
+/** The properties of a video in the browser. */
 interface Film {
   error: object | null
   readyState: number
@@ -74,14 +74,14 @@ async function refusalOf(response: Response): Promise<[status: number, code: str
   return [response.status, error.code]
 }
 
-test('a new gateway shows its first steps, each with the page where it is done, until all are', async () => {
+test('a new gateway shows its first steps, each with a link to its page, until all are done', async () => {
   const gateway = await startTestGateway()
   const visit = await visitConsole(browser, gateway)
   const { page, open, settled, axe } = visit
   await open('overview')
   const part = page.locator('section.part', { has: page.getByRole('heading', { name: 'First steps' }) })
   const stepsDone = () => part.locator('li.done').allTextContents()
-  // The gateway of a test has upstreams, models and a key.
+  // A test's gateway already has upstreams, models and a key.
   expect(await stepsDone()).toEqual([
     expect.stringContaining('upstream'),
     expect.stringContaining('model'),
@@ -111,7 +111,7 @@ test('a new gateway shows its first steps, each with the page where it is done, 
 })
 
 for (const database of databaseKinds) {
-  test(`D15: a sandbox is filled with thirty days of requests once, its films play, and its books are right (${database})`, async () => {
+  test(`a sandbox is filled once with thirty days of requests, its videos play, and its books are correct (${database})`, async () => {
     const gateway = await startSandbox(database)
     const { db, now, requestLog } = gateway.server.world
     const token = await makeAdminToken(gateway, 'owner')

@@ -1,5 +1,6 @@
-// What the holder of a key sees in a real browser: the balance, the holds and their reasons, spending by time and by model, prices
-// of the key's models in plain words, own requests and tasks and nobody else's, and settings for every known client.
+// The console for the holder of a key, in a real browser: the balance, holds and their reasons, spending by time and by
+// model, prices of the key's models in plain words, the holder's own requests and tasks only, and settings for every
+// known client.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -22,7 +23,7 @@ let own: { secret: string; id: string }
 let vendor: HeldVendor
 let running: Promise<Response>[] = []
 
-/** Sends requests with a key of the account: that of the viewing holder, or another one. */
+/** Sends requests with a key of the account: that of the signed-in holder, or another one. */
 const ask = (path: string, body: object, { secret } = own) =>
   fetch(`${gateway.url}${path}`, {
     method: 'POST',
@@ -61,7 +62,7 @@ afterAll(async () => {
 
 const openCharges = () => gateway.server.world.db.query({ sql: 'select key_id, held from open_charges' })
 
-/** The cells of the rows of a table, and of its footer. */
+/** The cells of a table's rows and footer. */
 async function cellsOf(label: string, part = 'tbody'): Promise<string[][]> {
   const rows = await visit.page.getByRole('table', { name: label }).locator(`${part} tr`).all()
   return Promise.all(rows.map((row) => row.locator('td').allTextContents()))
@@ -73,10 +74,10 @@ const figure = (title: string) =>
     .locator('strong')
     .textContent()
 
-/** Nano-dollars as the console writes them. */
+/** Nano-dollars as the console displays them. */
 const written = (nano: number) => `$${formatUsd(nano)}`
 
-test('home: what there is, what is held and why, and what was spent by time and by model', async () => {
+test('home shows the balance, holds with their reasons, and spending by time and by model', async () => {
   const { page, open, axe } = visit
   await open('home')
   const { availableNano, heldNano } = await gateway.balance('shared')
@@ -114,7 +115,7 @@ test('home: what there is, what is held and why, and what was spent by time and 
   expect(visit.faults).toEqual([])
 })
 
-test('D16: models: only those of the key, each with its price in plain words and an example', async () => {
+test('models lists only those of the key, each with its price in plain words and an example', async () => {
   const { page, open, axe } = visit
   await open('models')
   const rows = await cellsOf('Models')
@@ -122,13 +123,13 @@ test('D16: models: only those of the key, each with its price in plain words and
   expect(rows.find(([id]) => id === 'test-chat')).toEqual([
     'test-chat',
     'chat, messages, responses, contents',
-    // Input and output have columns of their own, so that neither is left out.
+    // Input and output have separate columns, so that neither is omitted.
     '$1.00',
     '$2.00',
     '$0.10 / 1M cached input tokens',
     '1M',
     '1,000 words in and out: about $0.004',
-    // It has no announced end.
+    // This model has no announced end.
     '',
   ])
   await page.getByLabel('Capabilities').selectOption('video')
@@ -145,7 +146,7 @@ test('D16: models: only those of the key, each with its price in plain words and
   expect(visit.faults).toEqual([])
 })
 
-test('requests and tasks: only those of the key', async () => {
+test('requests and tasks list only those of the key', async () => {
   const { page, open } = visit
   await open('activity')
   const rows = await cellsOf('Requests')
@@ -167,7 +168,7 @@ test('requests and tasks: only those of the key', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('connect: the address, and settings of every known client that name it and no secret', async () => {
+test('connect shows the address, and settings of every known client with it and without a secret', async () => {
   const { page, open, axe } = visit
   for (const name of clientNames) {
     await open(`connect?client=${name}`)

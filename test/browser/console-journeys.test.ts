@@ -1,4 +1,4 @@
-// Jobs of operators and of holders, each walked in a real browser from the page that a sign-in opens, in at most four clicks.
+// Jobs of operators and holders, each performed in a real browser in at most four clicks from the page after sign-in.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -15,7 +15,7 @@ setDefaultTimeout(180_000)
 const code = makeCode(randomBytes)
 let gateway: TestGateway
 let browser: Browser
-/** The key of the holder, and a request of it. */
+/** The holder's key, and one of its requests. */
 let key = ''
 let request = ''
 
@@ -47,7 +47,9 @@ const ROW = 'main tbody a.row-link'
 const PANEL = '.panel'
 const DIALOG = 'dialog'
 
-/** Jobs of operators, from the overview. A function returns values that are known only once the gateway runs. */
+/**
+ * Jobs of operators, from the overview. This is a function because some values are known only once the gateway runs.
+ */
 const ofOperators = (): Job[] => [
   {
     job: 'learn why a request failed, and who must act',
@@ -171,7 +173,7 @@ const ofOperators = (): Job[] => [
   },
 ]
 
-/** Jobs of holders, from their first page. The last one ends the session of every other browser. */
+/** Jobs of holders, from their first page. The last one ends the sessions of all other browsers. */
 const ofHolders = (): Job[] => [
   { job: 'see what is left', steps: [{ see: /\$\d+\.\d\d/, within: 'a.figure, .figure' }] },
   {
@@ -264,7 +266,7 @@ const ofHolders = (): Job[] => [
   },
 ]
 
-/** Performs jobs one after another, each from the first page, and returns how many clicks each took. */
+/** Performs jobs one after another, each from the first page, and returns the number of clicks of each. */
 async function walked(visit: Visit, start: string, jobs: readonly Job[]): Promise<Record<string, number>> {
   const clicks: Record<string, number> = {}
   for (const job of jobs) {

@@ -1,6 +1,6 @@
-// The pages of the console for holders of keys in a real browser: a journey for each, the playground in all it makes, and
-// links of `gateway console`. On every page: no error, nothing asked of elsewhere, nothing that axe finds, no scrolling
-// sideways at 400 pixels, and texts of strangers stay texts.
+// The console's pages for holders of keys in a real browser: a journey for each, everything that the playground makes,
+// and links of `gateway console`. On every page: no error, no request to another host, no fault found by axe, no
+// horizontal scrolling at 400 pixels, and texts from strangers stay texts.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -15,7 +15,7 @@ import { postMessage, toolMessage } from '../support/mcp'
 
 setDefaultTimeout(180_000)
 
-/** A text that would run as a script, break out of an attribute, or load a picture from elsewhere. */
+/** A text that would run as a script, break out of an attribute, or load a picture from another host. */
 const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>'`
 
 let gateway: TestGateway
@@ -40,7 +40,7 @@ beforeAll(async () => {
       leaving: { ...testModels['test-chat'], retires: dayIn(20), successor: 'test-chat' },
       staying: { ...testModels['test-chat'], retires: dayIn(200) },
     },
-    // Pictures at the vendor's own address would not be loaded.
+    // Pictures at the vendor's own address are not loaded.
     config: { artifacts: { keep: '1h' } },
   })
   browser = await openBrowser()
@@ -53,7 +53,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** The day this number of days from now. */
+/** The date this number of days from now. */
 function dayIn(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 }
@@ -64,7 +64,7 @@ const visit = (width = 1280) =>
 const textOf = async ({ page }: Visit, place = 'main') =>
   (await page.locator(place).allInnerTexts()).join(' ')
 
-/** Sends the typed text in the playground, and returns its price, its cost and the place of its answer. */
+/** Sends the typed text in the playground, and returns its price, its cost and the element of its answer. */
 async function play(visited: Visit, kind: string, field: string, text: string): Promise<string> {
   const { page } = visited
   await visited.open(`playground?kind=${kind}`)
@@ -77,7 +77,7 @@ async function play(visited: Visit, kind: string, field: string, text: string): 
 }
 
 for (const width of [400, 768, 1280, 1440]) {
-  test(`each page is in order at ${width} pixels`, async () => {
+  test(`no page has a fault at ${width} pixels`, async () => {
     const visited = await visit(width)
     const { page, faults } = visited
     const [last] = (await gateway.requestLog()).toReversed()
@@ -103,7 +103,7 @@ for (const width of [400, 768, 1280, 1440]) {
   })
 }
 
-test('a model that its vendor ends shows the day and its successor, with a sign if that is soon', async () => {
+test('a model that its vendor will retire shows the date and its successor, with a warning if it is soon', async () => {
   const visited = await visit()
   const { page, faults } = visited
   await visited.open('models')
@@ -130,7 +130,7 @@ test('a model that its vendor ends shows the day and its successor, with a sign 
   await page.context().close()
 })
 
-test('a holder sees balance, spend and own requests, and redeems a code', async () => {
+test('a holder sees their balance, spending and requests, and redeems a code', async () => {
   const visited = await visit()
   const { page, faults } = visited
   await visited.open('home')
@@ -149,12 +149,12 @@ test('a holder sees balance, spend and own requests, and redeems a code', async 
   await page.getByLabel('Code').fill(text)
   await page.getByRole('button', { name: 'Redeem' }).click()
   await waitFor(async () => (await textOf(visited)).includes('$2.50 was added'))
-  // A code is redeemed once, so the field is empty again.
+  // A code can be redeemed only once, so the field is emptied.
   expect(await page.getByLabel('Code').inputValue()).toBe('')
   await page.getByLabel('Code').fill(text)
   await page.getByRole('button', { name: 'Redeem' }).click()
   await waitFor(async () => (await textOf(visited)).includes('was redeemed before'))
-  // Meanwhile new events arrive by themselves.
+  // New events arrive without a reload.
   await visited.open('activity')
   const rows = (await gateway.requestLog()).length
   await waitFor(async () => (await page.locator('tbody tr').count()) === rows)
@@ -162,12 +162,12 @@ test('a holder sees balance, spend and own requests, and redeems a code', async 
   await waitFor(async () => (await page.locator('tbody tr').count()) > rows)
   await page.locator('tbody tr a').first().click()
   await waitFor(async () => (await textOf(visited, '.panel')).includes('settled'))
-  // The refusal of the code was intended.
+  // The refusal of the code is intended.
   expect(faults.filter((fault) => !/409/.test(fault))).toEqual([])
   await page.context().close()
 })
 
-test('the playground makes all kinds, shows the price before and the cost after, and keeps texts texts', async () => {
+test('the playground makes every kind, shows price and cost, and never runs a text as markup', async () => {
   const visited = await visit()
   const { page, faults } = visited
   const said = await play(visited, 'chat', 'Message', `Say it. ${SCRIPT}`)
@@ -187,22 +187,22 @@ test('the playground makes all kinds, shows the price before and the cost after,
   expect(await play(visited, 'embeddings', 'Text', 'one\ntwo')).toContain('2 vectors of')
   expect(await play(visited, 'video', 'Prompt', 'A cat [sandbox task_ms=0]')).toContain('cost $0.05')
   expect(await page.locator('video').count()).toBe(1)
-  // An error of a vendor in full, with what to do.
+  // A vendor's complete error, with what to do.
   const failing = `[sandbox status=500 error_text="${SCRIPT.replaceAll('"', '')}"]`
   await play(visited, 'chat', 'Message', failing)
   expect(await textOf(visited, '.failed')).toContain('It may work if you send it again.')
   await page.getByText('Conversations in this browser').click()
   const history = await textOf(visited, '.tried')
   expect(history).toContain('Hello there')
-  // The failure was intended, and pictures and sounds are part of the page.
+  // The failure is intended, and pictures and sounds are part of the page.
   expect(faults.filter((fault) => !/^data:|status of 50\d/.test(fault))).toEqual([])
-  // Only this browser has it, and it goes when asked.
+  // Only this browser stores the conversation, and deletes it on request.
   await page.getByRole('button', { name: 'Delete all' }).click()
   await page.getByText('Nothing yet. Conversations are kept only in this browser.').waitFor()
   await page.context().close()
 })
 
-test('D33: a holder sees the pictures, plays the videos and hears the sounds that are kept, page by page', async () => {
+test('a holder sees kept pictures and plays kept videos and sounds, page by page', async () => {
   const { secret } = await gateway.makeKey('maker', '5')
   const visited = await visitConsole(browser, gateway, { token: secret })
   const { page, faults } = visited
@@ -218,7 +218,7 @@ test('D33: a holder sees the pictures, plays the videos and hears the sounds tha
   const draw = { model: 'test-image', input: { messages: [{ role: 'user', content: [{ text: 'a fox' }] }] } }
   const drawn = await post('/v1/images/generations', draw)
   expect(drawn.status).toBe(200)
-  // It comes by itself, as what follows.
+  // This and the next results appear without a reload.
   await page.getByRole('img', { name: 'Kept picture' }).waitFor()
   await waitFor(async () => page.evaluate('document.querySelector(".results img").naturalWidth > 0'))
   await page.getByText('kept until').waitFor()
@@ -227,7 +227,7 @@ test('D33: a holder sees the pictures, plays the videos and hears the sounds tha
     input: { prompt: 'A cat [sandbox task_ms=0]' },
   })
   await page.locator('.results video[controls]').waitFor()
-  // A tool that speaks keeps sound that is too long for its answer.
+  // A speech tool keeps sound that is too long for its answer.
   const speech = { model: 'test-speech', input: 'Hello! '.repeat(80), response_format: 'wav' }
   const spoken = await postMessage(gateway.url, secret, toolMessage('speak', speech))
   expect(await spoken.text()).toContain('resource_link')
@@ -242,7 +242,7 @@ test('D33: a holder sees the pictures, plays the videos and hears the sounds tha
   }
   expect(await visited.axe()).toEqual([])
   expect(await visited.tooWide()).toEqual([])
-  // Each has the same room, and a picture is seen large.
+  // All results have the same size, and a picture can be enlarged.
   const heights = await page
     .locator('.gallery :is(img, video)')
     .evaluateAll((all) => all.map((each) => Math.round(each.getBoundingClientRect().height)))
@@ -250,7 +250,7 @@ test('D33: a holder sees the pictures, plays the videos and hears the sounds tha
   await page.getByRole('button', { name: 'Enlarge the kept picture' }).click()
   await page.locator('dialog img.large').waitFor()
   await page.keyboard.press('Escape')
-  // A picture leads to its request, which shows it too.
+  // A picture links to its request, which shows it too.
   await page
     .locator('figure', { has: page.locator('img') })
     .getByRole('link', { name: 'Request', exact: true })
@@ -263,7 +263,7 @@ test('D33: a holder sees the pictures, plays the videos and hears the sounds tha
   await page.getByRole('button', { name: 'Show more' }).click()
   await page.getByText('15 rows').waitFor()
   expect(await page.locator('.results figure').count()).toBe(15)
-  // Another key has none of them.
+  // Another key sees no kept results.
   const other = await gateway.makeKey('maker', '5')
   const stranger = await visitConsole(browser, gateway, { token: other.secret })
   await stranger.open('activity?show=results')
@@ -273,7 +273,7 @@ test('D33: a holder sees the pictures, plays the videos and hears the sounds tha
   await stranger.page.context().close()
 })
 
-test('a holder replaces the key and stays signed in, while other browsers are signed out', async () => {
+test('a holder replaces the key and stays signed in; other browsers are signed out', async () => {
   const { secret, id } = await gateway.makeKey('roller', '1')
   const looks = { token: secret }
   const visited = await visitConsole(browser, gateway, looks)
@@ -298,7 +298,7 @@ test('a holder replaces the key and stays signed in, while other browsers are si
   await other.page.context().close()
 })
 
-test('a holder replaces the webhook secret, which is shown once', async () => {
+test('a holder replaces the webhook secret, which is shown only once', async () => {
   const { secret } = await gateway.makeKey('hooked', '1')
   const visited = await visitConsole(browser, gateway, { token: secret })
   const { page } = visited
@@ -316,7 +316,7 @@ test('a holder replaces the webhook secret, which is shown once', async () => {
   const downloading = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Download' }).click()
   expect(await Bun.file((await (await downloading).path()) as string).text()).toContain(`${made}\n`)
-  // No other page has it, nor this one after it was opened again.
+  // No other page shows it, nor does this one when it is opened again.
   await page.reload()
   await visited.settled()
   expect(await page.content()).not.toContain(made as string)
@@ -324,7 +324,7 @@ test('a holder replaces the webhook secret, which is shown once', async () => {
   await page.context().close()
 })
 
-test('a link of gateway console signs in, leaves the address, and works once', async () => {
+test('a link of gateway console signs in once, and its code is removed from the address', async () => {
   const { db, now } = gateway.server.world
   const { id } = await gateway.makeKey('linked', '1')
   const token = makeSessionToken(randomBytes)

@@ -1,5 +1,5 @@
-// The console in a second language: chosen by the browser or by its reader, loaded only for those who read it, and whole: no page
-// shows an English text that there is a German one for.
+// The console in a second language: selected by the browser or its user, loaded only when it is used, and complete: no
+// page shows an English text that has a German translation.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -30,7 +30,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** All texts of a language, by their places. Sentences with figures are functions, and are not among them. */
+/** All texts of a language, by key. Sentences with figures are functions, which are not included. */
 function listOf(words: object, place = ''): [place: string, text: string][] {
   return Object.entries(words).flatMap(([name, value]): [string, string][] =>
     typeof value === 'string'
@@ -41,7 +41,10 @@ function listOf(words: object, place = ''): [place: string, text: string][] {
   )
 }
 
-/** English texts whose German is another. Words of one letter case are names as well, such as `chat` and `failed`. */
+/**
+ * English texts whose German text differs. Words in lower case only are left out: they are also names, such as `chat`
+ * and `failed`.
+ */
 function translated(): Set<string> {
   const english = new Map(listOf({ texts, sellingTexts, keyTexts }))
   const own = listOf(german)
@@ -54,7 +57,7 @@ function translated(): Set<string> {
   )
 }
 
-/** Everything that a page shows or says: its texts, and those of its fields, buttons and pictures. */
+/** All texts of a page, including those of its fields, buttons and pictures. */
 const SHOWN = `[...document.querySelectorAll('body *')].flatMap((each) => [
   ...[...each.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()),
   ...['title', 'aria-label', 'placeholder', 'alt'].map((name) => each.getAttribute(name) ?? ''),
@@ -63,7 +66,7 @@ const SHOWN = `[...document.querySelectorAll('body *')].flatMap((each) => [
 async function englishOn({ page }: Visit): Promise<string[]> {
   const english = translated()
   expect(english.size).toBeGreaterThan(400)
-  // Programs and bodies are shown as they are.
+  // Programs and bodies are not translated.
   const shown = await page.evaluate<string[]>(SHOWN)
   return [...new Set(shown)].filter((text) => english.has(text))
 }
@@ -71,7 +74,7 @@ async function englishOn({ page }: Visit): Promise<string[]> {
 const visitInGerman = (token?: string, width = 1280) =>
   visitConsole(browser, gateway, { locale: 'de-AT', width, ...(token !== undefined && { token }) })
 
-test('operators read German on every page', async () => {
+test('every page for operators is in German', async () => {
   const visit = await visitInGerman()
   const { page, open, faults, tooWide } = visit
   const ask = askAs(gateway, await makeAdminToken(gateway, 'viewer'))
@@ -127,7 +130,7 @@ test('operators read German on every page', async () => {
   await page.context().close()
 })
 
-test('holders of keys read German on every page, and amounts as Germans write them', async () => {
+test('every page for holders of keys is in German, with amounts in German format', async () => {
   const visit = await visitInGerman(gateway.secret)
   const { page, open, faults, axe } = visit
   for (const address of [
@@ -159,7 +162,7 @@ test('holders of keys read German on every page, and amounts as Germans write th
   await page.context().close()
 })
 
-test('a language that was chosen stays, and its texts are loaded only for those who read it', async () => {
+test('a selected language is kept, and its texts are loaded only when it is used', async () => {
   const visit = await visitConsole(browser, gateway, { token: gateway.secret })
   const { page, settled, faults } = visit
   const scripts: string[] = []

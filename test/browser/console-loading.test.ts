@@ -1,5 +1,5 @@
-// How the console loads: below a path of a proxy, what it shows before data arrives and when none does, its colours, that a hidden
-// page sends no requests, and that the executable contains every page.
+// How the console loads: below a proxy's path, what it shows before data arrives or if none does, its colours, that a
+// hidden page sends no requests, and that the executable contains every page.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -24,7 +24,8 @@ beforeAll(async () => {
     idleTimeout: 0,
     fetch({ url, method, headers, body }) {
       const { pathname, search } = new URL(url)
-      if (!pathname.startsWith(`${PREFIX}/`)) return new Response('not of the gateway', { status: 404 })
+      if (!pathname.startsWith(`${PREFIX}/`))
+        return new Response('not a path of the gateway', { status: 404 })
       const target = gateway.url + pathname.slice(PREFIX.length) + search
       return fetch(target, { method, headers, body, decompress: false, redirect: 'manual' })
     },
@@ -37,7 +38,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-test('below a path of a proxy it loads, signs in, asks and signs out', async () => {
+test('the console loads, signs in, fetches data and signs out below a proxy’s path', async () => {
   const visit = await visitConsole(browser, gateway, { url: `${proxy.url.origin}${PREFIX}` })
   await visit.open('accounts/alice')
   await visit.page.getByRole('heading', { name: 'Customer alice' }).waitFor()
@@ -50,13 +51,13 @@ test('below a path of a proxy it loads, signs in, asks and signs out', async () 
   await context.close()
 })
 
-test('the first paint waits for no script, and the page does not wait for the session', async () => {
+test('the first paint does not wait for scripts, and the page does not wait for the session', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page } = visit
   const held = Promise.withResolvers<void>()
   const asked: string[] = []
   let isHolding = true
-  // The script first, and then the session: other requests do not wait for it.
+  // The script is requested first, then the session. Other requests do not wait for the session.
   await page.route('**/*.js', async (route) => {
     if (isHolding) await held.promise
     await route.continue()
@@ -82,7 +83,7 @@ test('the first paint waits for no script, and the page does not wait for the se
   await page.context().close()
 })
 
-test('a form that is sent is busy until it is answered', async () => {
+test('a submitted form is busy until its answer arrives', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page, settled, faults, axe } = visit
   await page.getByRole('button', { name: 'Sign out' }).click()
@@ -103,7 +104,7 @@ test('a form that is sent is busy until it is answered', async () => {
   await page.context().close()
 })
 
-test('loading is shown, an error says what to do and can be retried, and a list without rows names the next step', async () => {
+test('a list shows that it loads, an error that can be retried, and the next step if it is empty', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page, faults, open, axe } = visit
   const rows = page.locator('main tbody tr')
@@ -133,7 +134,7 @@ test('loading is shown, an error says what to do and can be retried, and a list 
   await alert.getByText('database_unavailable').waitFor()
   await page.getByRole('heading', { name: 'Customers' }).waitFor()
   expect([await axe(), await rows.count()]).toEqual([[], 0])
-  // Then nobody answers at all.
+  // Then the server does not answer at all.
   await page.unroute('**/admin/v1/customers?*')
   await page.route('**/admin/v1/customers?*', (route) => route.abort())
   await page.getByRole('button', { name: 'Try again' }).click()
@@ -151,12 +152,12 @@ test('loading is shown, an error says what to do and can be retried, and a list 
     await open(address)
     await page.locator('.empty', { hasText: next }).waitFor()
   }
-  // The two failures that were made.
+  // The two intended failures.
   expect(faults.map((fault) => /status of 503|ERR_FAILED/.test(fault))).toEqual([true, true])
   await page.context().close()
 })
 
-test('it is light or dark as the system is, or as was chosen, which is kept', async () => {
+test('the theme follows the system until one is selected, which is kept', async () => {
   const { page } = await visitConsole(browser, gateway, { colours: 'light' })
   const isDark = async () => {
     const colour = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
@@ -176,7 +177,7 @@ test('it is light or dark as the system is, or as was chosen, which is kept', as
   await page.context().close()
 })
 
-test('a page that is not seen has no stream of events and asks for nothing', async () => {
+test('a hidden page closes its event stream and sends no requests', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page, faults } = visit
   const count = { live: 0, overview: 0 }
@@ -209,7 +210,7 @@ test('a page that is not seen has no stream of events and asks for nothing', asy
   await page.context().close()
 })
 
-/** Scripts loaded later than possible: a browser finds them only when it has read another one. */
+/** Scripts that are loaded too late: the browser finds them only after it has read another script. */
 async function lateScripts(url: string): Promise<string[]> {
   const html = await (await fetch(`${url}/console`)).text()
   const preloaded = [...html.matchAll(/rel="modulepreload"[^>]* href="console\/([^"]+)"/g)].map(
@@ -238,7 +239,7 @@ async function lateScripts(url: string): Promise<string[]> {
   return late
 }
 
-test('D24: the scripts of each page are requested at the same time, and once', async () => {
+test('the scripts of each page are requested at the same time, and only once', async () => {
   expect(await lateScripts(gateway.url)).toEqual([])
   const visit = await visitConsole(browser, gateway)
   await visit.open('usage')
@@ -251,7 +252,7 @@ test('D24: the scripts of each page are requested at the same time, and once', a
   await visit.page.context().close()
 })
 
-test('the executable has all of it inside: every page loads', async () => {
+test('the executable contains the whole console: every page loads', async () => {
   const installation = await install()
   const server = await installation.serve({ cwd: emptyFolder() })
   expect(await lateScripts(server.url)).toEqual([])

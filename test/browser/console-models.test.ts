@@ -1,5 +1,5 @@
-// Models and upstreams in a real browser: which can be used and why others cannot, price, cost and margin, how many requests fail,
-// what some usage costs, and a free test of an upstream.
+// Models and upstreams in a real browser: which models can be used and why others cannot, their price, cost and margin,
+// the share of failed requests, the cost of some usage, and a free test of an upstream.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -62,18 +62,18 @@ afterAll(async () => {
   await sandbox.stop()
 })
 
-/** The day this number of days from now. */
+/** The date this number of days from now. */
 function dayIn(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 }
 
-/** The cells of the rows of a table. */
+/** The cells of a table's rows. */
 async function cellsOf(label: string): Promise<string[][]> {
   const rows = await visit.page.getByRole('table', { name: label }).locator('tbody tr').all()
   return Promise.all(rows.map((row) => row.locator('td').allTextContents()))
 }
 
-test('which models can be used, why one cannot, and how many requests fail', async () => {
+test('the list shows which models can be used, why one cannot, and how many requests fail', async () => {
   const { page, open } = visit
   await open('models?available=false')
   expect((await cellsOf('Models')).map(([id, state]) => [id, state?.trim()])).toEqual([
@@ -94,7 +94,7 @@ test('which models can be used, why one cannot, and how many requests fail', asy
   expect(visit.faults).toEqual([])
 })
 
-test('a model that its vendor ends shows the day and its successor, with a sign if that is soon', async () => {
+test('a model that its vendor will retire shows the date and its successor, with a warning if it is soon', async () => {
   const { page, open, axe } = visit
   const signOf = (day: string) => page.locator('.status.warning', { hasText: day })
   await open('models')
@@ -110,11 +110,11 @@ test('a model that its vendor ends shows the day and its successor, with a sign 
   expect(visit.faults).toEqual([])
 })
 
-test('each price is next to its cost and margin, where a cost is known', async () => {
+test('each price is shown with its cost and margin if the cost is known', async () => {
   const { page, open, axe } = visit
   await open('models/sold')
   const columns = page.getByRole('table', { name: 'Price' }).locator('thead th')
-  // Of the other upstream no cost is known.
+  // The cost at the other upstream is unknown.
   expect(await columns.allTextContents()).toEqual(['Unit', 'Price', 'Cost at east', 'Margin at east'])
   expect(await cellsOf('Price')).toEqual([
     ['per 1M input tokens', '$1.00', '$0.75', '25 %'],
@@ -126,7 +126,7 @@ test('each price is next to its cost and margin, where a cost is known', async (
   expect(visit.faults).toEqual([])
 })
 
-test('D29: a model without a price is free, and one whose price depends on a size begins with its least', async () => {
+test('a model without a price is free, and a price that depends on a size is shown from its minimum', async () => {
   const { open } = visit
   await open('models')
   const price = (model: string) =>
@@ -135,7 +135,7 @@ test('D29: a model without a price is free, and one whose price depends on a siz
   expect(await price('vidw2.6-t2v')).toBe('from $0.01 per second')
 })
 
-test('what some usage costs, and what is left of it', async () => {
+test('the calculator shows the price, cost and margin of some usage', async () => {
   const { page, open } = visit
   await open('models/test-reasoning')
   await page.getByLabel('input token', { exact: true }).fill('1000')
@@ -147,7 +147,7 @@ test('what some usage costs, and what is left of it', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('the test of an upstream that does not answer says why, and an unknown upstream is not found', async () => {
+test('the test of an upstream that does not answer shows the reason, and an unknown upstream is not found', async () => {
   const { page, open, axe } = visit
   await open('upstreams/gone')
   await page.getByRole('button', { name: 'Test' }).click()
@@ -162,7 +162,7 @@ test('the test of an upstream that does not answer says why, and an unknown upst
   expect(visit.faults).toEqual([])
 })
 
-test('how upstreams do, and one is tried at no cost', async () => {
+test('upstreams show their condition, and a test of one is free', async () => {
   const { page, open } = visit
   await open('upstreams')
   const shown = new Map((await cellsOf('Upstreams')).map(([name = '', ...cells]) => [name, cells]))
@@ -178,7 +178,7 @@ test('how upstreams do, and one is tried at no cost', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('a vendor’s refusals are listed with their words', async () => {
+test('a vendor’s refusals are listed with its messages', async () => {
   const words = `'house_rule' is not supported with this model.`
   const content = `[sandbox status=400 error_text="${words}"] Hello`
   for (let count = 0; count < 2; count++)

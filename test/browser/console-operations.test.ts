@@ -1,5 +1,5 @@
-// What operators do in the console besides looking, in a real browser: tasks that are canceled and reconciled, webhooks that are
-// delivered again, results that are kept, a backup, and a configuration that is reloaded after its changes were read.
+// Actions of operators in the console, in a real browser: tasks are canceled and reconciled, webhooks are delivered
+// again, kept results are shown, a backup is made, and a configuration is reloaded after its changes were reviewed.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -16,14 +16,14 @@ import { startTaskVendor, succeeded, type TaskVendor, videoBody } from '../suppo
 setDefaultTimeout(180_000)
 
 let vendor: TaskVendor & Disposable
-/** A vendor that reports the progress of a video, and its answer to a poll. */
+/** A vendor that reports a video's progress, and its answer to a poll. */
 let teller: Bun.Server<undefined>
 let progress = () => Response.json({ status: 'pending', progress: 41 }, { status: 202 })
 let receiver: WebhookReceiver & Disposable
 let gateway: TestGateway
 let browser: Browser
 let visit: Visit
-/** The configuration as its file has it. */
+/** The configuration as stored in its file. */
 let written: Config | undefined
 /** Faults of the configuration; none by default. */
 let faults: string[] = []
@@ -82,13 +82,13 @@ async function submit(): Promise<string> {
   return ((await (await gateway.post('/v1/videos/generations', body)).json()) as { id: string }).id
 }
 
-/** Ends a journey: the page is in order, and nothing went wrong on it. */
+/** Ends a journey: checks that the page has no fault and that no error occurred. */
 async function inOrder(): Promise<void> {
   expect(await visit.axe()).toEqual([])
   expect(visit.faults).toEqual([])
 }
 
-test('a running task is canceled: what is held comes back once its vendor has stopped it', async () => {
+test('a running task is canceled, and its hold is released once its vendor has stopped it', async () => {
   const { page, open } = visit
   const id = await submit()
   const task = await readTask(db(), id)
@@ -99,14 +99,14 @@ test('a running task is canceled: what is held comes back once its vendor has st
   await dialog().waitFor({ state: 'detached' })
   expect((await readTask(db(), id)).cancelAt).not.toBeNull()
   await waitFor(() => vendor.cancels.includes(task.upstreamId ?? ''))
-  // Nobody reloads the page.
+  // The page is not reloaded.
   await page.getByText('canceled: ', { exact: false }).waitFor()
   expect(await page.getByRole('button', { name: 'Cancel…' }).count()).toBe(0)
   expect((await gateway.balance()).heldNano).toBe(0)
   await inOrder()
 })
 
-test('the progress of a task is shown in its row and in full, until it ends', async () => {
+test('the progress of a task is shown in its row and in its details until it ends', async () => {
   const { page, open } = visit
   const body = { model: 'test-told-video', prompt: 'a fox', resolution: '720p' }
   const { request_id: id } = (await (await gateway.post('/v1/videos/generations', body)).json()) as {
@@ -125,7 +125,7 @@ test('the progress of a task is shown in its row and in full, until it ends', as
   await inOrder()
 })
 
-test('a task whose submit got no answer is followed by the id that its vendor has, another released', async () => {
+test('of two tasks whose submission got no answer, one is followed by the vendor’s id and one released', async () => {
   const { page, open } = visit
   const { now } = gateway.server.world
   const ids: string[] = []
@@ -181,7 +181,7 @@ test('each attempt of a webhook is shown with its answer, and it is delivered ag
   await inOrder()
 })
 
-test('a kept video plays next to its last frame, with its task and with its request', async () => {
+test('a kept video plays next to its last frame, in its task and in its request', async () => {
   const { page, open } = visit
   const content = [{ type: 'text', text: 'a fox [sandbox task_ms=0]' }]
   const body = { model: 'test-seedance', content, return_last_frame: true }
@@ -192,7 +192,7 @@ test('a kept video plays next to its last frame, with its task and with its requ
     await open(place)
     const picture = page.getByRole('img', { name: 'Kept picture' })
     await picture.waitFor()
-    // It has come, and is a picture.
+    // It was loaded, and is a picture.
     await waitFor(async () => page.evaluate('document.querySelector(".results img").naturalWidth > 0'))
     expect(await page.locator('.results video[controls]').count()).toBe(1)
     const address = (await page.locator('.results video').getAttribute('src')) ?? ''
@@ -206,7 +206,7 @@ test('a kept video plays next to its last frame, with its task and with its requ
   }
 })
 
-test('a backup is made from the settings, and is listed', async () => {
+test('a backup made in the settings is listed', async () => {
   const { page, open } = visit
   await open('settings?part=backups')
   await page.getByText('No backups yet.').waitFor()
@@ -220,7 +220,7 @@ test('a backup is made from the settings, and is listed', async () => {
   await inOrder()
 })
 
-test('a configuration is reloaded after its changes were read, and one with faults is not', async () => {
+test('a configuration is reloaded after its changes were reviewed, but not if it has faults', async () => {
   const { page, open } = visit
   const { config } = gateway.server.world
   const price = { per_1m_input_tokens: '7.00', per_1m_output_tokens: '2.00' }
@@ -253,7 +253,7 @@ test('a configuration is reloaded after its changes were read, and one with faul
   await inOrder()
 })
 
-test('D32: the configuration in force is folded by its parts, searched, and shows addresses of upstreams', async () => {
+test('the configuration in force is shown in folded parts, can be searched, and shows upstream addresses', async () => {
   const { page, open } = visit
   await open('settings')
   expect(await page.locator('main details').count()).toBeGreaterThan(2)
@@ -269,9 +269,9 @@ test('D32: the configuration in force is folded by its parts, searched, and show
   await inOrder()
 })
 
-test('D25: the trail says how a change altered a key, and leads to it', async () => {
+test('the audit trail shows what a change altered on a key, and links to the key', async () => {
   const { page, open } = visit
-  // Keys of tests are called by their ids.
+  // Test keys are named by their ids.
   const { id } = await gateway.makeKey('trailed', '1')
   await open(`keys/${id}`)
   await page.getByRole('button', { name: 'Pause' }).click()

@@ -1,5 +1,6 @@
-// The playground of operators in a real browser: who pays is chosen and shown, the key that is made for it has a budget and an end
-// and is revoked, and a logged request is opened as a conversation and sent again. Keys of one name do not share conversations.
+// The operators' playground in a real browser: the paying account is selected and shown, the key created for it has a
+// budget and an expiry and is revoked, and a logged request is opened as a conversation and sent again. Keys with the
+// same name do not share conversations.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -36,7 +37,7 @@ async function playgroundKeys(): Promise<MadeKey[]> {
   return data.filter(({ name }) => name.startsWith('playground-'))
 }
 
-test('a logged request is opened and sent again, paid by the account that the operator chooses', async () => {
+test('a logged request is opened and sent again, paid by the account that the operator selects', async () => {
   const messages = [
     { role: 'system', content: 'Answer briefly.' },
     { role: 'user', content: 'first question' },
@@ -66,7 +67,7 @@ test('a logged request is opened and sent again, paid by the account that the op
   const [key] = await playgroundKeys()
   expect(key).toMatchObject({ account: 'alice', status: 'active', budget_usd: '0.50' })
   expect(Date.parse(key?.expires_at ?? '')).toBeLessThanOrEqual(Date.now() + 8 * 3_600_000)
-  // The conversation is unchanged, and says what is missing.
+  // The conversation is unchanged, and the page says what is missing.
   await page.getByText('Left out, because the playground has no field for them: top_p.').waitFor()
   expect(await page.getByRole('textbox', { name: 'Message', exact: true }).inputValue()).toBe(
     'second question',
@@ -85,7 +86,7 @@ test('a logged request is opened and sent again, paid by the account that the op
     bodies: { request: string }
   }
   expect(JSON.parse(bodies.bodies.request)).toMatchObject({ messages, temperature: 0.5 })
-  // Its request is a page of operators.
+  // Its request is shown on a page for operators.
   await page.getByRole('link', { name: 'View request' }).last().click()
   await settled()
   expect(page.url()).toContain('#/requests/')
@@ -93,12 +94,12 @@ test('a logged request is opened and sent again, paid by the account that the op
   await page.getByRole('button', { name: 'End and revoke the key' }).click()
   await page.getByRole('heading', { name: 'Who pays?' }).waitFor()
   expect((await playgroundKeys()).map(({ status }) => status)).toEqual(['revoked'])
-  // The refused account, and nothing else.
+  // Only the refusal of the account.
   expect(faults).toEqual([expect.stringContaining('404')])
   await page.context().close()
 })
 
-test('viewers read that they cannot send, and no key is made for them', async () => {
+test('viewers see that they cannot send, and no key is created for them', async () => {
   const before = (await playgroundKeys()).length
   const { page, open, faults } = await visitConsole(browser, gateway, { role: 'viewer' })
   await open('playground')
@@ -109,7 +110,7 @@ test('viewers read that they cannot send, and no key is made for them', async ()
   await page.context().close()
 })
 
-test('two keys of one name have conversations of their own in one browser', async () => {
+test('two keys with the same name have separate conversations in one browser', async () => {
   const visit = await visitConsole(browser, gateway, { token: gateway.secret })
   const { page, open, settled, faults } = visit
   await open('playground')
@@ -119,7 +120,7 @@ test('two keys of one name have conversations of their own in one browser', asyn
   await page.locator('.reply .cost', { hasText: 'cost $' }).waitFor()
   await page.getByText('Conversations in this browser').click()
   await page.locator('.tried li').waitFor()
-  // Another key, of which the page learns the same name.
+  // Another key, which has the same name on the page.
   const { name } = (await (
     await fetch(`${gateway.url}/v1/me`, {
       headers: { authorization: `Bearer ${gateway.secret}` },

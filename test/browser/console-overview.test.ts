@@ -1,5 +1,5 @@
-// The overview in a real browser: each figure agrees with the books and the log and leads to its rows, each line that needs
-// attention leads to its subject, and charts have their figures as a table and under the pointer.
+// The overview in a real browser: each figure agrees with the books and the log and links to its rows, each line that
+// needs attention links to its subject, and charts show their figures as a table and under the pointer.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -22,9 +22,9 @@ let gateway: TestGateway
 let browser: Browser
 let visit: Visit
 let admin: (method: string, path: string, body: object) => Promise<void>
-/** The day on which models end. */
+/** The date on which models are retired. */
 const ENDS = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10)
-/** Ids of the tasks that nobody knows of. */
+/** Ids of tasks in an unknown state. */
 const unknown = ['video_unknown_1', 'video_unknown_2']
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ beforeAll(async () => {
     models: {
       'gone-chat': { ...testModels['test-chat'], upstream: 'gone' },
       ending: { ...testModels['test-chat'], retires: ENDS, successor: 'test-chat' },
-      // Nobody asks it.
+      // This upstream gets no requests.
       forgotten: { ...testModels['test-chat'], retires: ENDS },
       'test-slow-video': {
         family: 'dashscope-video',
@@ -71,13 +71,13 @@ afterAll(async () => {
   receiver[Symbol.dispose]()
 })
 
-/** Requests that went well and that failed, and everything that wants attention. */
+/** Creates requests that succeeded and failed, and everything that needs attention. */
 async function seed(): Promise<void> {
   const { db, now } = gateway.server.world
   for (const model of ['test-chat', 'test-chat', 'ending']) await (await gateway.chat({ model })).text()
   await (await gateway.chat({ model: 'test-google' })).text()
   await gateway.chat({ messages: [{ role: 'user', content: '[sandbox status=500]' }] })
-  // After five without an answer an upstream is left alone.
+  // After five requests without an answer, an upstream is not called.
   for (let count = 0; count < 5; count++) await gateway.chat({ model: 'gone-chat' })
   const poor = await gateway.makeKey('poor', '1', { budgetNano: 1_000_000_000, budgetPeriod: 'day' })
   await (await gateway.chat({}, { authorization: `Bearer ${poor.secret}` })).text()
@@ -108,21 +108,21 @@ async function seed(): Promise<void> {
 
 const rows = () => visit.page.locator('main tbody tr')
 
-/** A figure of the overview: its title, what it shows, and the line below it. */
+/** A figure of the overview: its title, its value, and the line below it. */
 async function figure(title: string) {
   const box = visit.page.locator('a.figure', { has: visit.page.getByText(title, { exact: true }) })
   const [, note = ''] = await box.locator(':scope > span').allTextContents()
   return { box, text: (await box.locator('strong').textContent()) ?? '', note }
 }
 
-/** Opens the overview and follows a link of it. */
+/** Opens the overview and follows one of its links. */
 async function follow(link: () => Promise<{ click(): Promise<void> }>): Promise<void> {
   await visit.open('overview')
   await (await link()).click()
   await visit.settled()
 }
 
-/** Dollars as the console writes them, in nano-dollars. */
+/** Converts dollars as the console displays them to nano-dollars. */
 const nanoOf = (usd: string | null) => Math.round(Number((usd ?? '').replace(/[$,]/g, '')) * 1e9)
 
 const sumOf = async (column: number) =>
@@ -131,7 +131,7 @@ const sumOf = async (column: number) =>
     0,
   )
 
-test('each figure is what the books and the log say, and leads to its rows', async () => {
+test('each figure agrees with the books and the log, and links to its rows', async () => {
   const { page, open } = visit
   const log = await gateway.requestLog()
   const failed = log.filter(({ status }) => Number(status) >= 400)
@@ -183,10 +183,10 @@ test('each figure is what the books and the log say, and leads to its rows', asy
   expect(visit.faults).toEqual([])
 })
 
-test('each line of what wants attention leads to what it is about', async () => {
+test('each line that needs attention links to its subject', async () => {
   const { page, open, axe } = visit
   const line = (name: RegExp) => async () => page.getByRole('link', { name })
-  // A webhook is given up after its receiver has answered, and totals of usage follow the requests.
+  // A webhook is abandoned after its receiver has answered, and usage totals are updated after the requests.
   await waitFor(async () => {
     await open('overview')
     return (await page.locator('.attention li').count()) === 6
@@ -214,7 +214,7 @@ test('each line of what wants attention leads to what it is about', async () => 
   expect(visit.faults).toEqual([])
 })
 
-test('upstreams that do not answer come first', async () => {
+test('upstreams that do not answer are listed first', async () => {
   await visit.open('overview')
   const table = visit.page.getByRole('table', { name: 'Upstreams' })
   const names = await table.locator('tbody td:first-child').allTextContents()
@@ -223,7 +223,7 @@ test('upstreams that do not answer come first', async () => {
   await visit.page.getByRole('heading', { name: 'gone' }).waitFor()
 })
 
-test('charts by hour have their figures as a table, and exact amounts under the pointer', async () => {
+test('charts by hour show their figures as a table, and exact amounts under the pointer', async () => {
   const { page, open } = visit
   const log = await gateway.requestLog()
   const charges = await gateway.charges()
@@ -251,13 +251,13 @@ test('charts by hour have their figures as a table, and exact amounts under the 
   expect(busy.slice(3)).toEqual(Array.from({ length: 3 }, () => expect.stringMatching(/^\d+ ms$/)))
   const plot = charts.first().locator('.u-over')
   const { width = 0 } = (await plot.boundingBox()) ?? {}
-  // An amount of more than two figures, which are all there.
+  // An amount with more than two digits, all of which are shown.
   const exact = `test-chat ${await spend
     .locator('tfoot td')
     .nth(models.indexOf('test-chat') + 1)
     .textContent()}`
   expect(exact).toMatch(/[1-9]\d{2}$/)
-  // The last bar, or the one before it where an hour has ended meanwhile.
+  // The last bar, or the one before it if an hour has ended meanwhile.
   let back = 0
   await waitFor(async () => {
     back = 1 - back
@@ -267,7 +267,7 @@ test('charts by hour have their figures as a table, and exact amounts under the 
   expect(visit.faults).toEqual([])
 })
 
-test('a range is chosen by its name or dragged in a chart, is kept in the address, and applies to other pages', async () => {
+test('a range is selected by name or dragged in a chart, is kept in the URL, and applies to other pages', async () => {
   const { page, open, settled } = visit
   await open('overview')
   await page.getByLabel('Time range').selectOption('7d')
@@ -299,7 +299,7 @@ test('a range is chosen by its name or dragged in a chart, is kept in the addres
   expect(visit.faults).toEqual([])
 })
 
-test('a running drill is shown on the overview and with its upstream only, and an operator ends it', async () => {
+test('a running drill is shown only on the overview and at its upstream, and an operator ends it', async () => {
   const { id } = await gateway.makeKey('staging', '0')
   await admin('POST', '/drills', { upstream: 'openai', keys: [id], for: '5m', cut: true, share_percent: 20 })
   const says = /^ ?Drill: openai fails with cut for 20 % of the requests of 1 key, until \d\d:\d\d UTC/

@@ -1,5 +1,6 @@
-// Money as the holder of a key sees it, in a real browser: the statements of the account, to print and as files, usage as a file,
-// the bars of budgets, and a low balance. Clicks are counted: each job takes at most four. No data of another account is shown.
+// The pages about money for the holder of a key, in a real browser: the account's statements, to print and as files,
+// usage as a file, budget bars, and a low balance. Clicks are counted: each job takes at most four. No data of another
+// account is shown.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -64,7 +65,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-test("statements: those of the account, one to print and as files, and nobody else's", async () => {
+test('statements lists only those of the account, each to print and as files', async () => {
   const { page, open, settled, axe } = visit
   await open('home')
   const { click, clicks } = counted(page)
@@ -98,7 +99,7 @@ test("statements: those of the account, one to print and as files, and nobody el
   expect(visit.faults).toEqual([])
 })
 
-test('usage as a file, by model and by time, in one click', async () => {
+test('one click downloads usage as a file, by model or by time', async () => {
   const { page, open } = visit
   await open('home?range=90d')
   for (const [name, file, titles] of [
@@ -115,7 +116,7 @@ test('usage as a file, by model and by time, in one click', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('budgets are bars, and a low balance says so with the remedy', async () => {
+test('budgets are shown as bars, and a low balance is reported with a remedy', async () => {
   const { page, open, settled, axe } = visit
   await open('home')
   const bars = page.getByRole('progressbar')
@@ -145,7 +146,7 @@ test('budgets are bars, and a low balance says so with the remedy', async () => 
   expect(visit.faults).toEqual([])
 })
 
-test('the same at 400 pixels in the dark', async () => {
+test('home and statements have no fault at 400 pixels in the dark theme', async () => {
   const small = await visitConsole(browser, gateway, { token: own.secret, width: 400, colours: 'dark' })
   for (const address of ['home', 'statements']) {
     await small.open(address)

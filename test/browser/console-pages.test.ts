@@ -1,5 +1,5 @@
-// The pages of the console for operators in a real browser: a journey for each, by role. On every page: no error, nothing
-// asked of elsewhere, nothing that axe finds, no scrolling sideways at 400 pixels, and texts of strangers stay texts.
+// The console's pages for operators in a real browser: a journey for each, by role. On every page: no error, no request
+// to another host, no fault found by axe, no horizontal scrolling at 400 pixels, and texts from strangers stay texts.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -17,7 +17,7 @@ import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(180_000)
 
-/** A text that would run as a script, break out of an attribute, or load a picture from elsewhere. */
+/** A text that would run as a script, break out of an attribute, or load a picture from another host. */
 const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}`
 
 let gateway: TestGateway
@@ -40,7 +40,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** Requests, a task and texts of strangers wherever one can put them. */
+/** Creates requests, a task, and texts from strangers wherever strangers can enter them. */
 async function seed(): Promise<void> {
   await admin('PATCH', '/accounts/alice', { display_name: SCRIPT, note: SCRIPT })
   await admin('POST', '/accounts/alice/adjustments', { amount_usd: '0.5', note: SCRIPT })
@@ -64,7 +64,7 @@ async function seed(): Promise<void> {
   await gateway.server.world.requestLog.flush()
 }
 
-/** The element that has the focus: its label or text, and whether the style shows it. */
+/** The focused element: its label or text, and whether its style shows the focus. */
 const FOCUSED = `(() => {
   const at = document.activeElement
   const text = (at.labels?.[0]?.querySelector('span') ?? at.labels?.[0] ?? at).textContent.trim()
@@ -92,7 +92,7 @@ async function addresses(): Promise<string[]> {
     'keys',
     'keys/ci',
     'keys/new',
-    // Without any; console-selling.test.ts has some.
+    // These pages are empty here; console-selling.test.ts fills them.
     'plans',
     'statements',
     'requests',
@@ -130,7 +130,7 @@ for (const [width, colours] of [
   [1280, 'light'],
   [1440, 'dark'],
 ] as const) {
-  test(`every page at ${width} pixels in ${colours}`, async () => {
+  test(`no page has a fault at ${width} pixels in ${colours}`, async () => {
     const visit = await visitConsole(browser, gateway, { width, colours })
     for (const address of await addresses()) {
       await visit.open(address)
@@ -148,7 +148,7 @@ for (const [width, colours] of [
 
 const visiting = (...given: Journey) => journeyAs([browser, gateway], ...given)
 
-test('requests that failed are listed with those whose stream broke, which began well', () =>
+test('failed requests are listed together with those whose stream broke', () =>
   visiting('viewer', async ({ page, open }) => {
     await open('requests?status=failed')
     const failed = await listed('/requests?status=failed')
@@ -157,7 +157,7 @@ test('requests that failed are listed with those whose stream broke, which began
     expect(await page.locator('main tbody .status.good').count()).toBe(0)
   }))
 
-test('a viewer is offered nothing that changes anything', () =>
+test('a viewer sees no control that changes anything', () =>
   visiting('viewer', async ({ page, open }) => {
     for (const address of [
       'accounts/alice',
@@ -185,7 +185,7 @@ test('a viewer is offered nothing that changes anything', () =>
     }
   }))
 
-test('requests: filters are in the address, a row opens in full, a refund happens once', () =>
+test('requests: filters are in the URL, a row opens with all details, and a refund happens once', () =>
   visiting('operator', async ({ page, open, settled }) => {
     await open('requests')
     await page.getByLabel('Search requests').fill('key:ci')
@@ -193,7 +193,7 @@ test('requests: filters are in the address, a row opens in full, a refund happen
     await settled()
     expect(page.url()).toContain('key=ci')
     await waitFor(async () => (await page.locator('main tbody tr').count()) === 1)
-    // Out of the field, and to the first row.
+    // Leaves the field, and moves to the first row.
     await page.keyboard.press('Escape')
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')
@@ -215,7 +215,7 @@ test('requests: filters are in the address, a row opens in full, a refund happen
     await page.keyboard.press('Escape')
     await page.getByRole('heading', { name: /^req_/ }).waitFor({ state: 'detached' })
     expect(page.url()).toContain('key=ci')
-    // A filter in the address is shown, even if the page does not offer it.
+    // A filter in the URL is shown, even if the page does not list it.
     await open('requests?status=401')
     expect(await page.getByRole('group', { name: 'Status' }).getByLabel('401').isChecked()).toBe(true)
   }))
@@ -266,16 +266,16 @@ test('new rows wait while the reader is further down a list, and are shown on a 
     await settled()
     await waitFor(async () => (await first()) !== newest)
     expect({ place: await scrolled(), offers: await offer.count() }).toEqual({ place: 0, offers: 0 })
-    // At its beginning the list keeps loading by itself.
+    // At the top, the list updates automatically.
     const before = await first()
     await (await gateway.chat()).text()
     await waitFor(async () => (await first()) !== before)
     expect(await offer.count()).toBe(0)
   }))
 
-test('a list that finds nothing at first says that it continues', () =>
+test('a search that has found nothing yet offers to continue', () =>
   visiting('viewer', async ({ page, open }) => {
-    // As with hundreds of thousands of rows that do not fit.
+    // As if hundreds of thousands of rows did not match.
     await page.route(/admin\/v1\/requests\?(?!.*after=)/, (route) =>
       route.fulfill({ json: { data: [], next: '1000000', looked: 200_000 } }),
     )
@@ -285,7 +285,7 @@ test('a list that finds nothing at first says that it continues', () =>
     await page.locator('main tbody tr').first().waitFor()
   }))
 
-test('tasks: a failed one with the words of its vendor', () =>
+test('a failed task shows its vendor’s message', () =>
   visiting('operator', async ({ page, open }) => {
     const [task] = await listed('/tasks')
     await waitFor(async () => (await listed('/tasks?state=failed')).length === 1)
@@ -293,7 +293,7 @@ test('tasks: a failed one with the words of its vendor', () =>
     await page.getByRole('button', { name: 'Ask the vendor again' }).waitFor()
   }))
 
-test('settings: what a reload would change, backups, admins and the trail', () =>
+test('settings show what a reload would change, backups, admins and the audit trail', () =>
   visiting('owner', async ({ page, open, settled }) => {
     await open('settings')
     await page.getByText('No pending changes.').waitFor()
@@ -317,7 +317,7 @@ test('settings: what a reload would change, backups, admins and the trail', () =
     await page.getByRole('cell', { name: 'admin.revoke' }).waitFor()
   }))
 
-test('the keyboard: search, help, pages, and a way back', () =>
+test('the keyboard opens search, help and pages, and goes back', () =>
   visiting('viewer', async ({ page, open, settled }) => {
     await open('overview')
     await page.keyboard.press('/')
@@ -336,7 +336,7 @@ test('the keyboard: search, help, pages, and a way back', () =>
     await settled()
   }))
 
-test('by keyboard alone: an account is found, topped up and left, and the focus is always seen', () =>
+test('an account is found, topped up and left with the keyboard alone, with a visible focus at each step', () =>
   visiting('operator', async ({ page, open, settled }) => {
     await open('overview')
     await page.keyboard.press('g')
@@ -376,7 +376,7 @@ test('by keyboard alone: an account is found, topped up and left, and the focus 
     await page.getByRole('heading', { name: 'Customer alice' }).waitFor({ state: 'detached' })
   }))
 
-test('a key that signs in after an operator, in the same tab, gets pages of its own', () =>
+test('a key that signs in after an operator in the same tab gets the pages for holders', () =>
   visiting('viewer', async ({ page, open, settled }) => {
     await open('models')
     const ofOperators = await page.locator('main').textContent()
@@ -389,7 +389,7 @@ test('a key that signs in after an operator, in the same tab, gets pages of its 
     expect(await page.getByText('You may not see this').count()).toBe(0)
   }))
 
-test('signing out ends the session, and the address leads back after the next sign-in', () =>
+test('signing out ends the session, and the next sign-in returns to the same page', () =>
   visiting('viewer', async ({ page, open, settled }) => {
     await open('requests?status=failed')
     await page.getByRole('button', { name: 'Sign out' }).click()
@@ -400,7 +400,7 @@ test('signing out ends the session, and the address leads back after the next si
     expect(page.url()).toEndWith('#/requests?status=failed')
   }))
 
-test('at 400 pixels a bar has five entries, and the other pages are behind the last one', async () => {
+test('at 400 pixels a bar has five entries, and the last one opens the other pages', async () => {
   const { page, open, settled, faults, axe } = await visitConsole(browser, gateway, {
     width: 400,
     role: 'viewer',
@@ -436,7 +436,7 @@ test('at 400 pixels a bar has five entries, and the other pages are behind the l
   await page.context().close()
 })
 
-test('search finds a request by its id and an account by how its name begins, and opens it', () =>
+test('search finds and opens a request by its id and an account by the beginning of its name', () =>
   visiting('viewer', async ({ page, settled }) => {
     const [{ id = '' } = {}] = await listed('/requests?key=ci')
     const search = page.getByRole('combobox', { name: 'Search or jump to' })

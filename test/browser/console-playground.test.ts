@@ -1,6 +1,6 @@
-// The playground of the console in a real browser: conversations with their turns, tools whose results are entered by hand,
-// pictures as input, models side by side, and each kind of request with its price before it is sent, its cost after, and itself
-// as programs that say the same.
+// The console's playground in a real browser: conversations with turns, tools whose results are entered by hand,
+// pictures as input, models side by side, and each kind of request with its price before it is sent, its cost
+// afterwards, and equivalent programs.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -84,14 +84,14 @@ afterAll(async () => {
 const answerText = async () => (await visit.page.locator('.reply').allInnerTexts()).join(' ')
 const dollars = (text: string | null) => Number(/\$([\d.]+)/.exec(text ?? '')?.[1])
 
-/** Opens the playground with a conversation that has no turn yet. */
+/** Opens the playground with an empty conversation. */
 async function begin(query: string): Promise<void> {
   await visit.open('playground')
   await visit.page.getByRole('button', { name: 'New conversation' }).click()
   await visit.open(`playground?${query}`)
 }
 
-/** Presses a button once it shows the most that its request can cost, and waits for the cost of the last answer. */
+/** Presses a button once it shows the maximum price of its request, and waits for the cost of the last answer. */
 async function pay(button = 'Send', replaces = 0): Promise<{ mostUsd: number; costUsd: number }> {
   const { page } = visit
   const form = page.locator('form', { has: page.getByRole('button', { name: button, exact: true }) })
@@ -104,14 +104,14 @@ async function pay(button = 'Send', replaces = 0): Promise<{ mostUsd: number; co
   return { mostUsd, costUsd: dollars(await page.locator('.reply .cost').last().textContent()) }
 }
 
-/** Waits until no answer runs. */
+/** Waits until no answer is in progress. */
 async function ended(): Promise<void> {
   await waitFor(async () => (await visit.page.locator('.reply[aria-busy="true"]').count()) === 0)
 }
 
 const message = () => visit.page.getByRole('textbox', { name: 'Message' })
 
-/** Opens a part next to the thread, which stays open from one conversation to the next. */
+/** Opens a panel next to the thread, which stays open when the conversation changes. */
 async function openPart(title: string): Promise<void> {
   const part = visit.page.locator('.playground-part', {
     has: visit.page.locator('summary', { hasText: title }),
@@ -120,12 +120,12 @@ async function openPart(title: string): Promise<void> {
     await part.getByText(title, { exact: true }).click()
 }
 
-/** A picture of one pixel. */
+/** A picture with one pixel. */
 const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 const picture = { name: 'black.png', mimeType: 'image/png', buffer: Buffer.from(PIXEL, 'base64') }
 
-/** The request that a vendor was asked to pay for last. */
+/** The last request that was sent to a vendor. */
 const lastCall = () => gateway.sandbox.calls.findLast(({ method }) => method === 'POST')
 const lastBody = () => JSON.parse(lastCall()?.body ?? '')
 
@@ -142,7 +142,7 @@ for (const [api, label, path] of [
   ['responses', 'Responses', '/v1/responses'],
   ['messages', 'Messages', '/v1/messages'],
 ] as const) {
-  test(`${label}: a chat calls a tool, its result is entered by hand, and both requests have a price before and a cost after`, async () => {
+  test(`${label}: a chat calls a tool, its result is entered by hand, and both requests show price and cost`, async () => {
     const { page, axe } = visit
     await begin('kind=chat&model=test-chat')
     await page.getByLabel('API').selectOption(api)
@@ -151,7 +151,7 @@ for (const [api, label, path] of [
     const tools = page.getByRole('textbox', { name: 'Tools as JSON' })
     await tools.fill('{')
     await page.getByText('The tools are not valid JSON').waitFor()
-    // A single tool need not be in a list.
+    // A single tool may be entered without a list.
     await tools.fill(JSON.stringify(tool))
     const before = (await gateway.charges()).length
     const first = await pay()
@@ -180,7 +180,7 @@ for (const [api, label, path] of [
   })
 }
 
-test('an answer is shown as it comes, and one that is stopped is paid as far as it had come', async () => {
+test('an answer is shown as it arrives, and a stopped one is charged for what has arrived', async () => {
   const { page } = visit
   await begin('kind=chat&model=test-chat')
   await message().fill('[sandbox tokens=400 token_delay_ms=50] Count.')
@@ -188,7 +188,7 @@ test('an answer is shown as it comes, and one that is stopped is paid as far as 
   const before = await gateway.charges()
   await message().press('Control+Enter')
   const said = page.locator('.reply .prose')
-  // More comes while it runs.
+  // More text arrives meanwhile.
   await waitFor(async () => ((await said.textContent({ timeout: 60_000 })) ?? '').length > 0)
   const first = ((await said.textContent()) ?? '').length
   await waitFor(async () => ((await said.textContent()) ?? '').length > first)
@@ -203,7 +203,7 @@ test('an answer is shown as it comes, and one that is stopped is paid as far as 
   expect(visit.faults).toEqual([])
 })
 
-test('D19: a request continues while another page is open, and a draft is kept', async () => {
+test('a request continues while another page is open, and a draft is kept', async () => {
   const { page, open } = visit
   await begin('kind=chat&model=test-chat')
   await message().fill('[sandbox tokens=40 token_delay_ms=50] Go on')
@@ -274,7 +274,7 @@ test('models answer side by side, each with its own price, time and thread', asy
   expect(visit.faults).toEqual([])
 })
 
-test('a model’s text is Markdown as elements, and never HTML, a loaded address, or a script', async () => {
+test('a model’s Markdown becomes elements, and never HTML, a loaded URL, or a script', async () => {
   const { page, axe } = visit
   await begin('kind=chat&model=test-chat')
   const text = [
@@ -326,7 +326,7 @@ test('structured output follows a schema in each form of a chat', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('D3: pictures are dropped, pasted and chosen, can be removed, and belong to their kind of work', async () => {
+test('pictures are dropped, pasted or selected, can be removed, and stay with their kind of request', async () => {
   const { page, open, axe } = visit
   await begin('kind=chat&model=test-local')
   expect(await page.getByLabel('Pictures').count()).toBe(0)
@@ -362,7 +362,7 @@ test('D3: pictures are dropped, pasted and chosen, can be removed, and belong to
       ],
     },
   ])
-  // What was chosen for a chat never goes with a picture.
+  // Pictures selected for a chat are never sent with a request for a picture.
   await files.setInputFiles(picture)
   await page.getByRole('img', { name: 'Picture 1', exact: true }).waitFor()
   await page.getByLabel('Kind of work').selectOption('image')
@@ -379,7 +379,7 @@ test('D3: pictures are dropped, pasted and chosen, can be removed, and belong to
   expect(visit.faults).toEqual([])
 })
 
-test('a picture is edited with a mask, as a form that is priced before it is sent', async () => {
+test('a picture is edited with a mask, and the form shows its price before it is sent', async () => {
   const { page } = visit
   await begin('kind=image&model=test-edit-image')
   await page.getByLabel('Pictures').setInputFiles([picture, { ...picture, name: 'mask.png' }])
@@ -393,7 +393,7 @@ test('a picture is edited with a mask, as a form that is priced before it is sen
   expect(visit.faults).toEqual([])
 })
 
-test('D1: each picture that was paid is shown, whatever form its vendor has; what cannot be read is shown as JSON', async () => {
+test('each paid picture is shown in any vendor’s form, and an unreadable answer is shown as JSON', async () => {
   const { page } = visit
   await begin('kind=image&model=test-vendor-image')
   for (const count of [1, 2, 3, 4]) {
@@ -414,7 +414,7 @@ test('D1: each picture that was paid is shown, whatever form its vendor has; wha
   expect(visit.faults).toEqual([])
 })
 
-test('D2: a vendor that would keep a picture at its own address is asked for its bytes', async () => {
+test('a vendor that could return a picture as a URL is asked for its bytes', async () => {
   const { page } = visit
   await begin('kind=image&model=test-ark-image')
   await page.getByLabel('Prompt').fill('A red fox')
@@ -424,7 +424,7 @@ test('D2: a vendor that would keep a picture at its own address is asked for its
   expect(visit.faults).toEqual([])
 })
 
-/** Each kind of request: what is written, what is shown, and what a program of it names. */
+/** Each kind of request: what is typed, what is shown, and what its program contains. */
 const kinds: { kind: string; model: string; text: string; shown: string; path: string; sdk?: false }[] = [
   { kind: 'chat', model: 'test-chat', text: "It's fine", shown: '.prose', path: '/v1/chat/completions' },
   { kind: 'image', model: 'test-image', text: 'A cat', shown: 'img', path: '/v1/images/generations' },
@@ -450,7 +450,7 @@ const kinds: { kind: string; model: string; text: string; shown: string; path: s
 ]
 
 for (const { kind, model, text, shown, path, sdk = true } of kinds) {
-  test(`D23: ${kind}: a price before, what it costs after, and the same call as curl, Python and TypeScript`, async () => {
+  test(`${kind}: its price, its cost afterwards, and the same call in curl, Python and TypeScript`, async () => {
     const { page } = visit
     await begin(`kind=${kind}&model=${model}`)
     if (kind === 'rerank') await page.getByLabel('Documents').fill('The sky is blue\nGrass is green')
@@ -464,7 +464,7 @@ for (const { kind, model, text, shown, path, sdk = true } of kinds) {
       paid: costUsd,
     })
     if (kind === 'video') {
-      // It plays: its length is known, and nothing says that it cannot be played.
+      // It can be played: its length is known, and no message says otherwise.
       const film = page.locator('.reply video')
       await waitFor(() => film.evaluate((each) => (each as unknown as { duration: number }).duration === 2))
     }
@@ -481,7 +481,7 @@ for (const { kind, model, text, shown, path, sdk = true } of kinds) {
     expect(python).toContain(sdk ? 'OpenAI(' : path)
     expect(typescript).toContain(sdk ? 'new OpenAI(' : path)
     for (const program of [python, typescript]) expect(program).toContain(gateway.url)
-    // As somebody runs it: the vendor gets exactly the request of the page.
+    // When the program is run, the vendor gets exactly the request of the page.
     const folder = temporaryFolder()
     const call = (command: string) =>
       Bun.spawn(['sh', '-c', command.replace('curl ', 'curl -sf ')], { cwd: folder, stdout: 'ignore' }).exited
@@ -489,13 +489,13 @@ for (const { kind, model, text, shown, path, sdk = true } of kinds) {
     expect(lastCall()).not.toBe(own)
     expect(lastCall()?.path).toBe(own?.path as string)
     expect(lastBody()).toEqual(JSON.parse(own?.body ?? ''))
-    // Unchanged it is refused, and breaks no client: its key has only letters that every header accepts.
+    // Unchanged, the program is refused but works: its placeholder key has only characters that every header accepts.
     expect(await call(curl)).toBe(22)
     expect(Object.values(programs).join()).toMatch(/^[\x20-\x7e\n]*$/)
   })
 }
 
-test('D23: a program of a stream reads its pieces', async () => {
+test('the program for a stream reads its chunks', async () => {
   const { page } = visit
   await begin('kind=chat&model=test-chat')
   await message().fill('Stream')
@@ -507,7 +507,7 @@ test('D23: a program of a stream reads its pieces', async () => {
   expect(python).toContain('for event in reply:')
 })
 
-test('transcription: a file is priced by its length before it is sent, and its text is shown', async () => {
+test('transcription: the price of a file follows its length before it is sent, and its text is shown', async () => {
   const { page, axe } = visit
   await begin('kind=transcription&model=test-transcribe')
   const sound = Buffer.from(await (await audioFile('wav', 3)).arrayBuffer())

@@ -1,5 +1,5 @@
-// One request in full, and the overview's warning about a low balance: lines that add up to the price, each attempt, and the
-// request and answer if they are kept, which are shown as text whatever they contain.
+// The page of one request, and the overview's warning about a low balance: lines that add up to the price, each
+// attempt, and the request and answer if they are kept, which are shown as text whatever they contain.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import { join } from 'node:path'
@@ -13,20 +13,23 @@ import { startTestGateway, type TestGateway } from '../support/gateway'
 
 setDefaultTimeout(180_000)
 
-/** A text that would run as a script, break out of an attribute, or load a picture from elsewhere. */
+/** A text that would run as a script, break out of an attribute, or load a picture from another host. */
 const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}`
 const PRICE = {
   per_1m_input_tokens: '1.00',
   per_1m_cached_input_tokens: '0.10',
   per_1m_output_tokens: '2.00',
 }
-/** A folder for pictures of the pages, to be looked at. */
+/** A folder for screenshots of the pages, to inspect. */
 const { CONSOLE_PICTURES: pictures } = process.env
 
 let sandbox: Sandbox
 let gateway: TestGateway
 let browser: Browser
-/** Ids of requests: with two attempts and much in it, of a long prompt, with nothing kept of it, failed, and of a route with an order. */
+/**
+ * Ids of requests: with two attempts and many details, with a long prompt, without a kept body, failed, and of a route
+ * with an order.
+ */
 let [whole, long, bare, failed, placed] = ['', '', '', '', '']
 
 beforeAll(async () => {
@@ -70,20 +73,20 @@ afterAll(async () => {
   await sandbox.stop()
 })
 
-/** The rows of a table of the page: the texts of its cells. */
+/** The rows of a table on the page, as the texts of their cells. */
 async function rowsOf({ page }: Visit, label: string): Promise<string[][]> {
   const rows = await page.getByRole('table', { name: label }).getByRole('row').all()
   return Promise.all(rows.map(async (row) => row.locator('td').allTextContents()))
 }
 
-/** Dollars in pico-dollars, exactly: `$0.0001234`. */
+/** Converts dollars such as `$0.0001234` to pico-dollars, exactly. */
 function picoOf(usd: string): bigint {
   const [, minus, whole, decimals = ''] = /^(−?)\$([\d,]+)\.(\d+)$/.exec(usd) ?? []
   const pico = BigInt(`${whole?.replaceAll(',', '')}${decimals.padEnd(12, '0')}`)
   return minus ? -pico : pico
 }
 
-test('a request of a route with a preference: its models in their order, each with its price', async () => {
+test('a request to a route with a preference shows the models in order, each with its price', async () => {
   const visit = await visitConsole(browser, gateway, { role: 'viewer' })
   await visit.open(`requests/${placed}`)
   const [, ...models] = await rowsOf(visit, 'Order by price, the cheapest first')
@@ -97,7 +100,7 @@ test('a request of a route with a preference: its models in their order, each wi
   await visit.page.context().close()
 })
 
-test('a request in full: lines that add up to what was paid, what came back, the margin, and each attempt', async () => {
+test('a request shows lines that add up to its price, what was returned, the margin, and each attempt', async () => {
   const visit = await visitConsole(browser, gateway, { role: 'viewer' })
   await visit.open(`requests/${whole}`)
   const [, ...lines] = await rowsOf(visit, 'How the price was calculated')
@@ -123,7 +126,7 @@ test('a request in full: lines that add up to what was paid, what came back, the
   const [, refused, answered] = await rowsOf(visit, 'Route and attempts')
   expect(refused?.slice(0, 4)).toEqual(['keyed', 'two-keys', '1', expect.stringContaining('upstream_')])
   expect(answered?.slice(0, 4)).toEqual(['keyed', 'two-keys', '2', expect.stringContaining('200')])
-  // From the key to the last byte, without a gap.
+  // From the check of the key to the last byte, without a gap.
   const spans = await visit.page.locator('.timeline li').allTextContents()
   const [keyed, tried, waited, ...rest] = spans.map((text) => text.replace(/ \d+ ms$/, '').trim())
   expect([keyed, tried, waited]).toEqual(['key and hold', 'keyed 503', 'keyed until the first byte'])
@@ -139,7 +142,7 @@ test('a request in full: lines that add up to what was paid, what came back, the
     end = left + width
   }
   expect(end).toBeCloseTo(100, 3)
-  // Its neighbours: of its minute, of its key and of its account.
+  // Links to other requests of the same minute, key and account.
   const asOf = (link: string) =>
     visit.page.getByRole('link', { name: link, exact: true }).getAttribute('href')
   expect(await asOf('Same account')).toBe('#/requests?account=alice')
@@ -152,13 +155,13 @@ test('a request in full: lines that add up to what was paid, what came back, the
     await (await visit.page.request.get(`${gateway.url}/admin/v1/requests/${whole}`)).text(),
   ).request
   expect(Date.parse(at)).toBeWithin(Date.parse(since), Date.parse(until))
-  // A viewer is not offered texts that people wrote.
+  // A viewer cannot open texts that people wrote.
   expect(await visit.page.getByText('Request and response').count()).toBe(0)
   expect(visit.faults).toEqual([])
   await visit.page.context().close()
 })
 
-test('the price that a vendor reports is next to that of our list, with the difference', async () => {
+test('the price that a vendor reports is shown next to our list price, with the difference', async () => {
   const response = await gateway.chat({ model: 'test-xai' })
   await response.text()
   const id = response.headers.get('x-request-id') as string
@@ -173,7 +176,7 @@ test('the price that a vendor reports is next to that of our list, with the diff
   await visit.page.context().close()
 })
 
-test('a request that failed in full: its error, and what was held is given back', async () => {
+test('a failed request shows its error, and that its hold was released', async () => {
   const visit = await visitConsole(browser, gateway, { role: 'viewer' })
   await visit.open(`requests/${failed}`)
   const fact = async (name: string) =>
@@ -198,7 +201,7 @@ test('a request that failed in full: its error, and what was held is given back'
   await visit.page.context().close()
 })
 
-test('D4: the reason of a failed request is two clicks away, and requests are found by the name that was asked for', async () => {
+test('the reason of a failed request is two clicks away, and requests are found by the requested name', async () => {
   const visit = await visitConsole(browser, gateway, { role: 'viewer' })
   const refused = await gateway.chat({ model: 'house', max_tokens: 'many' })
   const id = refused.headers.get('x-request-id') as string
@@ -217,7 +220,7 @@ test('D4: the reason of a failed request is two clicks away, and requests are fo
   await visit.page.context().close()
 })
 
-test('the request and the answer are shown as text, a long one cut; if they are not kept the page says so', async () => {
+test('the request and the answer are shown as text, cut if long; if they are not kept, the page says so', async () => {
   const visit = await visitConsole(browser, gateway, { role: 'operator' })
   const { page } = visit
   const show = async (id: string) => {
@@ -245,7 +248,7 @@ test('the request and the answer are shown as text, a long one cut; if they are 
   await visit.page.context().close()
 })
 
-test('a balance that runs low says how long it lasts at the rate of the last hour', async () => {
+test('a low balance shows how long it lasts at the rate of the last hour', async () => {
   const { db, now } = gateway.server.world
   const { balanceNano } = await gateway.balance('alice')
   const spent = (await gateway.charges()).reduce((sum, { amount }) => sum + (amount as number), 0)
@@ -273,7 +276,7 @@ for (const [width, colours] of [
   [400, 'light'],
   [400, 'dark'],
 ] as const) {
-  test(`a request in full at ${width} pixels in ${colours}`, async () => {
+  test(`the page of a request has no fault at ${width} pixels in ${colours}`, async () => {
     const visit = await visitConsole(browser, gateway, { width, colours, role: 'operator' })
     for (const id of [whole, bare]) {
       await visit.open(`requests/${id}`)

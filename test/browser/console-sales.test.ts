@@ -1,6 +1,6 @@
-// Other pages for selling besides customers and plans, in a real browser: codes that are made, printed and revoked; events, also
-// those about one customer; sessions; and a vendor's file compared with the charges. Clicks are counted: each job takes at most
-// four.
+// Pages for selling other than customers and plans, in a real browser: codes are created, printed and revoked; events,
+// also those about one customer; sessions; and a vendor's file compared with the charges. Clicks are counted: each job
+// takes at most four.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -20,7 +20,7 @@ import type { Json } from '../support/scenario'
 
 setDefaultTimeout(180_000)
 
-/** A text that would run as a script, break out of an attribute, or load a picture from elsewhere. */
+/** A text that would run as a script, break out of an attribute, or load a picture from another host. */
 const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}`
 
 let gateway: TestGateway
@@ -57,7 +57,7 @@ afterAll(async () => {
 
 const visiting = (...given: Journey) => journeyAs([browser, gateway], ...given)
 
-/** Stores an event about accounts, as the watch does. */
+/** Stores an event about accounts, as the job that watches balances does. */
 async function report(type: string, accounts: readonly string[]): Promise<string> {
   const { db, newId, now } = gateway.server.world
   const id = newId('evt')
@@ -71,7 +71,7 @@ async function report(type: string, accounts: readonly string[]): Promise<string
   return id
 }
 
-test('codes: made with a limit of time, shown once, printed alone, and not lost without a question', () =>
+test('codes are created with an expiry, shown once, printed alone, and not lost without a question', () =>
   visiting('operator', async ({ page, open, settled, axe }) => {
     await open('overview')
     const { click, clicks } = counted(page)
@@ -88,7 +88,7 @@ test('codes: made with a limit of time, shown once, printed alone, and not lost 
     const codes = await page.locator('.codes code').allTextContents()
     expect(codes).toHaveLength(3)
     expect(await axe()).toEqual([])
-    // On paper there is nothing but the codes.
+    // Only the codes are printed.
     await page.emulateMedia({ media: 'print' })
     const seen = (what: string) => page.locator(what).first().isVisible()
     expect([
@@ -126,7 +126,7 @@ test('codes: made with a limit of time, shown once, printed alone, and not lost 
     expect(await row.locator('a', { hasText: 'alice' }).getAttribute('href')).toContain('#/accounts/alice')
   }))
 
-test('codes: one is revoked in three clicks, and a viewer changes nothing', async () => {
+test('a code is revoked in three clicks, and a viewer cannot change codes', async () => {
   await visiting('operator', async ({ page, open, settled }) => {
     await open('overview')
     const { click, clicks } = counted(page)
@@ -153,7 +153,7 @@ test('codes: one is revoked in three clicks, and a viewer changes nothing', asyn
   })
 })
 
-test('events: what was sent, a test, one that is sent again, and those about one customer', async () => {
+test('events: deliveries are listed, a test is sent, one is sent again, and a customer’s events are shown', async () => {
   const about = await report('balance.low', ['alice', 'other'])
   await report('budget.reached', ['other'])
   await waitFor(() => arrivals >= 2)
@@ -189,7 +189,7 @@ test('events: what was sent, a test, one that is sent again, and those about one
   })
   const found = (await admin('GET', '/events?account=alice')).data
   expect(found.map(({ id }: Json) => id)).toEqual([about])
-  // A page about an account can end early, and is continued.
+  // A page of an account's events can end early, and can be continued.
   const first = await admin('GET', '/events?account=other&limit=1')
   expect(first.data.map(({ type }: Json) => type)).toEqual(['budget.reached'])
   const second = await admin('GET', `/events?account=other&limit=1&after=${first.next}`)
@@ -197,7 +197,7 @@ test('events: what was sent, a test, one that is sent again, and those about one
   expect(await admin('GET', '/events?account=nobody')).toEqual({ data: [], next: null })
 })
 
-test('sessions: who is signed in, and one is ended in three clicks', () =>
+test('sessions list who is signed in, and one is ended in three clicks', () =>
   visiting('operator', async ({ page, open, settled, axe }) => {
     const holder = await visitConsole(browser, gateway, { token: gateway.secret })
     await open('overview')
@@ -217,7 +217,7 @@ test('sessions: who is signed in, and one is ended in three clicks', () =>
     await holder.page.context().close()
   }))
 
-test('reconciliation: a dropped file is compared with the charges of its month', async () => {
+test('reconciliation compares a dropped file with the charges of its month', async () => {
   await (await gateway.chat({ model: 'test-chat' })).text()
   const day = new Date(gateway.server.world.now()).toISOString().slice(0, 10)
   const month = day.slice(0, 7)
@@ -242,7 +242,7 @@ test('reconciliation: a dropped file is compared with the charges of its month',
     await page.locator('[name=upstream]').selectOption('openai')
     await page.locator('[name=month]').fill(month)
     await click('button', 'Compare')
-    // With the one that chose the file.
+    // Including the click that selected the file.
     expect(clicks() + 1).toBe(4)
     await page.getByText('The figures agree: 3 were compared.').waitFor()
     expect(await axe()).toEqual([])
@@ -276,7 +276,7 @@ for (const [width, colours] of [
   [1280, 'light'],
   [1440, 'dark'],
 ] as const) {
-  test(`each of these pages at ${width} pixels in ${colours}`, async () => {
+  test(`codes, events, sessions and reconciliation have no fault at ${width} pixels in ${colours}`, async () => {
     const visit = await visitConsole(browser, gateway, { width, colours })
     for (const address of [
       'codes',

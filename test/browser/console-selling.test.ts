@@ -1,5 +1,5 @@
-// The pages of the console that are about selling, in a real browser: plans, statements, retention and admins, a journey for
-// each by role. Texts of strangers stay texts, also on a statement that is printed.
+// The console's pages for plans, statements, retention and admins, in a real browser: a journey for each, by role.
+// Texts from strangers stay texts, also on a printed statement.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -19,11 +19,11 @@ import { startTestGateway, type TestGateway } from '../support/gateway'
 
 setDefaultTimeout(180_000)
 
-/** A text that would run as a script, break out of an attribute, or load a picture from elsewhere. */
+/** A text that would run as a script, break out of an attribute, or load a picture from another host. */
 const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}`
 const DAY_MS = 86_400_000
 const NOW = Date.now()
-/** The month that is over, and one that is long over. */
+/** The last month, and a month long ago. */
 const LAST = new Date(calendarPeriod('month', NOW).beginsAt - DAY_MS).toISOString().slice(0, 7)
 const OLD = ['2024-01', '2024-02'] as const
 
@@ -64,10 +64,10 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** Makes accounts that bought and used in a month long ago, in the last month, and in this one. */
+/** Creates accounts with purchases and usage in a month long ago, in the last month, and in this one. */
 async function seed(): Promise<void> {
   const { db } = gateway.server.world
-  // The schedule of this process leaves old months to the journey.
+  // This process does not issue old months itself, so that the journey can.
   await claimTurn(db, 'retention', 0, NOW)
   const spend = async (amountNano: number, at: number, account: string, model = 'test-chat') => {
     const own = { accountBudget: { amountNano: 20e9, period: 'month' as const } }
@@ -95,13 +95,13 @@ async function seed(): Promise<void> {
   const details = { displayName: SCRIPT, note: null, budget: null }
   await describeAccount(db, { ...details, account: 'harbour', plan: 'team' })
   await describeAccount(db, { ...details, account: 'northern', displayName: null, plan: 'gone' })
-  // No configuration takes such a name, but a database may have it.
+  // A configuration cannot contain this name, but a database can.
   await describeAccount(db, { ...details, account: 'quiet', plan: SCRIPT })
   await renewAllowances(db, plansOf(config.plans).values(), NOW)
   await spend(3_500_000_000, NOW, 'harbour')
 }
 
-/** Commits an amount in the budget of an account, as the line does. */
+/** Commits an amount to the budget of an account, as a request does. */
 function committed(account: string, period: string, amountNano: number) {
   return {
     guard: 'account budget' as const,
@@ -120,7 +120,7 @@ async function asked(path: string) {
 
 const visiting = (...given: Journey) => journeyAs([browser, gateway], ...given)
 
-test('the page says that vendors are simulated, before and after signing in', async () => {
+test('the console says that vendors are simulated, before and after signing in', async () => {
   const context = await browser.newContext()
   const page = await context.newPage()
   await page.goto(`${gateway.url}/console`)
@@ -136,7 +136,7 @@ test('the page says that vendors are simulated, before and after signing in', as
   await context.close()
 })
 
-test('plans: their members and their use; an account gets another plan', () =>
+test('plans show their members and usage, and an account is moved to another plan', () =>
   visiting(
     'operator',
     async ({ page, open, settled }) => {
@@ -168,7 +168,7 @@ test('plans: their members and their use; an account gets another plan', () =>
     [404],
   ))
 
-test('overview: full budgets lead to the account, or to the plan that gives it', async () => {
+test('full budgets on the overview link to the account, or to the plan that sets the budget', async () => {
   const { db } = gateway.server.world
   const day = calendarPeriod('day', NOW).name
   const month = calendarPeriod('month', NOW).name
@@ -200,7 +200,7 @@ test('overview: full budgets lead to the account, or to the plan that gives it',
   })
 })
 
-test('statements: a month is issued, and one is opened to print, as a table and as JSON', () =>
+test('statements of a month are issued, and one is opened to print, as a table and as JSON', () =>
   visiting('operator', async ({ page, faults, open, settled, axe }) => {
     await open('statements')
     await page.getByText('Issue those of a month that is over').waitFor()
@@ -240,7 +240,7 @@ test('statements: a month is issued, and one is opened to print, as a table and 
     expect(await axe()).toEqual([])
   }))
 
-test('retention: what would be closed, and an owner closes it', () =>
+test('retention lists what would be closed, and an owner closes it', () =>
   visiting('owner', async ({ page, open, settled }) => {
     await open('settings?part=retention')
     await page.getByText('Charges stay 12 months.').waitFor()
@@ -257,7 +257,7 @@ test('retention: what would be closed, and an owner closes it', () =>
     expect((await asked('/audit?action=retention.close')).data).toHaveLength(1)
   }))
 
-test('admins: one is made with a role, and its token is shown once', () =>
+test('an admin is created with a role, and its token is shown once', () =>
   visiting(
     'owner',
     async ({ page, open, settled }) => {
@@ -282,7 +282,7 @@ test('admins: one is made with a role, and its token is shown once', () =>
     [409],
   ))
 
-test('a request as curl, without its key', () =>
+test('a request is copied as curl, without its key', () =>
   visiting('viewer', async ({ page, open }) => {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     const id = (await gateway.chat({ model: 'test-chat' })).headers.get('x-request-id')
@@ -295,7 +295,7 @@ test('a request as curl, without its key', () =>
     expect(text).not.toContain(gateway.secret)
   }))
 
-test('a viewer is offered nothing that changes plans, statements or retention', () =>
+test('a viewer sees no control that changes plans, statements or retention', () =>
   visiting('viewer', async ({ page, open }) => {
     for (const address of [
       'plans/team',
@@ -336,7 +336,7 @@ for (const [width, colours] of [
   [1280, 'light'],
   [1440, 'dark'],
 ] as const) {
-  test(`each of these pages at ${width} pixels in ${colours}`, async () => {
+  test(`plans, statements, retention and admins have no fault at ${width} pixels in ${colours}`, async () => {
     const visit = await visitConsole(browser, gateway, { width, colours })
     for (const address of pages) {
       await visit.open(address)

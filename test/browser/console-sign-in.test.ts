@@ -1,5 +1,5 @@
-// Sign-in by an identity provider in a real browser, which comes back from another site: a button, the way there and back to the
-// requested page, and the sign-out of both.
+// Sign-in with an identity provider on another site, in a real browser: the button, the redirects to the provider and
+// back to the requested page, and signing out of both.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -14,7 +14,7 @@ setDefaultTimeout(120_000)
 let provider: IdentityProvider
 let gateway: TestGateway
 let browser: Browser
-/** Another site than that of the provider, which has a number for a name. */
+/** A different site from that of the provider, whose host is an IP address. */
 let url: string
 
 beforeAll(async () => {
@@ -53,7 +53,7 @@ async function leave(person: string, address = '') {
   return { page, context, faults }
 }
 
-test('it comes back signed in to the page that was asked for, and signs out of both', async () => {
+test('signing in with a provider returns to the requested page, and signing out ends both sessions', async () => {
   provider.people.set('ada', ['owners'])
   const { page, context, faults } = await leave('ada', '#/accounts/alice')
   await page.getByRole('heading', { name: 'Customer alice' }).waitFor()
@@ -70,7 +70,7 @@ test('it comes back signed in to the page that was asked for, and signs out of b
   await context.close()
 })
 
-test('a person without a group reads why, and can sign in with a token', async () => {
+test('a person without a group sees the reason of the refusal, and can sign in with a token', async () => {
   provider.people.set('eve', ['strangers'])
   const { page, context, faults } = await leave('eve')
   await page.getByText('You are in no group that may use this gateway').waitFor()

@@ -1,5 +1,5 @@
-// Who spends below a key, in a real browser: an operator sees what each has spent, revokes a token and has a name erased; who holds
-// the key sees tokens and connected programs, and revokes one. Names of strangers stay texts.
+// The spenders of a key, in a real browser: an operator sees what each has spent, revokes a token and erases a name;
+// the holder of the key sees tokens and connected programs, and revokes one. Names from strangers stay texts.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -12,7 +12,7 @@ import { allow, authorizeUrl, exchange, PUBLIC_URL, register } from '../support/
 
 setDefaultTimeout(180_000)
 
-/** A text that would run as a script, break out of an attribute, or load a picture from elsewhere. */
+/** A text that would run as a script, break out of an attribute, or load a picture from another host. */
 const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>'`
 
 let gateway: TestGateway
@@ -43,7 +43,7 @@ afterAll(async () => {
 
 const found = () => listSpenders(gateway.server.world.db, { keyId: key.id, limit: 9 })
 
-test('an operator sees the spenders of a key, revokes a token and has a name erased', async () => {
+test('an operator sees the spenders of a key, revokes a token and erases a name', async () => {
   const visit = await visitConsole(browser, gateway, { role: 'operator' })
   const { page } = visit
   await visit.open(`keys/${key.id}`)

@@ -1,4 +1,4 @@
-// Tables of the console in a real browser: exact times of a log, decimal points below each other, and heads that stay in sight.
+// Tables of the console in a real browser: exact times in logs, aligned decimal points, and headers that stay visible.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { startTestGateway, type TestGateway, testModels } from '../support/gatew
 
 setDefaultTimeout(180_000)
 
-/** Enough rows to scroll by a screen. */
+/** Enough rows to scroll by one screen. */
 const REQUESTS = 45
 /** Height of the header of the page, in pixels. */
 const HEADER = 48
@@ -22,7 +22,7 @@ const POINTS = `[...document.querySelectorAll('main tbody td[data-title="Availab
   range.setEnd(whole, whole.data.indexOf('.') + 1)
   return { text: amount.textContent, left: Math.round(range.getBoundingClientRect().left) }
 })`
-/** In the page: whether a head is in front of the rows below it. */
+/** In the page: whether a table's header is in front of the rows below it. */
 const COVERS = `(() => {
   const cell = document.querySelector('main thead th')
   const { left, top, height } = cell.getBoundingClientRect()
@@ -37,7 +37,7 @@ const FIRST_LINES = `[...document.querySelectorAll('main tbody tr:first-child td
   if (text) range.selectNodeContents(text)
   return [...range.getClientRects()].slice(0, 1).map(({ top }) => top)
 })`
-/** A folder for pictures of the pages, to be looked at. */
+/** A folder for screenshots of the pages, to inspect. */
 const { CONSOLE_PICTURES: pictures } = process.env
 
 let gateway: TestGateway
@@ -60,7 +60,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-test('D14: lists of requests show each time to the millisecond and with its zone, and how long ago it was in the tooltip', async () => {
+test('lists of requests show each time in milliseconds with its zone, and its age in the tooltip', async () => {
   for (const [page, token] of [['requests'], ['activity', holder]] as const) {
     const visit = await visitConsole(browser, gateway, token ? { token } : {})
     await visit.open(page)
@@ -78,7 +78,7 @@ test('D14: lists of requests show each time to the millisecond and with its zone
   }
 })
 
-test('D21: the decimal points of a column of amounts are below each other', async () => {
+test('the decimal points of a column of amounts are aligned', async () => {
   const visit = await visitConsole(browser, gateway, {})
   await visit.open('accounts')
   const points: { text: string; left: number }[] = await visit.page.evaluate(POINTS)
@@ -88,7 +88,7 @@ test('D21: the decimal points of a column of amounts are below each other', asyn
   await visit.page.context().close()
 })
 
-test('the cells of a row begin with the same line, however many lines they have', async () => {
+test('the first lines of a row’s cells are aligned, whatever their number of lines', async () => {
   const visit = await visitConsole(browser, gateway, { width: 768 })
   await visit.open('requests')
   const time = visit.page.locator('main tbody time').first()
@@ -100,7 +100,7 @@ test('the cells of a row begin with the same line, however many lines they have'
   await visit.page.context().close()
 })
 
-test('the head of a list stays below the header while the list scrolls', async () => {
+test('the column headers of a list stay below the page header while the list scrolls', async () => {
   const visit = await visitConsole(browser, gateway, {})
   await visit.open('requests')
   await visit.page.mouse.move(640, 600)
@@ -114,7 +114,7 @@ test('the head of a list stays below the header while the list scrolls', async (
   await visit.page.context().close()
 })
 
-test('D11: pointing at a chart shows the figures and their total next to the pointer, and moves nothing', async () => {
+test('pointing at a chart shows the figures and their total next to the pointer, without moving the page', async () => {
   const visit = await visitConsole(browser, gateway, {})
   await visit.open('overview?range=7d')
   const plot = visit.page.locator('figure.chart .u-over').first()
@@ -143,7 +143,7 @@ test('D11: pointing at a chart shows the figures and their total next to the poi
 })
 
 for (const width of [400, 1440])
-  test(`lists at ${width} pixels`, async () => {
+  test(`lists have no fault at ${width} pixels`, async () => {
     const visit = await visitConsole(browser, gateway, { width })
     for (const page of ['requests', 'accounts', 'usage?by=model', 'overview']) {
       await visit.open(page)
@@ -159,7 +159,7 @@ for (const width of [400, 1440])
     await visit.page.context().close()
   })
 
-test('D10: at 768 and 1024 pixels no list scrolls sideways: columns are hidden, and an expanded row shows them', async () => {
+test('at 768 and 1024 pixels lists hide columns instead of scrolling, and an expanded row shows them', async () => {
   const pages = [
     'requests',
     'accounts',
@@ -203,7 +203,7 @@ test('D10: at 768 and 1024 pixels no list scrolls sideways: columns are hidden, 
   await page.context().close()
 })
 
-test('D20: a head sorts a whole list by amounts, numbers and names, and Back undoes it', async () => {
+test('a column header sorts a whole list by amounts, numbers or names, and Back undoes it', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page } = visit
   await visit.open('accounts')
@@ -236,7 +236,7 @@ test('D20: a head sorts a whole list by amounts, numbers and names, and Back und
   await page.context().close()
 })
 
-test('a part of a list is not sorted: its other rows are not there', async () => {
+test('a partly loaded list cannot be sorted', async () => {
   const visit = await visitConsole(browser, gateway)
   for (let index = 0; index < 10; index++) await (await gateway.chat()).text()
   await gateway.server.world.requestLog.flush()
@@ -250,7 +250,7 @@ test('a part of a list is not sorted: its other rows are not there', async () =>
   await visit.page.context().close()
 })
 
-test('D18: a long table is drawn in steps, and sorted by all of its rows', async () => {
+test('a long table is rendered in steps, and sorted by all of its rows', async () => {
   const many = Object.fromEntries(
     Array.from({ length: 250 }, (_, index) => [`many-${index}`, testModels['test-chat']]),
   )
@@ -263,7 +263,7 @@ test('D18: a long table is drawn in steps, and sorted by all of its rows', async
   expect(await rows.count()).toBe(200)
   const head = page.locator('main thead th button').first()
   for (let clicks = 0; clicks < 2; clicks++) await head.click()
-  // Rows that are not drawn yet count too.
+  // Rows that are not rendered yet are sorted too.
   expect(await rows.first().locator('a').textContent()).toBe('many-249')
   await page.getByRole('button', { name: 'Show more' }).click()
   expect(await rows.count()).toBe(250)

@@ -1,5 +1,5 @@
-// Usage in a real browser: by any two dimensions and by metadata, for a month, as a chart, as a table whose columns add up, and as
-// a file.
+// Usage in a real browser: by any two dimensions and by metadata, for a month, as a chart, as a table with correct
+// sums, and as a file.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -12,14 +12,14 @@ import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 setDefaultTimeout(180_000)
 
 const DAY_MS = 86_400_000
-/** The month that is over. */
+/** The last month. */
 const MONTH = new Date(calendarPeriod('month', Date.now()).beginsAt - DAY_MS).toISOString().slice(0, 7)
 const DIMENSIONS = ['key', 'account', 'model', 'operation', 'day', 'hour']
 
 let gateway: TestGateway
 let browser: Browser
 let visit: Visit
-/** The clock of the gateway: a day of the last month while its requests are made. */
+/** The gateway's clock. It shows a day of the last month while that month's requests are made. */
 let clock = () => Date.parse(`${MONTH}-10T12:00Z`)
 
 beforeAll(async () => {
@@ -46,7 +46,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** Dollars as the console writes them, in nano-dollars. */
+/** Converts dollars as the console displays them to nano-dollars. */
 const nanoOf = (usd: string | null) => Math.round(Number((usd ?? '').replace(/[$,]/g, '')) * 1e9)
 
 /** The sum of the charges of this month or of the last one, in nano-dollars. */
@@ -58,14 +58,14 @@ async function paid(isLastMonth = false): Promise<number> {
     .reduce((sum, { amount }) => sum + Number(amount), 0)
 }
 
-/** The rows and the footer of the table: what was paid. */
+/** The paid amounts of the table's rows and footer. */
 async function table() {
   const texts = await visit.page.locator('main tbody td[data-title="Revenue"]').allTextContents()
   const total = nanoOf(await visit.page.locator('main tfoot td[data-title="Revenue"]').textContent())
   return { rows: texts.length, sum: texts.reduce((sum, text) => sum + nanoOf(text), 0), total }
 }
 
-test('any two dimensions add up to the same', async () => {
+test('the sums are the same for any two dimensions', async () => {
   const total = await paid()
   for (const [index, by] of DIMENSIONS.entries())
     for (const and of ['', 'metadata.team', ...DIMENSIONS.slice(index + 1)]) {
@@ -95,7 +95,7 @@ test('any two dimensions add up to the same', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('the savings of caches are shown on request, and add up', async () => {
+test('savings by caches are shown on request, and add up', async () => {
   const { page, open, settled } = visit
   await open('usage?by=model')
   await page.getByRole('button', { name: 'Saved' }).click()
@@ -110,7 +110,7 @@ test('the savings of caches are shown on request, and add up', async () => {
   expect(page.url()).toContain('saved=on')
 })
 
-test('a month is chosen by its name, and the address has it', async () => {
+test('a month is selected by name, and is in the URL', async () => {
   const { page, open, settled } = visit
   await open('usage?by=model')
   expect((await table()).total).toBe(await paid())
@@ -125,7 +125,7 @@ test('a month is chosen by its name, and the address has it', async () => {
   expect(await page.getByLabel('Time range').inputValue()).toBe('last-month')
 })
 
-test('a chart over time names its series, and one without a time shows shares', async () => {
+test('a chart over time names its series, and one without time shows shares', async () => {
   const { page, open, axe } = visit
   await open('usage?by=day&and=model')
   const chart = page.locator('figure.chart')
@@ -150,7 +150,7 @@ test('a chart over time names its series, and one without a time shows shares', 
   expect(visit.faults).toEqual([])
 })
 
-test('metadata leads to its requests, which are a file too', async () => {
+test('metadata links to its requests, which can be downloaded', async () => {
   const { page, open, settled } = visit
   await open('usage')
   await page.getByLabel('Group by').selectOption('metadata.team')
@@ -170,12 +170,12 @@ test('metadata leads to its requests, which are a file too', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('an earlier period is compared with: by rows, as a line, and not at all', async () => {
+test('usage is compared with an earlier period in rows and as a line, or not at all', async () => {
   const { page, open, settled, axe } = visit
   await open('usage?by=model&range=90d&compare=year')
   const columns = () => page.locator('main thead th').allTextContents()
   expect(await columns()).toContain('A year before')
-  // The last month, from the tenth day on, before a range that begins with this month.
+  // The last month from the tenth day on, before a range that begins with this month.
   const since = new Date(calendarPeriod('month', Date.now()).beginsAt).toISOString()
   await open(`usage?by=model&since=${since}`)
   const before = async (model: string) =>
@@ -196,7 +196,7 @@ test('an earlier period is compared with: by rows, as a line, and not at all', a
   expect(visit.faults).toEqual([])
 })
 
-test('failed requests are split by who caused them, and their rows add up', async () => {
+test('failed requests are split by cause, and their rows add up', async () => {
   const { page, open } = visit
   await (await gateway.chat({ model: 'gpt-99' })).text()
   await (await gateway.chat({ messages: [{ role: 'user', content: 'Why? [sandbox status=503]' }] })).text()
@@ -224,7 +224,7 @@ test('failed requests are split by who caused them, and their rows add up', asyn
       })
     }
   }
-  // The log of failures does not know these.
+  // The log of failures does not have these dimensions.
   for (const by of ['operation', 'model&account=alice']) {
     await open(`usage?by=${by}`)
     await page.getByText('2 failed: 1 by vendors, 0 by the gateway, 1 by callers.').waitFor()
@@ -233,7 +233,7 @@ test('failed requests are split by who caused them, and their rows add up', asyn
   expect(visit.faults).toEqual([])
 })
 
-test('D21: amounts are in the order in which they are subtracted', async () => {
+test('amounts are listed in the order of their subtraction', async () => {
   const { page, open } = visit
   const amounts = {
     cost_usd: '0.01',
@@ -254,7 +254,7 @@ test('D21: amounts are in the order in which they are subtracted', async () => {
   expect(visit.faults).toEqual([])
 })
 
-test('D22: a range of some hours is shown by hour, a longer one by day', async () => {
+test('a range of a few hours is shown by hour, a longer one by day', async () => {
   const { page, open } = visit
   for (const [address, by] of [
     ['usage', 'hour'],
@@ -265,7 +265,7 @@ test('D22: a range of some hours is shown by hour, a longer one by day', async (
   }
 })
 
-test('times are in the zone chosen in the browser, on every page', async () => {
+test('times are in the selected time zone on every page', async () => {
   const tokyo = await visitConsole(browser, gateway, { role: 'viewer', zone: 'Asia/Tokyo' })
   const { page, open } = tokyo
   await open('requests')

@@ -1,5 +1,5 @@
-// Saved views and the header in a real browser: a page is saved by a name and opened by it, the search keeps its room next to a long
-// name, and every page can be reached on a telephone.
+// Saved views and the header in a real browser: a page is saved under a name and opened by it, the search field keeps
+// its width next to a long name, and every page can be reached on a phone.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -10,7 +10,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway'
 
 setDefaultTimeout(180_000)
 
-/** The least width of a field in which words can be typed, in pixels. */
+/** Minimum width of a usable text field, in pixels. */
 const MIN_WIDTH = 150
 const LONG_NAME = 'an-operator-whose-name-is-longer-than-most-names-of-operators'
 
@@ -28,7 +28,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-test('a page is saved by a name, opened by the palette and the list, and removed', async () => {
+test('a page is saved under a name, opened from the palette and the list, and removed', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page, open, settled, axe } = visit
   await open('requests?status=failed&range=7d')
@@ -39,7 +39,7 @@ test('a page is saved by a name, opened by the palette and the list, and removed
   await settled()
   expect(page.url()).toContain('view=failures+of+the+week')
   await page.locator('.header', { hasText: 'failures of the week' }).waitFor()
-  // Another filter makes another view.
+  // A different filter makes another view.
   await page.getByLabel('Time range').selectOption('30d')
   await settled()
   expect(page.url()).not.toContain('view=')
@@ -58,7 +58,7 @@ test('a page is saved by a name, opened by the palette and the list, and removed
   await page.context().close()
 })
 
-test('the search keeps its room next to a long name, and nothing of the header is cut off', async () => {
+test('the search field keeps its width next to a long name, and the header is not cut off', async () => {
   const token = await makeAdminToken(gateway, 'owner', LONG_NAME)
   for (const width of [400, 768, 1024, 1280]) {
     const visit = await visitConsole(browser, gateway, { token, width })
@@ -82,7 +82,7 @@ test('the search keeps its room next to a long name, and nothing of the header i
   }
 })
 
-test('on a narrow screen holders of keys reach the documentation by More, as operators do', async () => {
+test('on a narrow screen, holders of keys find the documentation under More, as operators do', async () => {
   const { secret } = await gateway.makeKey('holder', '1')
   const visit = await visitConsole(browser, gateway, { token: secret, width: 400 })
   const link = visit.page.getByRole('link', { name: 'API documentation' })
@@ -94,7 +94,7 @@ test('on a narrow screen holders of keys reach the documentation by More, as ope
   await visit.page.context().close()
 })
 
-test('the overview has no empty place among its figures', async () => {
+test('the overview has no gap among its figures', async () => {
   const visit = await visitConsole(browser, gateway, { width: 768 })
   await visit.open('overview')
   const colours = (await visit.page.evaluate(
@@ -104,7 +104,7 @@ test('the overview has no empty place among its figures', async () => {
   await visit.page.context().close()
 })
 
-test('D31: the link of a row is named by the request and how it ended', async () => {
+test('the accessible name of a row’s link has the request and its result', async () => {
   const visit = await visitConsole(browser, gateway)
   await visit.open('requests')
   const names = await visit.page
@@ -117,7 +117,7 @@ test('D31: the link of a row is named by the request and how it ended', async ()
   await visit.page.context().close()
 })
 
-test('D26: a form names a wrong field by its title, and says what it saved', async () => {
+test('a form names an invalid field by its label, and reports what it saved', async () => {
   const { id } = await gateway.makeKey('formed', '1')
   const visit = await visitConsole(browser, gateway)
   const { page } = visit
@@ -136,7 +136,7 @@ test('D26: a form names a wrong field by its title, and says what it saved', asy
   await panel.getByText('$0.00 of $2.00 today').waitFor()
   await panel.getByRole('button', { name: 'Revoke…' }).click()
   const buttons = page.locator('dialog button')
-  // The answer does not ask again, and both are in one line.
+  // The second button does not repeat the question, and both buttons are in one line.
   expect(await buttons.allTextContents()).toEqual(['Revoke', 'Go back'])
   const tops = await buttons.evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top))
   expect(new Set(tops).size).toBe(1)
@@ -144,14 +144,14 @@ test('D26: a form names a wrong field by its title, and says what it saved', asy
   await page.context().close()
 })
 
-/** In the page: each row of a form with fields of several kinds: where labels and controls begin, in pixels. */
+/** In the page: the positions of labels and controls in each form row with several kinds of fields, in pixels. */
 const FIELDS = `[...document.querySelectorAll('.fields')].flatMap((group) => {
   const rows = Map.groupBy([...group.querySelectorAll('.field')], (field) => Math.round(field.getBoundingClientRect().top))
   return [...rows.values()].map((fields) => fields.map((field) => [field.querySelector('span'), field.querySelector('input, select')]
     .map((part) => part.getBoundingClientRect().top - field.getBoundingClientRect().top).join()))
 }).filter((row) => row.length > 1)`
 
-test('D28: labels are level, the content of each page begins at one place, and nothing spans farther than it', async () => {
+test('labels are aligned, and the content of all pages has the same left edge and maximum width', async () => {
   const { id } = await gateway.makeKey('aligned', '1')
   const visit = await visitConsole(browser, gateway)
   const { page } = visit

@@ -1,4 +1,4 @@
-// Web pages that call the API: a browser enforces the rules, with the official SDKs on a page of another origin.
+// Web pages that call the API: a real browser enforces CORS, with the official SDKs on a page of another origin.
 
 import { describe, expect, setDefaultTimeout } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
@@ -8,7 +8,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway'
 
 setDefaultTimeout(180_000)
 
-/** The test's own members of a page's `window`. */
+/** Members that the test adds to a page's `window`. */
 interface PageWindow {
   OpenAI: typeof import('openai').default
   Anthropic: typeof import('@anthropic-ai/sdk').default
@@ -40,7 +40,7 @@ async function bundle(): Promise<string> {
   return (outputs[0] as Blob).text()
 }
 
-/** Two origins that serve one page. */
+/** Two origins that serve the same page. */
 function servePages(script: string) {
   const servers = [1, 2].map(() =>
     Bun.serve({
@@ -66,14 +66,14 @@ async function open(origin = pages.origins[0]): Promise<Page> {
   return page
 }
 
-/** As much of a request as the tests say. */
+/** The parts of a request that a test sets. */
 interface Init {
   method?: string
   headers?: Record<string, string>
   body?: string
 }
 
-/** Sends one request from a page; returns what its script sees, or that the browser withheld the answer. */
+/** Sends one request from a page. Returns what the script sees, or that the browser blocked the answer. */
 async function callFrom(page: Page, url: string, init: Init = {}) {
   return page.evaluate(
     async ([url, init]) => {
@@ -91,7 +91,7 @@ async function callFrom(page: Page, url: string, init: Init = {}) {
 }
 
 describe('a page of any origin', () => {
-  test('uses the OpenAI SDK: whole, streamed, a list, and an error with its id', async () => {
+  test('uses the OpenAI SDK for whole and streamed answers, a list, and an error with its id', async () => {
     const page = await open()
     const seen = await page.evaluate(
       async ([baseURL, apiKey]) => {
@@ -125,7 +125,7 @@ describe('a page of any origin', () => {
     await page.close()
   })
 
-  test('uses the Anthropic SDK, which sends x-api-key and headers of its own', async () => {
+  test('uses the Anthropic SDK, which sends x-api-key and its own headers', async () => {
     const page = await open()
     const text = await page.evaluate(
       async ([baseURL, apiKey]) => {
@@ -145,7 +145,7 @@ describe('a page of any origin', () => {
     await page.close()
   })
 
-  test('reads errors of every catcher below /v1', async () => {
+  test('reads every kind of error below /v1', async () => {
     const page = await open()
     const key = { authorization: `Bearer ${gateway.secret}`, 'content-type': 'application/json' }
     const rows: [path: string, init: Init, status: number][] = [
@@ -175,7 +175,7 @@ describe('a page of any origin', () => {
 })
 
 describe('server.corsOrigins', () => {
-  test('admits the pages that it names and no other', async () => {
+  test('admits only the origins that it lists', async () => {
     const init = { headers: { authorization: `Bearer ${limited.secret}` } }
     const [named, other] = [await open(pages.origins[0]), await open(pages.origins[1])]
     expect(await callFrom(named, `${limited.url}/v1/models`, init)).toMatchObject({ status: 200 })

@@ -1,5 +1,5 @@
-// The page of the API documentation in a real browser, below a path of a proxy: what a reader sees, and a request that is
-// tried out from it. Nothing may be asked of any other machine, and nothing on it may be forbidden by its own policy.
+// The page of the API documentation in a real browser, below a proxy's path: what a reader sees, and a request that is
+// sent from it. It may not contact another host or violate its own content security policy.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
@@ -25,7 +25,8 @@ beforeAll(async () => {
     idleTimeout: 0,
     fetch(request) {
       const { pathname, search } = new URL(request.url)
-      if (!pathname.startsWith(`${PREFIX}/`)) return new Response('not of the gateway', { status: 404 })
+      if (!pathname.startsWith(`${PREFIX}/`))
+        return new Response('not a path of the gateway', { status: 404 })
       const { method, headers, body } = request
       return fetch(gateway.url + pathname.slice(PREFIX.length) + search, {
         method,
@@ -45,11 +46,11 @@ afterAll(async () => {
 
 interface Visit {
   page: Page
-  /** Faults of the page, and addresses that are not the gateway's. */
+  /** Faults of the page, and requested URLs that are not the gateway's. */
   faults: string[]
 }
 
-/** Opens a page once: it takes seconds of work to build. */
+/** Opens a page only once, because it takes seconds to render. */
 async function visit(
   path = '/docs',
   title = 'Unified Model Gateway',
@@ -60,7 +61,7 @@ async function visit(
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(String(error)))
   page.on('console', (message) => {
-    // The last is what the viewer says of a document that it does not understand.
+    // The last text is the viewer's message for a document that it does not understand.
     if (/Content Security Policy|Failed to load|validation errors|deprecated/.test(message.text()))
       faults.push(message.text())
   })
@@ -73,14 +74,14 @@ async function visit(
   return { page, faults }
 }
 
-/** Opens an operation by its address: whether the list next to is open at first is a matter of luck in the viewer. */
+/** Opens an operation by its URL: whether the viewer's list of operations is open at first is random. */
 async function openOperation(page: Page, address: string, heading: string): Promise<void> {
   await page.goto(`${page.url().split('#')[0]}#tag/${address}`)
   await page.getByRole('heading', { name: heading }).first().waitFor()
   await page.locator('aside').getByText(heading).first().click()
 }
 
-test('a narrow screen shows it without scrolling sideways, a wide one the guides and the operations, of which one is tried out with a key, and charged', async () => {
+test('a narrow screen needs no horizontal scrolling; a wide one shows guides and operations, and a request tried out with a key is charged', async () => {
   const { page, faults } = await visit()
   const widths = await page.evaluate('[document.documentElement.scrollWidth, innerWidth]')
   expect(widths).toEqual([400, 400])
@@ -103,7 +104,7 @@ test('a narrow screen shows it without scrolling sideways, a wide one the guides
   await page.close()
 })
 
-test('E1, E2: the page names its language and leads to the console, and the console to it', async () => {
+test('the page declares its language, and the page and the console link to each other', async () => {
   const html = await (await fetch(`${gateway.url}/docs`)).text()
   expect(html).toContain('<html lang="en">')
   const { page, faults } = await visit()
@@ -122,7 +123,8 @@ test('E1, E2: the page names its language and leads to the console, and the cons
 })
 
 /**
- * Rules that the viewer's own elements break, which only its makers can mend, with the most elements at a width on 2026-11-28.
+ * Rules broken by the viewer's own elements, which only its developers can fix, with the maximum number of elements at
+ * any width on 2026-11-28.
  */
 const OF_THE_VIEWER: Record<string, number> = {
   'aria-allowed-attr': 35,
@@ -134,9 +136,11 @@ const OF_THE_VIEWER: Record<string, number> = {
   'nested-interactive': 5,
   'scrollable-region-focusable': 11,
 }
-/** Operations that may be added before these numbers are written down again: each has a few of these elements. */
+/**
+ * The number of operations that may be added before these figures must be updated: each has a few of these elements.
+ */
 const FURTHER = 20
-/** Fewer buttons than a page has with all operations, and more than with the first ones. */
+/** Fewer buttons than a page with all operations has, and more than one with only the first operations. */
 const BUTTONS = 300
 
 for (const [path, title, widths, colours] of [
@@ -146,9 +150,9 @@ for (const [path, title, widths, colours] of [
   ['/docs/reference', 'Reference', [400], 'dark'],
   ['/', 'AI gateway', [400], 'dark'],
 ] as const)
-  test(`E1: ${path} in ${colours} at ${widths.join(', ')} pixels has no fault that axe finds, except of the viewer's own`, async () => {
+  test(`${path} in ${colours} at ${widths.join(', ')} pixels has no fault found by axe, except known ones of the viewer`, async () => {
     const { page, faults } = await visit(path, title, colours)
-    // The viewer makes most operations some time after the first ones.
+    // The viewer renders most operations some time after the first ones.
     if (path.endsWith('/docs')) await waitFor(async () => (await page.locator('button').count()) > BUTTONS)
     const seen: Record<string, number> = {}
     for (const width of widths) {
@@ -165,7 +169,7 @@ for (const [path, title, widths, colours] of [
     await page.close()
   })
 
-test('the reference finds error codes, settings, log lines and fields, and shows their headings only', async () => {
+test('the search of the reference finds error codes, settings, log lines and fields, and only their headings', async () => {
   const { page, faults } = await visit('/docs/reference', 'Reference')
   await page.setViewportSize({ width: 1280, height: 900 })
   const field = page.getByLabel('Search')
@@ -182,7 +186,7 @@ test('the reference finds error codes, settings, log lines and fields, and shows
   expect(await headings.allTextContents()).not.toContain('Events')
   expect(new URL(page.url()).searchParams.get('q')).toBe('insufficient_balance')
 
-  // By its full name, and by words in any order and case.
+  // By the full name, and by words in any order and case.
   await field.fill('log.level')
   expect(await first()).toBe('level')
   expect(await headings.allTextContents()).toContain('log')
@@ -209,7 +213,7 @@ test('the reference finds error codes, settings, log lines and fields, and shows
   await page.close()
 })
 
-test('the root says what this is and leads to the documentation, and is empty for clients', async () => {
+test('the root page describes the gateway and links to the documentation, and is empty for clients', async () => {
   const { page, faults } = await visit('/', 'AI gateway')
   expect(await page.evaluate('[document.documentElement.scrollWidth, innerWidth]')).toEqual([400, 400])
   const links = await page
@@ -226,7 +230,7 @@ test('the root says what this is and leads to the documentation, and is empty fo
   expect([plain.status, await plain.text()]).toEqual([200, ''])
 })
 
-test('that of the admin API is shown in the same way, and an operation of it is tried out with a token', async () => {
+test('the documentation of the admin API is shown in the same way, and an operation is tried out with a token', async () => {
   const token = makeToken(randomBytes)
   const admin = { id: newId('adm'), name: 'ada', role: 'viewer', expiresAt: null, createdAt: 1 } as const
   expect(await createAdmin(gateway.server.world.db, { ...admin, token })).toBe(true)

@@ -1,4 +1,4 @@
-// The page of a statement, as a browser shows it.
+// The page of a statement in a real browser.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import { statementHtml } from '../../src/billing/reports/statement-page'
@@ -7,10 +7,10 @@ import { test } from '../support/browser/browser-test'
 
 setDefaultTimeout(120_000)
 
-/** Texts that would be markup or a script, wherever anybody may write one. */
+/** Texts that look like markup or a script, in every field that anyone can enter. */
 const XSS = `"><script>document.title='owned'</script><img src=x onerror="document.title='owned'">`
 
-test('a page takes no text for markup, asks nobody, and is readable where it is narrow', async () => {
+test('a statement shows texts as texts, sends no requests, and is readable on a narrow screen', async () => {
   const page = statementHtml({
     number: 12,
     account: XSS,

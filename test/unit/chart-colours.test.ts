@@ -28,7 +28,7 @@ function contrast(one: string, other: string): number {
 const names = Array.from({ length: 2_000 }, (_, index) => `model-${index}`)
 const colours = [...new Set(names.map(colourOf))]
 
-test('D22: a name has the same colour in every company and order', () => {
+test('a name has the same colour in every company and order', () => {
   expect(models.length).toBeGreaterThan(20)
   const alone = models.map((title) => looksOf([{ title }])[0]?.colour ?? '')
   expect(looksOf(models.map((title) => ({ title }))).map(({ colour }) => colour)).toEqual(alone)
@@ -36,14 +36,14 @@ test('D22: a name has the same colour in every company and order', () => {
   expect(reversed.map(({ colour }) => colour).toReversed()).toEqual(alone)
 })
 
-test('D22: two series of a chart never look the same', () => {
+test('two series of a chart never look the same', () => {
   for (let from = 0; from + 40 <= names.length; from += 40) {
     const looks = looksOf(names.slice(from, from + 40).map((title) => ({ title })))
     expect(new Set(looks.map(({ colour, stripes }) => `${colour} ${stripes}`)).size).toBe(40)
   }
 })
 
-test('D22: most charts of five models of the catalogue need no stripes', () => {
+test('most charts of five models of the catalogue need no stripes', () => {
   let striped = 0
   for (let from = 0; from < models.length; from++) {
     const five = Array.from({ length: 5 }, (_, index) => models[(from + index * 7) % models.length] ?? '')

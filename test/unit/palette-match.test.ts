@@ -19,7 +19,7 @@ const best = (typed: string) =>
     .toSorted((one, other) => other.score - one.score)
     .map(({ title }) => title)
 
-test('D27: titles are found by their letters in order, words and beginnings first', () => {
+test('titles are found by their letters in order, words and beginnings first', () => {
   expect(best('nk')).toEqual(['New key'])
   expect(best('stmts')).toEqual(['Statements'])
   expect(best('audit')).toEqual(['Settings: Audit trail'])

@@ -1,5 +1,5 @@
-// The parts that keep results: the permitted configuration, durations and sizes in words, strings in JSON text, and the queue of
-// copies.
+// The modules that keep results: the permitted configuration, durations and sizes as text, strings in JSON text, and
+// the semaphore for copies.
 
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -56,7 +56,7 @@ describe('faults of the configuration', () => {
   }
 })
 
-test('the command line judges the configuration with the variables of the environment', async () => {
+test('the command line checks the configuration with the environment’s variables', async () => {
   const folder = temporaryFolder()
   const { call } = createCommandLine(folder)
   const write = (artifacts: object) =>
@@ -81,7 +81,7 @@ test('the command line judges the configuration with the variables of the enviro
   expect((await call(['config', 'check', '--sandbox'], { env })).code).toBe(0)
 })
 
-test('durations and sizes are read as people write them', () => {
+test('durations and sizes are parsed from text', () => {
   const durations = ['90s', '45m', '12h', '7d', '2w', '', '7', 'd', '-1d', '1.5d', '7D', '99999999w']
   expect(durations.map(parseDurationMs)).toEqual([
     90_000,
@@ -124,7 +124,7 @@ describe('strings in JSON', () => {
 describe('the semaphore', () => {
   const quiet = new AbortController().signal
 
-  test('serves the first in the queue, and passes each place on', async () => {
+  test('serves in order, and passes each free place to the next in the queue', async () => {
     const turns = createSemaphore(2)
     const order: number[] = []
     const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>())
@@ -153,7 +153,7 @@ describe('the semaphore', () => {
     expect(order).toEqual([0, 1, 2, 3, 4])
   })
 
-  test('gives no place to those who left the queue', async () => {
+  test('gives no place to a waiter that has left the queue', async () => {
     const turns = createSemaphore(1)
     const gate = Promise.withResolvers<void>()
     const first = turns.run(quiet, () => gate.promise)

@@ -1,4 +1,4 @@
-// The length of audio, according to its own packets, in every format; and malicious files.
+// The length of audio, computed from its packets, in every format; and malicious files.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { wavOf } from '../../src/lib/file-formats/wav'
@@ -21,7 +21,7 @@ function noise(length: number): Uint8Array<ArrayBuffer> {
   return Uint8Array.from({ length }, () => random.below(256))
 }
 
-describe('a length is read', () => {
+describe('the length', () => {
   for (const format of audioFileFormats) {
     for (const seconds of [1, 75]) {
       test(`of ${seconds} s of ${format}`, async () => {
@@ -32,11 +32,11 @@ describe('a length is read', () => {
     }
   }
 
-  test('of a browser’s recording, whose header has none', async () => {
+  test('of a browser’s recording, whose header has no length', async () => {
     expect(Math.abs(((await secondsOf(await recordedWebm(75))) ?? 0) - 75)).toBeLessThan(0.1)
   })
 
-  test('of a file on the disk, and of many at a time', async () => {
+  test('of a file on disk, and of many at the same time', async () => {
     const path = `${process.env.TMPDIR ?? '/tmp'}/audio-${process.pid}.wav`
     await Bun.write(path, wavOf({ sampleRate: 8_000, channels: 1 }, [new Uint8Array(16_000)]))
     expect(await Promise.all(Array.from({ length: 40 }, () => secondsOf(Bun.file(path))))).toEqual(
@@ -81,7 +81,7 @@ describe('a false header is ignored', () => {
     expect(await secondsOf(new Blob([later]))).toBeUndefined()
   })
 
-  test('of a WAV that has a second for each few bytes', async () => {
+  test('of a WAV that claims a second for every few bytes', async () => {
     const file = Buffer.from(wavOf({ sampleRate: 8_000, channels: 1 }, [new Uint8Array(16_000)]))
     file.writeUInt32LE(1, 24)
     expect(await secondsOf(new Blob([file]))).toBeUndefined()
@@ -89,7 +89,7 @@ describe('a false header is ignored', () => {
 })
 
 describe('a file that cannot be read', () => {
-  test('has no length, and holds nobody up', async () => {
+  test('has no length, and delays no other file', async () => {
     const impatient = new AudioReader({ limitMs: 300 })
     const heads = {
       mp3: '\xff\xfb\x90\x00',
@@ -109,7 +109,8 @@ describe('a file that cannot be read', () => {
         expect(read?.seconds).toBeUndefined()
       }
     }
-    // Whatever happened to the workers. On a busy machine a good file sometimes takes longer than the short wait.
+    // The workers still read a good file, whatever happened to them. On a busy machine it can take longer than the
+    // short wait.
     const good = await audioFile('mp4', 2)
     const seconds = async () => (await impatient.read(good, signal))?.seconds ?? 0
     await waitFor(async () => (await seconds()) > 1.9)
@@ -117,7 +118,7 @@ describe('a file that cannot be read', () => {
     impatient.close()
   })
 
-  test('is cut off anywhere, and broken anywhere', async () => {
+  test('that is cut off or damaged at any place', async () => {
     const impatient = new AudioReader({ limitMs: 300 })
     for (const format of audioFileFormats) {
       const whole = Buffer.from(await (await audioFile(format, 3)).bytes())
@@ -134,14 +135,14 @@ describe('a file that cannot be read', () => {
     impatient.close()
   })
 
-  test('is not audio', async () => {
+  test('that is not audio', async () => {
     for (const text of ['', 'RIFF', 'hello', '%PDF-1.7', '\x89PNG\r\n\x1a\n', '<html>', 'GIF89a']) {
       expect(await reader.read(new Blob([Buffer.from(text, 'latin1')]), signal)).toBeUndefined()
     }
   })
 })
 
-test('ends a canceled read before its turn', async () => {
+test('a read that is canceled while it waits ends before its turn', async () => {
   const slow = new AudioReader({ limitMs: 1_000 })
   const stuck = new Blob([Buffer.from('fLaC\x00\x00\x00\x22', 'latin1'), noise(200_000)])
   const before = Array.from({ length: 4 }, () => slow.read(stuck, signal))

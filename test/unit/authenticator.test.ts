@@ -1,4 +1,4 @@
-// The look-up of keys: requests that wait for the same key share one query to the database, and no failure is cached.
+// Looking up keys: requests that wait for the same key share one database query, and no failure is cached.
 
 import { expect, test } from 'bun:test'
 import { createAuthenticator } from '../../src/accounts/authenticator'
@@ -36,7 +36,7 @@ async function start() {
   return { inner, state, ask }
 }
 
-test('requests that wait for the same key ask the database once, at each reading of it', async () => {
+test('requests that wait for the same key share each query to the database', async () => {
   const { inner, state, ask } = await start()
   for (let reading = 1; reading <= 3; reading++) {
     const keys = await Promise.all(Array.from({ length: 50 }, () => ask()))
@@ -48,7 +48,7 @@ test('requests that wait for the same key ask the database once, at each reading
   await inner.close()
 })
 
-test('after a failure of the database, and for a wrong key, the look-up is repeated', async () => {
+test('the query is repeated after a failure of the database, and for an invalid key', async () => {
   const { inner, state, ask } = await start()
   state.isDown = true
   const failed = await Promise.allSettled([ask(), ask()])
@@ -65,7 +65,7 @@ test('after a failure of the database, and for a wrong key, the look-up is repea
   await inner.close()
 })
 
-test('a key that is revoked while it is read is refused within the age of a reading from its begin', async () => {
+test('a key revoked during its query is refused once the query’s start is older than the cache’s limit', async () => {
   const { inner, state, ask } = await start()
   const read = ask()
   state.at += CACHE_MS
@@ -75,7 +75,7 @@ test('a key that is revoked while it is read is refused within the age of a read
   await inner.close()
 })
 
-test('guesses of imported keys cost no look-up, and one that is imported later works', async () => {
+test('guesses of imported keys need no query, and a key that is imported later works', async () => {
   const { inner, state, ask } = await start()
   const guess = (number: number) => `Bearer sk-guessed-secret-of-another-gateway-${number}`
   const bring = (name: string) =>

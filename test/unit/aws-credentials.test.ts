@@ -1,5 +1,5 @@
-// Credentials of AWS from every source on a machine, against the endpoints of containers, instances and STS: the order, the
-// requests, the failures and their reasons, and that no message contains a secret.
+// AWS credentials from every source on a machine, with simulated endpoints of containers, instances and STS: the order,
+// the requests, the failures and their reasons, and that no message contains a secret.
 
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ interface MetadataRequest {
   body: string
 }
 let asked: MetadataRequest[] = []
-/** An answer of the endpoints in place of credentials. */
+/** An answer that the endpoints send instead of credentials. */
 let refusal: (() => Response) | undefined
 
 const identity = {
@@ -115,18 +115,23 @@ const ROLE = 'ASIAROLE000000001:role/secret:role+token=='
 const TEAM = 'AKIATEAM00000001:team/secret:team+token=='
 const rows: [string, Environment, string, number][] = [
   [
-    'variables before all others',
+    'environment variables before all other sources',
     { ...variables, ...web, ...sharedFile, ...container, ...instance },
     'AKIAVAR000000001:var/secret',
     600_000,
   ],
   [
-    'variables with a session',
+    'environment variables with a session',
     { ...variables, AWS_SESSION_TOKEN: 't+=' },
     'AKIAVAR000000001:var/secret:t+=',
     600_000,
   ],
-  ['a named profile before variables', { ...variables, ...sharedFile, AWS_PROFILE: 'team' }, TEAM, 600_000],
+  [
+    'a named profile before environment variables',
+    { ...variables, ...sharedFile, AWS_PROFILE: 'team' },
+    TEAM,
+    600_000,
+  ],
   [
     'a web identity before the file',
     { ...web, ...sharedFile, ...container },
@@ -142,7 +147,7 @@ test.each(rows)('%s', async (_, environment, token, lifeMs) => {
   expect(await find({ HOME: folder, ...environment })).toEqual({ token, lifeMs })
 })
 
-test('each endpoint is asked as its documentation says', async () => {
+test('each endpoint gets the requests that its documentation specifies', async () => {
   await find({ HOME: folder, ...web })
   const form = Object.fromEntries(new URLSearchParams(asked[0]?.body))
   expect(form).toEqual({
@@ -162,7 +167,7 @@ test('each endpoint is asked as its documentation says', async () => {
 })
 
 const faults: [string, Environment, string][] = [
-  ['nothing anywhere', { AWS_EC2_METADATA_DISABLED: 'true' }, 'no credentials of AWS were found'],
+  ['no source at all', { AWS_EC2_METADATA_DISABLED: 'true' }, 'no credentials of AWS were found'],
   ['a profile that is missing', { ...sharedFile, AWS_PROFILE: 'nobody' }, 'no profile "nobody"'],
   ['a profile without keys', { ...sharedFile, AWS_PROFILE: 'role' }, 'no profile "role" with keys'],
   [
@@ -172,18 +177,18 @@ const faults: [string, Environment, string][] = [
   ],
   ['a wrong token', { ...container, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: shared }, 'this container: '],
   [
-    'an address that is not of this machine',
+    'an address on another machine',
     { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://example.com/keys' },
     'neither of this machine nor one of HTTPS',
   ],
   [
-    'an endpoint that is not there',
+    'an endpoint that cannot be reached',
     { AWS_EC2_METADATA_SERVICE_ENDPOINT: 'http://127.0.0.1:9' },
     'this instance: ',
   ],
 ]
 
-test.each(faults)('%s is said', async (_, environment, message) => {
+test.each(faults)('%s is reported', async (_, environment, message) => {
   const error = (await find({ HOME: folder, ...environment }).catch((reason) => reason)) as Error
   expect(error).toBeInstanceOf(NoToken)
   expect(error.message).toContain(message)
@@ -192,10 +197,10 @@ test.each(faults)('%s is said', async (_, environment, message) => {
 
 describe.each([
   ['an error', () => new Response('role/secret', { status: 500 })],
-  ['no JSON', () => new Response('role/secret')],
-  ['half of them', () => Response.json({ AccessKeyId: 'ASIA', Code: 'Success' })],
+  ['a text that is not JSON', () => new Response('role/secret')],
+  ['incomplete credentials', () => Response.json({ AccessKeyId: 'ASIA', Code: 'Success' })],
   ['a redirect', () => new Response('', { status: 302, headers: { location: `${url}/container` } })],
-  ['far too much', () => new Response('x'.repeat(1_000_000))],
+  ['an answer of a megabyte', () => new Response('x'.repeat(1_000_000))],
 ])('%s from an endpoint', (_, answer) => {
   test.each([web, container, instance])('does not give credentials', async (environment) => {
     refusal = answer
@@ -205,7 +210,7 @@ describe.each([
   })
 })
 
-test('a role is asked for once for all who wait, and again before it ends', async () => {
+test('a role is requested once for all waiting requests, and again before it expires', async () => {
   let now = 0
   const parts = { transport: directTransport, options: {}, environment: { HOME: folder, ...container }, wall }
   const tokens = new Tokens(() => awsCredentials(parts), { monotonic: () => now, hide() {} })

@@ -1,4 +1,4 @@
-// The data waiting for slow callers is bounded for all of them together, and the slowest is cut first.
+// The data waiting for all slow callers together is limited, and the slowest caller is cut off first.
 
 import { describe, expect, test } from 'bun:test'
 import { Backlog } from '../../src/request/stream/backlog'
@@ -17,16 +17,16 @@ function startBacklog(mostBytes: number) {
   return { backlog, log, cut, caller: (name: string) => ({ giveUp: () => void cut.push(name) }) }
 }
 
-test('the caller that has waited longest without taking anything is cut first', () => {
+test('the caller that has read nothing for the longest time is cut off first', () => {
   const { backlog, log, cut, caller } = startBacklog(100_000)
   const [first, second, third] = [caller('first'), caller('second'), caller('third')]
   backlog.note(first, 30_000)
   backlog.note(second, 20_000)
-  // More data in the same wait does not make the wait younger.
+  // More data during a wait does not restart the wait.
   backlog.note(first, 40_000)
   backlog.note(third, 40_000)
   expect({ log, cut }).toEqual({ log: [], cut: [] })
-  // The first caller takes all waiting data, and begins to wait again.
+  // The first caller reads all waiting data, and then starts a new wait.
   backlog.forget(first)
   backlog.note(first, 60_000)
   expect({ log, cut }).toEqual({ log: ['slow_caller_cut'], cut: ['second'] })
@@ -34,13 +34,13 @@ test('the caller that has waited longest without taking anything is cut first', 
   expect(cut).toEqual(['second', 'third', 'first', 'fourth'])
 })
 
-test('callers with little are never counted', () => {
+test('callers with little waiting data are never counted', () => {
   const { backlog, cut, caller } = startBacklog(100_000)
   for (let index = 0; index < 1_000; index++) backlog.note(caller('small'), 16_000)
   expect(cut).toEqual([])
 })
 
-test('a stream that is cut ends as one whose caller has left', async () => {
+test('a stream that is cut off ends like one whose caller has disconnected', async () => {
   const { backlog, log } = startBacklog(20_000)
   const { reader, outcomes, aborts } = startRelaying(sourceOf([PIECE, PIECE, END]).body, { backlog })
   await reader.read()
@@ -50,7 +50,7 @@ test('a stream that is cut ends as one whose caller has left', async () => {
   expect(aborts()).toBe(1)
 })
 
-test('streams whose callers take their bytes are never cut, however many they are', async () => {
+test('streams whose callers read are never cut off, however many there are', async () => {
   const { backlog, log } = startBacklog(3 * PIECE.length)
   for (let round = 0; round < 20; round++) {
     const { reader, outcomes } = startRelaying(sourceOf([PIECE, PIECE, END]).body, { backlog })
@@ -60,7 +60,7 @@ test('streams whose callers take their bytes are never cut, however many they ar
   expect(log).toEqual([])
 })
 
-test('streams that come in one piece are forgotten when they have ended', async () => {
+test('a stream in one piece is no longer counted when it has ended', async () => {
   const { backlog, log } = startBacklog(3 * PIECE.length)
   for (let round = 0; round < 20; round++) {
     const whole = Buffer.concat([PIECE, END])
@@ -74,7 +74,7 @@ test('streams that come in one piece are forgotten when they have ended', async 
 describe('a whole answer', () => {
   const LARGE = Buffer.from(Array.from({ length: 1_100_003 }, (_, index) => index % 251))
 
-  test('is sent in pieces if it is large, and waits as a whole, for it is in memory until its end', async () => {
+  test('is sent in pieces if it is large, and counts as a whole until its end, because it stays in memory', async () => {
     const { backlog, log } = startBacklog(10_000_000)
     const reader = (wholeAnswer(backlog, LARGE, {}).body as ReadableStream<Uint8Array>).getReader()
     expect(backlog.waitingBytes).toBe(0)
@@ -88,12 +88,12 @@ describe('a whole answer', () => {
     expect({ waits: backlog.waitingBytes, log }).toEqual({ waits: 0, log: [] })
   })
 
-  test('that is text may begin and end a piece within a character', async () => {
+  test('that is text may be split within a character', async () => {
     const text = 'x€'.repeat(600_000)
     expect(await wholeAnswer(startBacklog(10_000_000).backlog, text, {}).text()).toBe(text)
   })
 
-  test('of a caller who is given up fails, and is no longer in memory', async () => {
+  test('fails when its caller is cut off, and is then no longer counted', async () => {
     const { backlog, log } = startBacklog(1_500_000)
     const [slow, other] = [LARGE, LARGE].map((body) =>
       (wholeAnswer(backlog, body, {}).body as ReadableStream<Uint8Array>).getReader(),
@@ -108,7 +108,7 @@ describe('a whole answer', () => {
   })
 })
 
-describe('a stream that gives what is asked for', () => {
+describe('a stream that is pulled', () => {
   const source = (pieces: number, ended: { reason?: unknown } = {}) =>
     new ReadableStream<Uint8Array>(
       {
@@ -123,7 +123,7 @@ describe('a stream that gives what is asked for', () => {
       { highWaterMark: 0 },
     )
 
-  test('waits with the piece that was sent last', async () => {
+  test('counts only the last piece sent', async () => {
     const { backlog } = startBacklog(10_000_000)
     const reader = pacedStream(backlog, source(2)).getReader()
     await reader.read()
@@ -134,7 +134,7 @@ describe('a stream that gives what is asked for', () => {
     expect(backlog.waitingBytes).toBe(0)
   })
 
-  test('is cancelled when its caller is given up', async () => {
+  test('is canceled when its caller is cut off', async () => {
     const ended: { reason?: unknown } = {}
     const { backlog, log } = startBacklog(PIECE.length - 1)
     const reader = pacedStream(backlog, source(2, ended)).getReader()
@@ -144,7 +144,7 @@ describe('a stream that gives what is asked for', () => {
     expect(String(ended.reason)).toContain('stopped reading')
   })
 
-  test('breaks off with its source, also while its caller takes nothing', async () => {
+  test('fails with its source, also while its caller does not read', async () => {
     const { backlog } = startBacklog(10_000_000)
     let output: ReadableStreamDefaultController<Uint8Array> | undefined
     const broken = new ReadableStream<Uint8Array>(

@@ -1,5 +1,5 @@
-// Our reading of Amazon's frames and our signatures, compared with Amazon's own code: random frames whole, cut, and damaged in
-// every byte; random requests.
+// Our reader of Amazon's frames and our signatures, compared with Amazon's own code: random frames, whole, cut, and
+// damaged in every byte, and random requests.
 
 import { describe, expect, test } from 'bun:test'
 import { Sha256 } from '@aws-crypto/sha256-js'
@@ -70,7 +70,7 @@ describe('frames', () => {
     }
   })
 
-  test('with one wrong byte are refused, as by the other reader', () => {
+  test('with one wrong byte are refused by both readers', () => {
     const { bytes } = randomFrame(createRandom(4))
     for (let at = 0; at < Math.min(bytes.length, 400); at++) {
       const damaged = Buffer.from(bytes)
@@ -95,10 +95,10 @@ describe('frames', () => {
 
   test.each([
     ['a length of gigabytes', prelude(0xff_ff_ff_f0, 0)],
-    ['no room for their checksums', prelude(15, 0)],
-    ['headers longer than themselves', prelude(100, 85)],
-    ['headers without end', prelude(1_000_000, 200_000)],
-  ])('of %s are refused before anything of them is held', (_, bytes) => {
+    ['without room for their checksums', prelude(15, 0)],
+    ['headers longer than the frame', prelude(100, 85)],
+    ['endless headers', prelude(1_000_000, 200_000)],
+  ])('of %s are refused before they are buffered', (_, bytes) => {
     expect(() => new FrameParser().push(bytes)).toThrow(BadFrame)
   })
 
@@ -138,7 +138,7 @@ describe('events', () => {
   }
   const chunk = (text: string) => decode('chunk', JSON.stringify({ bytes: btoa(text), p: 'x' }))
 
-  test('are those of messages, with nothing that could begin another', () => {
+  test('become events of messages, and cannot contain the start of another event', () => {
     expect(chunk('{"type":"ping"}')).toBe('event: ping\ndata: {"type":"ping"}\n\n')
     expect(chunk('{"type":"ping\\nevent: error",\n"a": 1e2}')).toBe(
       'event: pingeventerror\ndata: {"type":"ping\\nevent: error","a":100}\n\n',
@@ -148,7 +148,7 @@ describe('events', () => {
     expect(() => decode('chunk', 'not json')).toThrow()
   })
 
-  test('that are exceptions are errors of messages', () => {
+  test('that are exceptions become errors of messages', () => {
     expect(decode('throttlingException', '{"message":"slow"}', 'exception')).toBe(
       'event: error\ndata: {"type":"error","error":{"type":"rate_limit_error","message":"slow"}}\n\n',
     )
@@ -159,7 +159,7 @@ describe('events', () => {
 describe('signatures', () => {
   const keys = { accessKeyId: 'AKIA0123456789ABCDEF', secretAccessKey: 'se/cr+et'.repeat(5) }
 
-  test('are those of the official signer, and hold for the simulator', async () => {
+  test('equal those of the official signer, and the simulator accepts them', async () => {
     for (let round = 0; round < 50; round++) {
       const sessionToken = between(random, 0, 1) === 1 ? 'to/ken+==' : undefined
       const credentials = { ...keys, ...(sessionToken !== undefined && { sessionToken }) }
@@ -220,7 +220,7 @@ describe('signatures', () => {
     }
   })
 
-  test('hold for a request without a body', () => {
+  test('are valid for a request without a body', () => {
     const request = {
       method: 'GET',
       host: 'h',
@@ -248,7 +248,7 @@ describe('signatures', () => {
     ['no signature', { headers: { authorization: '' } }],
     ['an old date', { headers: { 'x-amz-date': '20200101T000000Z' } }],
     ['a header of Amazon that is not signed', { headers: { 'x-amz-other': '1' } }],
-  ])('do not hold for %s', (_, change) => {
+  ])('are invalid for %s', (_, change) => {
     const at = new Date().toISOString()
     const headersSent = { 'content-type': 'application/json' }
     const request = {
@@ -273,7 +273,7 @@ describe('signatures', () => {
     expect(signatureFault({ ...call, ...other, headers: { ...call.headers, ...headers } }, keys)).toBeString()
   })
 
-  test('are not made of a key of Bedrock, which is sent as it is', () => {
+  test('are not used with a Bedrock API key, which is sent unchanged', () => {
     const request = {
       method: 'POST',
       host: 'h',

@@ -1,4 +1,4 @@
-// The breaker as the table of its states: the state after each event, and what requests may do meanwhile.
+// The circuit breaker as a table: the state after each event, and whether requests may be sent in each state.
 
 import { describe, expect, test } from 'bun:test'
 import {
@@ -51,7 +51,7 @@ describe('the breaker', () => {
     expect(pairs.size).toBe(3 * 4)
   })
 
-  test('opens after five failures in a row, and lets one try when its time is up', () => {
+  test('opens after five failures in a row, and then lets one request try when its pause is over', () => {
     let now = NOW
     const breaker = new Breaker(() => now)
     const fail = (times: number) => {

@@ -1,7 +1,7 @@
-// Every dialect of callers with every protocol of vendors: a request is refused with the place of its fault, or the vendor gets all
-// of its content, once, and nothing else; an answer, whole or as a stream, arrives with exactly its words, calls and figures, in
-// the grammar of the dialect, also if it is cut or fails. MATRIX_PAIR=chat-on-messages tries one of them, MATRIX_STREAMS and
-// MATRIX_REQUESTS set how many random ones are tried, and MATRIX_SEED repeats a run.
+// Every dialect of callers with every protocol of vendors. A request is refused with the place of its fault, or the
+// vendor gets exactly its content, once. An answer, whole or as a stream, arrives with exactly its text, calls and
+// figures, in the grammar of the dialect, also if it is cut or fails. MATRIX_PAIR=chat-on-messages tests only that
+// pair, MATRIX_STREAMS and MATRIX_REQUESTS set the number of random cases, and MATRIX_SEED repeats a run.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { MadeFamily, Translator } from '../../src/contract/family'
@@ -60,15 +60,15 @@ const faultsOfStreams = (meeting: Meeting, count: number): string[] =>
     streamFaults(meeting, modelOf(meeting, place), stream, createRandom(seed + place)),
   )
 
-test('all of them are tried', () => {
-  // A dialect or a protocol without tests here would not be checked at all.
+test('every pair of a dialect and a protocol is tested', () => {
+  // Without this check, a dialect or a protocol could be missing unnoticed.
   const operations = new Set(meetings.map(({ family }) => family.operation))
   const served = [...families.values()].filter(({ bridge, operation }) => bridge && operations.has(operation))
   expect(meetings.map(({ family }) => family.name).sort()).toEqual(served.map(({ name }) => name).sort())
   expect(tried.length).toBeGreaterThan(0)
 })
 
-describe('a vendor is sent what is said, once', () => {
+describe('a vendor gets the content of a request exactly once', () => {
   test.each(rows)('%s', (_, meeting) => {
     const { faults, accepted, refused } = faultsOfRequests(meeting, requests)
     expect(faults.slice(0, 5)).toEqual([])
@@ -76,7 +76,7 @@ describe('a vendor is sent what is said, once', () => {
   })
 })
 
-describe('fields are treated as the table says', () => {
+describe('fields are treated as their table specifies', () => {
   test.each(rows)('%s', (_, meeting) => {
     const samples = casesOf(meeting, 0).filter(({ label }) => label.startsWith('sample'))
     expect(tableFaults(meeting, samples)).toEqual([])
@@ -92,7 +92,7 @@ describe('an answer arrives unchanged', () => {
   })
 })
 
-describe('an odd answer is translated within the grammar', () => {
+describe('an unusual answer is translated to a valid one', () => {
   test.each(rows)('%s', (_, meeting) => {
     const faults = oddStreamsOf(meeting.protocol, seed).flatMap((stream, place) =>
       oddStreamFaults(meeting, modelOf(meeting, place), stream),
@@ -101,7 +101,7 @@ describe('an odd answer is translated within the grammar', () => {
   })
 })
 
-test('a failed response has the call that its vendor did not name any more', () => {
+test('a failed response contains a call whose name its vendor had not sent yet', () => {
   const found = meetings.find(({ name }) => name === 'responses-on-chat') as Meeting
   const model = modelOf(found, 0)
   const piece = (delta: Json) => ({ id: 'c', choices: [{ index: 0, delta }] })
@@ -125,7 +125,7 @@ test('a failed response has the call that its vendor did not name any more', () 
   }
 })
 
-/** A faulty family. */
+/** Turns a family into a faulty one. */
 type Mutation = (family: MadeFamily) => MadeFamily
 
 const withJson =
@@ -173,7 +173,7 @@ const ofStreams: Record<string, Mutation> = {
 }
 
 if (chosen === undefined) {
-  describe('a fault is found:', () => {
+  describe('the tests of this file find a fault:', () => {
     const mutated = (mutate: Mutation, place: number): Meeting => {
       const meeting = meetings[(place * 5) % meetings.length] as Meeting
       const family = mutate(meeting.family)

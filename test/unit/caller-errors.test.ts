@@ -1,4 +1,4 @@
-// What callers read about an upstream's errors, as a table: the status, the code and the words of each refusal.
+// How callers see an upstream's errors, as a table: status, code and message for each refusal.
 
 import { describe, expect, test } from 'bun:test'
 import type { UpstreamError } from '../../src/contract/upstream'
@@ -145,7 +145,7 @@ const rows: readonly Row[] = [
   },
 ]
 
-describe('the error of a refusal', () => {
+describe('the error that callers get for a refusal', () => {
   for (const { status, vendor, retryAfterMs, shown, headers } of rows) {
     const wait = retryAfterMs === undefined ? '' : `, to come back in ${retryAfterMs} ms`
     const about = `${vendor.whose}${vendor.verbatim ? ', verbatim' : ''}${vendor.code ? '' : ', without a code'}`
@@ -156,20 +156,20 @@ describe('the error of a refusal', () => {
     })
   }
 
-  test('has no account of the operator in it, and carries the vendor’s own body with the same words', () => {
+  test('does not reveal the operator’s account, and includes the vendor’s body without it too', () => {
     const message = 'No stripes for organization org-1234567890abcdef.'
     const error = refusedByUpstream('zoo', 400, { ...said, message, relayed: { code: 'stripes', message } })
     expect(error.message).not.toContain('1234567890')
     expect(error.relayed).toEqual({ code: 'stripes', message: error.message })
   })
 
-  test('says whether the vendor may have begun', () => {
+  test('says whether the vendor may have started work', () => {
     const begun = [400, 401, 429, 499, 500, 502, 503, 504, 529].filter((status) => !isNotTaken(status))
     expect(begun).toEqual([500, 502, 504])
   })
 })
 
-test('errors without an answer say whether another vendor may be asked', () => {
+test('errors without an answer say whether another vendor may be tried', () => {
   const cause = new Error('reset')
   const errors = [
     unreachable('zoo', cause, true),

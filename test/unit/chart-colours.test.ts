@@ -28,7 +28,7 @@ function contrast(one: string, other: string): number {
 const names = Array.from({ length: 2_000 }, (_, index) => `model-${index}`)
 const colours = [...new Set(names.map(colourOf))]
 
-test('a name has the same colour in every company and order', () => {
+test('a name has the same colour next to any other names and in any order', () => {
   expect(models.length).toBeGreaterThan(20)
   const alone = models.map((title) => looksOf([{ title }])[0]?.colour ?? '')
   expect(looksOf(models.map((title) => ({ title }))).map(({ colour }) => colour)).toEqual(alone)
@@ -52,7 +52,7 @@ test('most charts of five models of the catalogue need no stripes', () => {
   expect(striped / models.length).toBeLessThan(0.4)
 })
 
-test('every colour has a contrast of 3:1 to the page in light and in dark', () => {
+test('every colour has a contrast of 3:1 to the page in the light and the dark theme', () => {
   expect(colours.length).toBe(36)
   for (const colour of colours) {
     const own = colour.match(/#\w{6}/g) ?? []
@@ -62,7 +62,7 @@ test('every colour has a contrast of 3:1 to the page in light and in dark', () =
   }
 })
 
-test('a series with a colour of its own keeps it, and the sum of the others is not a model', () => {
+test('a series with a fixed colour keeps it, and the sum of other series gets no model colour', () => {
   const looks = looksOf([{ title: 'failed', colour: 'var(--bad)' }, { title: 'others' }])
   expect(looks.map(({ colour }) => colour)).toEqual(['var(--bad)', 'var(--strong-line)'])
 })

@@ -1,4 +1,4 @@
-// How texts are stored in the database with and without a key, and which keys a configuration may name.
+// How texts are stored in the database with and without an encryption key, and which keys a configuration may contain.
 
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ const clear = codecOf(undefined)
 const [before, during, after] = [codecOf(older), codecOf(newer, older), codecOf(newer)]
 const PLACE = 'webhooks.body msg_1'
 
-test('any text comes back under any key, also one that looks like a stored one', () => {
+test('any text is restored under any key, also one that looks like a stored text', () => {
   const pieces = ['gw1.', 'gw0.', 'gw2.', before.encode('x', PLACE), 'clear', '{"a":1}', '\n', 'é', '']
   for (let round = 0; round < 2_000; round++) {
     const text = Array.from({ length: random.below(4) }, () => random.pick(pieces)).join('')
@@ -33,12 +33,12 @@ test('any text comes back under any key, also one that looks like a stored one',
       expect(codec.decode(stored, PLACE)).toBe(text)
       expect(storedBy(stored)).toBe(codec.currentId)
     }
-    // Texts from before the first key.
+    // Texts stored before the first key was set.
     expect(during.decode(clear.encode(text, PLACE), PLACE)).toBe(text)
   }
 })
 
-test('the newest key encrypts, older ones are read', () => {
+test('the newest key encrypts, and older keys still decrypt', () => {
   const stored = before.encode('text', PLACE)
   expect(during.decode(stored, PLACE)).toBe('text')
   expect(storedBy(during.encode('text', PLACE))).toBe(sealingKeyId(newer))
@@ -48,7 +48,7 @@ test('the newest key encrypts, older ones are read', () => {
   ).toEqual([true, true, false, true])
 })
 
-test('an unreadable text is reported with its place and the missing key, without any of the text', () => {
+test('an unreadable text is reported with its place and the missing key, but without its content', () => {
   const stored = before.encode('canary', PLACE)
   for (const [codec, place] of [
     [after, PLACE],
@@ -76,11 +76,11 @@ function file(name: string, text: string): string {
 
 const rows: [what: string, secrets: object, faults: string[]][] = [
   ['base64', { key: base64 }, []],
-  ['base64 without its end', { key: base64.replace('=', '') }, []],
-  ['base64 of addresses', { key: Buffer.from(newer).toString('base64url') }, []],
+  ['base64 without padding', { key: base64.replace('=', '') }, []],
+  ['base64url', { key: Buffer.from(newer).toString('base64url') }, []],
   ['hex', { key: hex }, []],
-  ['hex in capitals', { key: hex.toUpperCase() }, []],
-  ['none any more', { key: null, olderKeys: [hex] }, []],
+  ['hex in upper case', { key: hex.toUpperCase() }, []],
+  ['no current key', { key: null, olderKeys: [hex] }, []],
   ['older keys', { key: base64, olderKeys: [hex, base64] }, []],
   ['a file', { keyFile: file('key', `${base64}\n`) }, []],
   ['a file with older keys', { keyFile: file('keys', `\n${base64}\r\n${hex}\n`) }, []],
@@ -91,7 +91,7 @@ const rows: [what: string, secrets: object, faults: string[]][] = [
   ['a password', { key: 'correct horse battery staple' }, [`secrets.key: ${KEY_FORM}`]],
   ['31 bytes', { key: hex.slice(2) }, [`secrets.key: ${KEY_FORM}`]],
   ['33 bytes', { key: `${hex}00` }, [`secrets.key: ${KEY_FORM}`]],
-  ['a line behind it', { key: `${hex}\n` }, [`secrets.key: ${KEY_FORM}`]],
+  ['a second line', { key: `${hex}\n` }, [`secrets.key: ${KEY_FORM}`]],
   ['a bad older key', { key: hex, olderKeys: [hex, 'old'] }, [`secrets.olderKeys.1: ${KEY_FORM}`]],
   ['a missing file', { keyFile: join(folder, 'none') }, ['secrets.keyFile: ', 'ENOENT']],
   ['a folder', { keyFile: folder }, ['secrets.keyFile: ', 'EISDIR']],
@@ -102,7 +102,7 @@ const rows: [what: string, secrets: object, faults: string[]][] = [
   ['a typing error', { kye: hex }, ['secrets.kye: ']],
 ]
 
-test.each(rows)('the key of a configuration: %s', (_what, secrets, [fault, ...words]) => {
+test.each(rows)('a configured key: %s', (_what, secrets, [fault, ...words]) => {
   const faults = faultsOf({ ...rest, secrets })
   expect(faults.map((each) => each.slice(0, fault?.length))).toEqual(fault === undefined ? [] : [fault])
   for (const word of words) expect(faults.join()).toContain(word)
@@ -110,7 +110,7 @@ test.each(rows)('the key of a configuration: %s', (_what, secrets, [fault, ...wo
     expect(faults.join()).not.toContain(secret)
 })
 
-test('a file and the environment give the same keys, in their order', () => {
+test('a file and the environment give the same keys in the same order', () => {
   const older64 = Buffer.from(older).toString('base64')
   expect(masterKeysOf({ keyFile: file('two', `${hex}\n${older64}\n`) })).toEqual(
     masterKeysOf({ key: base64, olderKeys: [older64] }),

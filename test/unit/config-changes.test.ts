@@ -1,4 +1,5 @@
-// What is shown of a configuration and of its changes: offers and measures, but nothing that could be a secret.
+// The parts of a configuration and of its changes that are shown: offers and numbers, but nothing that could be a
+// secret.
 
 import { expect, test } from 'bun:test'
 import { changesBetween, visibleConfig } from '../../src/config/changes'
@@ -11,7 +12,7 @@ const config = (keep: string, secret: string): Config => ({
   retention: { charges: '12mo' },
 })
 
-test('measures are shown wherever they are, and other texts only where nobody writes a secret', () => {
+test('numbers and durations are shown everywhere, and other texts only where no secret can be', () => {
   expect(visibleConfig(config('7d', 'sk-1'))).toEqual({
     upstreams: { openai: { kind: 'openai', apiKey: 'hidden' } },
     models: {},

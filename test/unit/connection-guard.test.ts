@@ -1,4 +1,4 @@
-// The guard of connections in isolation: how many each address may keep, with callers that are only counted.
+// The connection guard in isolation: how many connections each address may keep, without real sockets.
 // test/load/connection-limits.test.ts tests the executable with real sockets.
 
 import { describe, expect, test } from 'bun:test'
@@ -20,7 +20,7 @@ describe('the guard by itself', () => {
       Array.from({ length: count }, () => ({ descriptor: 0, address, port: 0 })),
     )
 
-  /** The number of connections that each address finally has. */
+  /** Opens connections and returns the number that each address has left. */
   async function left(addresses: Record<string, number>, server: Config['server'] = {}) {
     const callers = callersOf(addresses).map((caller, descriptor) => ({ ...caller, descriptor }))
     const ended = new Set<number>()
@@ -52,7 +52,7 @@ describe('the guard by itself', () => {
     return counts
   }
 
-  test.concurrent('the descriptors of the system are the limit, less an eighth', () => {
+  test.concurrent('the limit is the number of descriptors, minus an eighth', () => {
     const rows: [limit: number, server: Config['server'], most: number][] = [
       [512, {}, 448],
       [1_024, {}, 896],
@@ -65,7 +65,7 @@ describe('the guard by itself', () => {
     ]
     for (const [limit, server, most] of rows) expect(connectionLimit(config(server), limit)).toBe(most)
   })
-  test.concurrent('a public address has a thousand at most; private ones, where proxies stand, as many as they need', async () => {
+  test.concurrent('a public address has at most 1,000 connections, and a private one, which may be a proxy, any number', async () => {
     const addresses = {
       '203.0.113.1': 1_200,
       '127.0.0.1': 1_100,
@@ -80,14 +80,14 @@ describe('the guard by itself', () => {
       '10.0.0.1': 5,
     })
   })
-  test.concurrent('proxies that are trusted have as many as they need, whatever is set for an address', async () => {
+  test.concurrent('trusted proxies have any number of connections, whatever the limit for an address', async () => {
     const server = { maxConnectionsPerAddress: 10, trustedProxies: ['10.0.0.0/8'] }
     expect(await left({ '10.0.0.1': 30, '127.0.0.1': 30 }, server)).toEqual({
       '10.0.0.1': 30,
       '127.0.0.1': 10,
     })
   })
-  test.concurrent('the addresses of one network of IPv6 are one; an address of IPv4 is the same in either form', async () => {
+  test.concurrent('the addresses of an IPv6 network count as one, and both forms of an IPv4 address are the same', async () => {
     const counts = await left(
       {
         '2001:db8:0:1:0:0:0:1': 8,

@@ -1,5 +1,5 @@
-// The most that a conversation can use, by the prices of its model: each unit of a hold must have a price, otherwise it holds
-// nothing.
+// The maximum usage of a conversation, by the prices of its model: each unit of a hold must have a price, otherwise
+// nothing is held for it.
 
 import { expect, test } from 'bun:test'
 import type { Model, ParsedRequest } from '../../src/contract/family'
@@ -22,7 +22,7 @@ function held(...priced: readonly Unit[]) {
   return quoteConversation(readMessages(body, model), { byteLength } as ParsedRequest, model, {})
 }
 
-test('a sound is held as sound where that has a price, and else as other input', () => {
+test('sound is held as sound if that has a price, otherwise as other input', () => {
   const apart = held('input_token', 'input_audio_token')
   expect(apart.input_audio_token).toBe(1_024 + 1_000)
   const together = held('input_token')

@@ -36,12 +36,12 @@ describe('a cost', () => {
     ['in the units of the price', { ...chat, price, cost: tokens('0.5', '1') }, []],
     ['of a free model', { ...chat, free: true, cost: tokens('0.5', '1') }, []],
     [
-      'with a cheaper cache, which the price has as input',
+      'with a cheaper cache, which the price counts as input',
       { ...chat, price, cost: { ...tokens('0.5', '1'), per_1m_cached_input_tokens: '0.05' } },
       [],
     ],
     [
-      'of requests, which callers do not pay',
+      'of requests, which are free for callers',
       { ...chat, price, cost: { ...tokens('0.5', '1'), per_request: '0.01' } },
       [
         'models.m.cost.per_request: the price has none, so it is not counted; give the price "0.00" for it if callers do not pay it',
@@ -57,7 +57,7 @@ describe('a cost', () => {
       [],
     ],
     [
-      'without what the price has',
+      'without a unit of the price',
       { ...chat, price: { ...price, per_1k_web_searches: '10' }, cost: price },
       [
         'models.m.cost: per_1k_web_searches is missing, which the price has; say "0.00" if the vendor asks nothing for it',
@@ -69,7 +69,7 @@ describe('a cost', () => {
       ['models.m.cost.per_1m_output_tokens: "1,5" is not an amount of dollars such as "0.25"'],
     ],
     [
-      'by size, where the price is one amount',
+      'by size, although the price is one amount',
       {
         ...image,
         price: { ...read, per_image: '0.05' },
@@ -78,7 +78,7 @@ describe('a cost', () => {
       ['models.m.cost.per_image: the price is one amount, so give one amount here too'],
     ],
     [
-      'by size, without one of the price',
+      'by size, without a size of the price',
       {
         ...image,
         price: { ...read, per_image: { '1024x1024': '0.05', '1024x1536': '0.06' } },
@@ -97,7 +97,7 @@ describe('a cost', () => {
       [],
     ],
     [
-      'for a strange upstream',
+      'for an unknown upstream',
       { ...chat, price, cost: { upstreams: { west: tokens('0.5', '1') } } },
       ['models.m.cost.upstreams.west: it is not an upstream of this model'],
     ],
@@ -116,7 +116,7 @@ describe('a cost', () => {
 
 describe('a markup', () => {
   const cost = tokens('0.15', '0.6')
-  test('of the model wins over that of its upstream, and that over that of all', () => {
+  test('of a model overrides that of its upstream, which overrides the general one', () => {
     const inputOf = (model: object, more: object = {}) => soldAs(model, more).price?.per_1m_input_tokens
     const dear = { upstreams: { ...upstreams, east: { ...upstreams.east, markup: '50%' } }, markup: '100%' }
     expect(inputOf({ ...chat, cost })).toBeUndefined()
@@ -134,7 +134,7 @@ describe('a markup', () => {
       'models.m.markup: expected a percentage on the cost such as "20%"',
     ],
     [
-      'of an upstream that is none',
+      'of an upstream that does not exist',
       { ...chat, price: cost },
       { upstreams: { ...upstreams, east: { ...upstreams.east, markup: '-5%' } } },
       'upstreams.east.markup: expected a percentage on the cost such as "20%"',
@@ -165,7 +165,7 @@ describe('a markup', () => {
     ],
   ])('%s is a fault', (_, model, more, fault) => expect(faults(model, more)).toContain(fault))
 
-  test('keeps the factors of service tiers, and raises all else, longer prompts too', () => {
+  test('keeps the factors of service tiers, and raises all other prices, also of longer prompts', () => {
     const full: PriceConfig = {
       ...cost,
       above_200k: tokens('0.3', '1.2'),
@@ -188,7 +188,7 @@ describe('a markup', () => {
   })
 
   const seed = seedOf('MARKUP_SEED')
-  test(`is never less than it says, by less than a pico-dollar for one more (MARKUP_SEED=${seed})`, () => {
+  test(`is rounded up by less than a pico-dollar (MARKUP_SEED=${seed})`, () => {
     const random = createRandom(seed)
     for (let round = 0; round < 2_000; round++) {
       const micros = random.below(50_000_000)
@@ -205,7 +205,7 @@ describe('a markup', () => {
     }
   })
 
-  test('makes the prices of the built-in catalogue the cost', () => {
+  test('turns the prices of the built-in catalogue into costs', () => {
     const catalogue = {
       upstreams: { east: upstreams.east },
       models: { listed: { ...chat, price: { ...cost, source: 'x' } }, free: { ...chat, free: true } },
@@ -219,12 +219,12 @@ describe('a markup', () => {
     const sold = models({ ...own, markup: '20%' })
     expect(sold.listed).toMatchObject({ cost: { ...cost, source: 'x' }, price: tokens('0.18', '0.72') })
     expect(sold.free).toEqual({ ...chat, free: true } as ModelConfig)
-    // A price set by the operator stays.
+    // A price set by the operator is unchanged.
     expect(sold.mine?.price).toEqual(cost)
   })
 })
 
-test('prices and costs that are stored with a charge are read as they were', () => {
+test('prices and costs stored with a charge are restored exactly', () => {
   const list = (price: PriceConfig) => priceListOf({ price })
   const tariff = tariffOfVariant(
     list({ ...tokens('1', '2'), service_tiers: { flex: '0.5' } }),

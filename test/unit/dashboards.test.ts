@@ -1,5 +1,5 @@
-// The delivered dashboard and alert rules: every query is PromQL by Prometheus' own grammar, and uses only existing metrics, labels
-// and events.
+// The included dashboard and alert rules: every query is valid by Prometheus' own grammar, and uses only existing
+// metrics, labels and events.
 
 import { describe, expect, test } from 'bun:test'
 import { parser } from '@prometheus-io/lezer-promql'
@@ -18,7 +18,7 @@ const queries = [
   ...alerts.map(({ alert, expr }) => ({ title: alert, expr })),
 ].map(({ title, expr }) => ({ title, expr: expr.replaceAll('$__rate_interval', '5m') }))
 
-/** Names of metrics as queries use them. */
+/** The names of metrics in queries. */
 function known(): Set<string> {
   const metrics = new Metrics(() => 0)
   const idle = {
@@ -57,15 +57,15 @@ function nodes(expr: string, name: string): string[] {
 const faultsIn = (expr: string) => nodes(expr, '⚠').length
 
 describe('queries', () => {
-  test('are PromQL', () => {
+  test('are valid PromQL', () => {
     expect(queries.filter(({ expr }) => faultsIn(expr) > 0)).toEqual([])
     expect(queries.length).toBeGreaterThan(35)
-    // The parser notices invalid queries.
+    // The parser does reject invalid queries.
     expect(faultsIn('sum by (x (rate(y[5m]))')).toBeGreaterThan(0)
     expect(faultsIn('rate(y[5m) > ')).toBeGreaterThan(0)
   })
 
-  test('ask for metrics that there are', () => {
+  test('use only existing metrics', () => {
     const names = known()
     const asked = queries.flatMap(({ expr }) =>
       nodes(expr, 'VectorSelector').map((text) => text.replace(/\{.*/s, '')),
@@ -74,14 +74,14 @@ describe('queries', () => {
     expect(asked.filter((name) => !names.has(name))).toEqual([])
   })
 
-  test('show every metric of the gateway somewhere', () => {
+  test('use every metric of the gateway', () => {
     const shown = queries.map(({ expr }) => expr).join('\n')
     const unseen = [...known()].filter((name) => name.startsWith('gateway_') && !/_(sum|count)$/.test(name))
     const quiet = ['gateway_build_info', 'gateway_start_time_seconds']
     expect(unseen.filter((name) => !shown.includes(name) && !quiet.includes(name))).toEqual([])
   })
 
-  test('name events that are logged', () => {
+  test('name only events that are logged', () => {
     const texts = queries.flatMap(({ expr }) => [...expr.matchAll(/event(?:=~|=|!=)"([^"]+)"/g)])
     const events = texts.flatMap(([, text = '']) => text.split('|'))
     expect(events.length).toBeGreaterThan(4)
@@ -89,7 +89,7 @@ describe('queries', () => {
   })
 })
 
-test('every alert says what is wrong, once', () => {
+test('every alert has one description of what is wrong', () => {
   expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length)
   for (const { annotations } of alerts) expect(annotations.summary.length).toBeGreaterThan(10)
 })

@@ -1,9 +1,9 @@
-// What doctor says about the engine of a database, for version texts reported by the engines themselves.
+// What `doctor` reports about the database's engine, for version texts of real engines.
 
 import { expect, test } from 'bun:test'
 import { judgeEngine } from '../../cli/doctor/engine'
 
-/** Texts of `select version()`, and the state and words of the finding. */
+/** Results of `select version()`, with the state and text of the finding. */
 const ENGINES: [version: string, state: 'ok' | 'warning', found: string][] = [
   [
     'PostgreSQL 18.4 on x86_64-pc-linux-gnu, compiled by gcc 12, 64-bit',
@@ -20,7 +20,7 @@ const ENGINES: [version: string, state: 'ok' | 'warning', found: string][] = [
   ['EnterpriseDB 15', 'warning', 'unknown: EnterpriseDB 15'],
 ]
 
-test('an engine is called tested only if it was, and others name the page with what is known', () => {
+test('only tested engines are reported as tested, and others refer to the page about them', () => {
   for (const [version, state, found] of ENGINES) {
     const finding = judgeEngine(version)
     expect([version, finding.state]).toEqual([version, state])

@@ -1,5 +1,5 @@
-// The table of error codes compared with the source: the compiler finds a code that is missing in the table; these tests find a
-// code that is only in the table, a wrong status, and names in its texts that do not exist.
+// The table of error codes compared with the source. The compiler finds a code that is missing in the table; these
+// tests find an unused code, a wrong status, and names in its texts that do not exist.
 
 import { expect, test } from 'bun:test'
 import { Glob } from 'bun'
@@ -18,7 +18,7 @@ async function sources(): Promise<string> {
   return texts.join('\n')
 }
 
-test('each code is thrown somewhere', async () => {
+test('each error code is thrown somewhere', async () => {
   const text = await sources()
   const made = [...text.matchAll(/`\$\{\w+\}(_\w+)`/g)].map(([, end = '']) => end)
   const named = [...text.matchAll(/notFound\('(\w+)'/g)].map(([, what]) => `${what}_not_found`)
@@ -29,7 +29,7 @@ test('each code is thrown somewhere', async () => {
   expect(unknown).toEqual([])
 })
 
-test('each error comes with a status of its row', async () => {
+test('each error is thrown with a status from its row in the table', async () => {
   const found = (await sources()).matchAll(/new GatewayError\((\d+), \{\s*code: '([\w.]+)'/g)
   const pairs = [...found].map(([, status, code]) => ({ code: code ?? '', status: Number(status) }))
   expect(pairs.length).toBeGreaterThan(60)
@@ -42,7 +42,7 @@ test('each error comes with a status of its row', async () => {
   expect(bad.filter((code) => !rows[code]?.statuses.includes(400))).toEqual([])
 })
 
-test('what helps names settings, metrics, events and codes that exist', async () => {
+test('remedies name only existing settings, metrics, events and codes', async () => {
   const settings = pages['docs/configuration.md']?.() ?? ''
   const metrics = await Promise.all(
     [...new Glob('src/telemetry/*.ts').scanSync(root)].map((path) => Bun.file(`${root}/${path}`).text()),

@@ -1,5 +1,5 @@
-// The search of a stream's bytes for events that must be read, against the families that read them: whatever form an error has, a
-// family that recognizes it must get the event.
+// The search of a stream's bytes for events that must be parsed, compared with the families that parse them: a family
+// must get every event that it would recognize as an error, in any form.
 
 import { describe, expect, test } from 'bun:test'
 import { streamOf } from '../../src/contract/family'
@@ -11,7 +11,7 @@ import { chunk } from '../support/vendors/vendor'
 const forms: Record<string, object> = {
   'an object': { error: { message: 'It broke.', code: 'x' } },
   'a text': { error: 'It broke.' },
-  'an object without words': { error: {} },
+  'an object without a message': { error: {} },
   detail: { detail: 'It broke.' },
   'a list of details': { detail: [{ loc: ['body', 'seed'], msg: 'is not a number' }] },
   'an object of details': { detail: { status: 'busy', message: 'It broke.' } },
@@ -20,10 +20,10 @@ const forms: Record<string, object> = {
   'a code and a message': { code: 'Busy', message: 'It broke.' },
   'a status and a message': { status: 503, message: 'It broke.' },
   'a list of errors': [{ code: 'Busy', message: 'It broke.' }],
-  'an object that says so': { object: 'error', message: 'It broke.' },
-  'a reason to end': { choices: [{ index: 0, delta: {}, finish_reason: 'error' }] },
-  'an event of errors': { type: 'error' },
-  'an event of errors with a code': { type: 'error', code: 'x', message: 'It broke.' },
+  'an object with the type error': { object: 'error', message: 'It broke.' },
+  'a finish reason': { choices: [{ index: 0, delta: {}, finish_reason: 'error' }] },
+  'an error event': { type: 'error' },
+  'an error event with a code': { type: 'error', code: 'x', message: 'It broke.' },
   'a failed interaction': { event_type: 'interaction.update', status: 'failed' },
   'a canceled interaction': { event_type: 'interaction.update', interaction: { status: 'cancelled' } },
   'a failed response': { type: 'response.failed', response: { status: 'failed' } },
@@ -38,16 +38,16 @@ const streaming = [...families.values()].flatMap((family) => {
 })
 const before = chunk('"message" and "detail" are words of a "code".')
 
-/** The forms that a family recognizes as an error. */
+/** The forms of errors that a family recognizes. */
 const errorsOf = (read: (event: unknown) => Reading) =>
   Object.entries(forms).filter(([, form]) => hasFailed(read(form)))
 
 describe.each(streaming)('$name', ({ read }) => {
-  test('knows an error when it comes', () => {
+  test('recognizes at least one form of error', () => {
     expect(errorsOf(read).length).toBeGreaterThan(2)
   })
 
-  test.each([0, 2])('is shown each error that it knows (JSON with indent %i)', (indent) => {
+  test.each([0, 2])('gets each error that it recognizes (JSON with indent %i)', (indent) => {
     for (const [name, form] of errorsOf(read)) {
       const lines = JSON.stringify(form, null, indent).split('\n')
       const event = `${lines.map((line) => `data: ${line}`).join('\n')}\n\n`
@@ -61,7 +61,7 @@ describe.each(streaming)('$name', ({ read }) => {
   })
 })
 
-test('a model’s text is not searched for the words of errors', () => {
+test('error words in a model’s text are ignored', () => {
   expect(mayReport(before)).toBe(false)
   expect(startOfReport(Buffer.from(before), 0)).toBe(-1)
 })

@@ -1,5 +1,5 @@
-// The size of a body, and which of its names occur twice or are another spelling of a known one: compared with a slow reader that
-// follows the grammar letter by letter, over random JSON. A failure prints its seed.
+// The size of a body, and its names that are repeated or differ only in spelling from a known name, compared with a
+// slow parser that follows the grammar letter by letter, on random JSON. A failure prints its seed.
 
 import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
@@ -133,7 +133,7 @@ function readSlowly(text: string): Facts {
       if (depth > 0) facts.parts++
       facts.depth = Math.max(facts.depth, depth + 1)
       const count = text[at] === '{' ? readMembers(path, depth + 1) : readItems(path, depth + 1)
-      // An empty one is as much work as one with a value.
+      // An empty list is as much work as one with a value.
       if (count === 0 && depth > 0) facts.values++
     } else {
       while (!',]}'.includes(text[at] ?? ',') && !' \n\r\t'.includes(text[at] ?? '-')) at++
@@ -161,7 +161,7 @@ function forEachSeed(check: (random: Random) => void): void {
 }
 
 describe('random JSON', () => {
-  test('each limit is passed by one more than there is, and by nothing less', () => {
+  test('each limit accepts exactly its number and refuses one more', () => {
     forEachSeed((random) => {
       const text = `${random.pick(spaces)}${randomJson(random, 0)}${random.pick(spaces)}`
       const facts = readSlowly(text)
@@ -176,7 +176,7 @@ describe('random JSON', () => {
     })
   })
 
-  test('the same limits are passed by the bytes of the text, in whatever pieces they come', () => {
+  test('the limits are the same for bytes that arrive in any pieces', () => {
     forEachSeed((random) => {
       const text = `${random.pick(spaces)}${randomJson(random, 0)}${random.pick(spaces)}`
       const facts = readSlowly(text)
@@ -205,7 +205,7 @@ describe('random JSON', () => {
     })
   })
 
-  test('members are counted, and the first repeated name is found, by its path', () => {
+  test('members are counted, and the first repeated name is reported by its path', () => {
     let duplicates = 0
     forEachSeed((random) => {
       const text = randomJson(random, 0)
@@ -213,7 +213,7 @@ describe('random JSON', () => {
       const scan = scanObject(text)
       if ('fault' in scan) {
         const key = scan.fault === 'duplicate key' ? scan.key : scan.fault
-        // The reader stops at the first repeated field, and a field that contains another may come before it.
+        // The parser stops at the first repeated field, which can be inside another repeated field.
         expect(findDuplicate(text)).toBe(duplicate as string)
         expect(key in JSON.parse(text)).toBe(true)
         duplicates++
@@ -228,7 +228,7 @@ describe('random JSON', () => {
     expect(duplicates).toBeGreaterThan(ROUNDS / 20)
   })
 
-  test('a text that is cut or spoilt is counted no higher than the limits say, and never throws', () => {
+  test('a cut or damaged text is never counted beyond the limits, and never throws', () => {
     const small: JsonLimits = {
       ...{ fields: 3, members: 6, parts: 6, values: 8, escapes: 4, plainCharacters: 40 },
     }
@@ -257,7 +257,7 @@ describe('random JSON', () => {
   })
 })
 
-describe('other writings of known names', () => {
+describe('other spellings of known names', () => {
   const schema = Type.Object({
     model: Type.String(),
     max_tokens: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
@@ -297,7 +297,7 @@ describe('other writings of known names', () => {
     })
   }
 
-  test('a schema without members knows no names, and one may be given more', () => {
+  test('a schema without members has no known names, and further names can be added', () => {
     expect(knownNamesOf(Type.Unknown())).toBeUndefined()
     expect(knownNamesOf(Type.Object({}))).toBeUndefined()
     const more = knownNamesOf(Type.Object({ a: Type.String() }), [
@@ -311,7 +311,7 @@ describe('other writings of known names', () => {
     expect(find({ tools: [{ schema: { a: 1, A: 2 } }] })).toBeUndefined()
   })
 
-  test('letters fold as in readers that ignore case', () => {
+  test('letters are folded as in case-insensitive parsers', () => {
     for (const writing of ['STREAM', 'Stream', 'ſtream']) expect(fold(writing)).toBe('stream')
     for (const writing of ['TOKENS', 'to\u212aens', 'toKenſ']) expect(fold(writing)).toBe('tokens')
     expect(fold('stre_am')).not.toBe('stream')

@@ -1,5 +1,5 @@
-// Forms with files, received and sent: what is read from them, what is refused, and that nothing stays on the disk, however a form
-// ends. forms-memory.test.ts tests their memory.
+// Forms with files, received and sent: what is parsed, what is refused, and that no file remains on disk, however a
+// form ends. forms-memory.test.ts tests their memory.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -102,7 +102,7 @@ async function read(body: Bun.BodyInit, contentType?: string): Promise<Seen> {
   }
 }
 
-/** The error with which a form is refused; none of its files stay. */
+/** Returns the error that refuses a form, and checks that none of its files remain. */
 async function refuse(body: Bun.BodyInit, contentType = typeOf()): Promise<GatewayError> {
   const error = await formOf(requestOf(body, contentType)).then(
     () => undefined,
@@ -124,7 +124,7 @@ const file = (name: string, content: string | Uint8Array = png, more: Partial<Ra
   ...more,
 })
 
-describe('what is read', () => {
+describe('a form is parsed:', () => {
   test('texts and files, as a browser or an SDK sends them', async () => {
     const form = new FormData()
     form.append('model', 'pgt-image-2')
@@ -142,15 +142,15 @@ describe('what is read', () => {
   })
 
   const orders: [string, string[], string[]][] = [
-    ['one by its name', ['image'], ['0']],
-    ['one as a list of one', ['image[]'], ['0']],
-    ['a name that comes again', ['image', 'image', 'image'], ['0', '1', '2']],
+    ['one image by its name', ['image'], ['0']],
+    ['a list of one image', ['image[]'], ['0']],
+    ['a repeated name', ['image', 'image', 'image'], ['0', '1', '2']],
     ['a list', ['image[]', 'image[]', 'image[]'], ['0', '1', '2']],
     ['numbers', ['image[0]', 'image[1]', 'image[2]'], ['0', '1', '2']],
-    ['numbers in disorder', ['image[10]', 'image[2]', 'image[0]'], ['2', '1', '0']],
-    ['all of it, those without a number first', ['image[1]', 'image', 'image[]', 'image[0]'], [...'1230']],
+    ['numbers out of order', ['image[10]', 'image[2]', 'image[0]'], ['2', '1', '0']],
+    ['all forms, those without a number first', ['image[1]', 'image', 'image[]', 'image[0]'], [...'1230']],
   ]
-  test('texts of one name with brackets as a list, in the order of their numbers', async () => {
+  test('texts of one name with brackets become a list in the order of their numbers', async () => {
     const several = ['include[]', 'include[]', 'at[1]', 'at[0]', 'one[]', 'a[b]']
     const parts = several.map((name, index) => text(name, `${index}`))
     const { fields } = await read(rawForm(parts), typeOf())
@@ -158,7 +158,7 @@ describe('what is read', () => {
   })
 
   for (const [title, names, order] of orders) {
-    test(`images in their order: ${title}`, async () => {
+    test(`images are in order: ${title}`, async () => {
       const { files, fields } = await read(
         rawForm(names.map((name, index) => file(name, `${index}`))),
         typeOf(),
@@ -169,12 +169,12 @@ describe('what is read', () => {
     })
   }
 
-  test('other fields may have files, too', async () => {
+  test('other fields may have files too', async () => {
     const { files } = await read(rawForm([file('mask'), file('image[]'), file('a[b]')]), typeOf())
     expect(Object.keys(files)).toEqual(['mask', 'image', 'a[b]'])
   })
 
-  test('an empty part without a file name is a file that was not chosen', async () => {
+  test('an empty part without a file name is a file that was not selected', async () => {
     const nothing = file('mask', '', { filename: '', contentType: 'application/octet-stream' })
     const bare: RawPart = {
       head: ['Content-Disposition: form-data; name="mask"', 'Content-Type: application/octet-stream'],
@@ -187,11 +187,11 @@ describe('what is read', () => {
     }
   })
 
-  test('an empty text stays', async () => {
+  test('an empty text is kept', async () => {
     expect((await read(rawForm([text('user', '')]), typeOf())).fields).toEqual({ user: '' })
   })
 
-  test('a file without a name gets one that says what it is', async () => {
+  test('a file without a name gets a name that describes it', async () => {
     const parts = [
       file('image', png, { filename: '' }),
       {
@@ -204,7 +204,7 @@ describe('what is read', () => {
     expect(files.mask?.[0]?.filename).toBe('mask.bin')
   })
 
-  test('a path in front of a file name is left out', async () => {
+  test('a path before a file name is removed', async () => {
     for (const filename of ['../../etc/passwd', '..\\..\\etc\\passwd', '/etc/passwd']) {
       const { files } = await read(rawForm([file('image', png, { filename })]), typeOf())
       expect(files.image?.[0]?.filename).toBe('passwd')
@@ -221,18 +221,18 @@ describe('what is read', () => {
     expect((await read(form, type)).fields).toEqual({ prompt: 'ü' })
   })
 
-  test('names that objects have already are fields like others', async () => {
+  test('names of built-in object properties are fields like others', async () => {
     const names = ['__proto__', 'constructor', 'toString']
     const form = await formOf(requestOf(rawForm(names.map((name) => text(name, 'x'))), typeOf()))
     expect([...form.fields.keys()]).toEqual(names)
   })
 
-  test('a form of nothing is a form', async () => {
+  test('an empty form is valid', async () => {
     expect((await read(rawForm([]), typeOf())).fields).toEqual({})
   })
 })
 
-describe('pictures are known by their content', () => {
+describe('images are recognized by their content', () => {
   const samples: Record<PictureFormat, Uint8Array> = {
     png: picture('png', 640, 480).bytes,
     jpeg: picture('jpeg').bytes,
@@ -251,7 +251,7 @@ describe('pictures are known by their content', () => {
     })
   }
 
-  /** A segment of a JPEG without information. */
+  /** An empty JPEG segment. */
   function segment(length: number): Buffer {
     const bytes = Buffer.alloc(length + 2, 0xff)
     bytes.set([0xff, 0xe1, length >> 8, length & 0xff])
@@ -272,10 +272,10 @@ describe('pictures are known by their content', () => {
     ['baseline', jpeg([segment(16)]), '772x258'],
     ['progressive', jpeg([segment(16)], 0xc2), '772x258'],
     ['with the frame first', jpeg([]), '772x258'],
-    ['with bytes that fill up', jpeg([segment(16), Buffer.from([0xff, 0xff, 0xff])]), '772x258'],
-    ['with six megabytes in front of its size', jpeg(Array(100).fill(segment(65_000))), '772x258'],
-    ['without end of segments', jpeg(Array(2_000).fill(segment(2))), undefined],
-    ['arithmetic coding, which nobody reads', jpeg([segment(16)], 0xc9), undefined],
+    ['with fill bytes', jpeg([segment(16), Buffer.from([0xff, 0xff, 0xff])]), '772x258'],
+    ['with six megabytes before its size', jpeg(Array(100).fill(segment(65_000))), '772x258'],
+    ['with endless segments', jpeg(Array(2_000).fill(segment(2))), undefined],
+    ['with arithmetic coding, which no decoder supports', jpeg([segment(16)], 0xc9), undefined],
     ['without a frame', new Blob([new Uint8Array([0xff, 0xd8, 0xff, 0xd9])]), undefined],
     ['cut in its frame', jpeg([segment(16)]).slice(0, 25), undefined],
   ]
@@ -290,7 +290,7 @@ describe('pictures are known by their content', () => {
     ['lossy', 'VP8 \x0a\0\0\0\x10\0\0\x9d\x01\x2a\x2c\x01\xc8\x00', '300x200'],
     ['lossless', 'VP8L\x0a\0\0\0\x2f\x2b\xc1\x31\x00\0\0\0\0\0', '300x200'],
     ['extended', 'VP8X\x0a\0\0\0\x10\0\0\0\x2b\x01\x00\xc7\x00\x00', '300x200'],
-    ['of a kind that there is not', 'VP8Z\x0a\0\0\0\x10\0\0\0\x2b\x01\x00\xc7\x00\x00', undefined],
+    ['of an unknown kind', 'VP8Z\x0a\0\0\0\x10\0\0\0\x2b\x01\x00\xc7\x00\x00', undefined],
   ]
   for (const [title, rest, size] of webps) {
     test(`WebP ${title}`, async () => {
@@ -305,11 +305,11 @@ describe('pictures are known by their content', () => {
     'a TIFF': 'II*\0\x08\0\0\0',
     'the beginning of a PNG': '\x89PNG\r\n\x1a\n',
     'a PNG without a size': `\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR${'\0'.repeat(17)}`,
-    'a sound in a RIFF': 'RIFF\x24\0\0\0WAVEfmt ',
+    'a sound in a RIFF file': 'RIFF\x24\0\0\0WAVEfmt ',
     'a text': 'no picture',
   }
   for (const [title, content] of Object.entries(others)) {
-    test(`${title} is none of them, and keeps the type that it came with`, async () => {
+    test(`${title} is not recognized, and keeps its declared type`, async () => {
       const { files } = await read(rawForm([file('image', Buffer.from(content, 'latin1'))]), typeOf())
       expect(files.image?.[0]).toMatchObject({ picture: null, contentType: 'image/png' })
     })
@@ -382,7 +382,7 @@ const refusals: Refusal[] = [
     }),
   ),
   {
-    name: 'another boundary than it says',
+    name: 'a boundary other than the declared one',
     body: () => closed,
     contentType: typeOf('another'),
     status: 400,
@@ -471,7 +471,7 @@ const refusals: Refusal[] = [
     }),
   ),
   {
-    name: 'a form in a form',
+    name: 'a nested form',
     body: () =>
       rawForm([
         {
@@ -534,14 +534,14 @@ const refusals: Refusal[] = [
     words: '256 KiB',
   },
   {
-    name: 'a hundred thousand parts of nothing',
+    name: 'a hundred thousand empty parts',
     body: () => `--${BOUNDARY}\r\n\r\n\r\n`.repeat(100_000),
     status: 400,
     code: 'invalid_form',
     words: 'more than 117 parts',
   },
   {
-    name: 'dashes without end behind a boundary, but no end of the form (CVE-2024-8984)',
+    name: 'endless dashes after a boundary, without an end of the form (CVE-2024-8984)',
     body: () => `--${BOUNDARY}\r\n${'-'.repeat(8 * MEBIBYTE)}`,
     status: 400,
     code: 'invalid_form',
@@ -549,7 +549,7 @@ const refusals: Refusal[] = [
   },
 ]
 
-describe('what is refused', () => {
+describe('a form is refused:', () => {
   for (const { name, body, contentType, status, code, param = null, words } of refusals) {
     test(name, async () => {
       const error = await refuse(body(), contentType)
@@ -562,7 +562,7 @@ describe('what is refused', () => {
     })
   }
 
-  test('a form just within the limits is not', async () => {
+  test('a form just within the limits is accepted', async () => {
     const parts = [
       ...Array.from({ length: 4 }, (_, index) => text(`text${index}`, 'x'.repeat(256 * KIBIBYTE))),
       ...Array.from({ length: 96 }, (_, index) => text(`empty${index}`, '')),
@@ -581,7 +581,7 @@ describe('what is refused', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('a body that is too large, by its length and by its bytes', async () => {
+  test('a body is refused that is too large by its Content-Length or by its bytes', async () => {
     for (const body of [closed, new Blob([closed]).stream()]) {
       const work = formOf(requestOf(body, typeOf()), new BodyReader(ticker, () => limitsOf(100)))
       expect(await rejection(work)).toMatchObject({ status: 413, code: 'body_too_large' })
@@ -589,11 +589,11 @@ describe('what is refused', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  /** Forms without a cost beyond their bytes; their content is not used. */
+  /** Forms that must cost no more than their bytes; their content is not used. */
   const harmless: [string, string][] = [
-    ['dashes without end behind the last boundary', `--${BOUNDARY}${'-'.repeat(8 * MEBIBYTE)}`],
+    ['endless dashes after the last boundary', `--${BOUNDARY}${'-'.repeat(8 * MEBIBYTE)}`],
     [
-      'a megabyte of a header',
+      'a header of a megabyte',
       `--${BOUNDARY}\r\nX: ${'x'.repeat(MEBIBYTE)}\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--${BOUNDARY}--`,
     ],
     [
@@ -606,12 +606,12 @@ describe('what is refused', () => {
     ],
   ]
   for (const [title, body] of harmless) {
-    test(`${title}: without effect`, async () => {
+    test(`${title}: no effect`, async () => {
       expect(await read(body, typeOf())).toMatchObject({ fields: {}, files: {} })
     })
   }
 
-  test('a boundary of dashes only, and a body of them', async () => {
+  test('a boundary of dashes only, and a body of dashes', async () => {
     const dashes = '-'.repeat(70)
     const { fields } = await read(rawForm([text('prompt', '-'.repeat(60))], dashes), typeOf(dashes))
     expect(fields).toEqual({ prompt: '-'.repeat(60) })
@@ -619,7 +619,7 @@ describe('what is refused', () => {
   })
 })
 
-describe('however it comes', () => {
+describe('however its bytes arrive,', () => {
   const parts = [
     text('model', 'pgt-image-2'),
     text('prompt', `--almost\r\n--${BOUNDARY.slice(0, 20)}\r\n\r\nÜ🦁`),
@@ -629,7 +629,7 @@ describe('however it comes', () => {
   ]
   const whole = rawForm(parts)
 
-  test('cut at every byte, it is the same form', async () => {
+  test('the form is the same, cut at every byte', async () => {
     const expected = await read(whole, typeOf())
     expect(Object.keys(expected.files)).toEqual(['image', 'mask'])
     for (let at = 1; at < whole.length; at++) {
@@ -638,12 +638,12 @@ describe('however it comes', () => {
     }
   })
 
-  test('byte by byte, it is the same form', async () => {
+  test('the form is the same, byte by byte', async () => {
     const pieces = Array.from(whole, (byte) => new Uint8Array([byte]))
     expect(await read(streamOf(pieces), typeOf())).toEqual(await read(whole, typeOf()))
   })
 
-  test('with any boundary, in any pieces, it is the same form', async () => {
+  test('the form is the same with any boundary and in any pieces', async () => {
     const seed = seedOf('FORMS_SEED')
     const random = createRandom(seed)
     const expected = await read(whole, typeOf())
@@ -652,7 +652,7 @@ describe('however it comes', () => {
       const boundary = Array.from({ length: 1 + random.below(60) }, () => random.pick([...characters])).join(
         '',
       )
-      // It must not be in the form.
+      // The boundary must not be in the form.
       const unique = `${boundary}${random.below(2 ** 31).toString(36)}!`.replace('!', 'q')
       const form = rawForm(parts, unique)
       const pieces: Uint8Array[] = []
@@ -666,7 +666,7 @@ describe('however it comes', () => {
     }
   })
 
-  test('the hash is of names and contents, and of nothing else', async () => {
+  test('the hash depends only on names and contents', async () => {
     const hashOf = async (changed: RawPart[]) => (await read(rawForm(changed), typeOf())).hash
     const expected = await hashOf(parts)
     const [model, prompt, first, second, mask] = parts as [RawPart, RawPart, RawPart, RawPart, RawPart]
@@ -688,7 +688,7 @@ describe('however it comes', () => {
     expect(new Set([expected, ...hashes.map(({ hash }) => hash)]).size).toBe(1 + others.length)
   })
 
-  test('with any damage, it is a form or refused, and it always ends', async () => {
+  test('a damaged form is parsed or refused, and never hangs', async () => {
     const seed = seedOf('FORMS_SEED')
     const random = createRandom(seed)
     let refused = 0
@@ -720,8 +720,8 @@ describe('however it comes', () => {
   })
 })
 
-describe('the disk', () => {
-  test('only the owner may look: the folder is 0700, its files are 0600, and their names say nothing', async () => {
+describe('on disk,', () => {
+  test('only the owner has access: the folder is 0700, its files are 0600, and their names reveal nothing', async () => {
     const form = await formOf(requestOf(rawForm([file('image')]), typeOf()))
     const [name = '', ...others] = readdirSync(folder)
     expect(others).toEqual([])
@@ -729,7 +729,7 @@ describe('the disk', () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700)
     expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600)
     await form.dispose()
-    // Doing it twice is also correct.
+    // Releasing twice is also correct.
     await form.dispose()
     expect(readdirSync(folder)).toEqual([])
   })
@@ -745,7 +745,7 @@ describe('the disk', () => {
     expect(existsSync(join(dataDir, 'gateway.sqlite'))).toBe(true)
   })
 
-  test('a missing folder is an error of the gateway, with the reason for its log', async () => {
+  test('a missing folder is an error of the gateway, with the reason for the log', async () => {
     const lost = join(temporaryFolder(), 'uploads')
     const without = openUploads(lost, newId)
     rmSync(lost, { recursive: true })
@@ -762,7 +762,7 @@ describe('the disk', () => {
     expect(String(error.cause)).toContain('ENOENT')
   })
 
-  test('a disk that fills up in the middle of a file is the same, and the part of the file is removed', async () => {
+  test('a disk that fills up during a file is an error of the gateway, and the partial file is removed', async () => {
     const full = join(temporaryFolder(), 'uploads')
     const program = `
       import { AudioReader } from '../../src/media/audio'
@@ -786,7 +786,7 @@ import { openUploads } from '${resolve('src/media/uploads.ts')}'
 })
 
 describe('an upload that is too slow', () => {
-  test('is ended after its time, and leaves nothing', async () => {
+  test('is ended at its deadline, and leaves no file', async () => {
     const outcomes: unknown[] = []
     const pace = { smallMs: 300, windowMs: 300, windowBytes: 64 * KIBIBYTE, totalMs: 60_000 }
     const hasty = new BodyReader(ticker, () => limitsOf(MAX_BYTES), pace)
@@ -817,7 +817,7 @@ describe('an upload that is too slow', () => {
   })
 })
 
-describe('forms that are sent on', () => {
+describe('forms that are forwarded', () => {
   const upload = (bytes: Uint8Array<ArrayBuffer>, more: Partial<Upload> = {}): Upload => ({
     filename: 'a.png',
     contentType: 'image/png',
@@ -827,7 +827,7 @@ describe('forms that are sent on', () => {
   })
   const bytes = crypto.getRandomValues(new Uint8Array(200_000))
 
-  test('are read by others as they were meant, in their order, and as often as one likes', async () => {
+  test('are parsed by other libraries with the same fields in order, any number of times', async () => {
     const encoded = encodeForm(
       [
         { name: 'prompt', value: 'Ein Löwe – 🦁\r\n--boundary' },
@@ -853,7 +853,7 @@ describe('forms that are sent on', () => {
     }
   })
 
-  test('are as long as they say, and come in small pieces', async () => {
+  test('have their declared length, and are produced in small pieces', async () => {
     const encoded = encodeForm([{ name: 'image', upload: upload(bytes) }], newId('form'))
     const lengths: number[] = []
     for await (const piece of encoded.stream()) lengths.push(piece.byteLength)
@@ -863,7 +863,7 @@ describe('forms that are sent on', () => {
 
   const nasty = ['a"; name="b', 'a\r\nX-Evil: 1', 'a\r\n\r\nevil', 'a\0b\x7f', '"', '\\']
   for (const name of nasty) {
-    test(`cannot be bent by the name ${JSON.stringify(name)}`, async () => {
+    test(`cannot be broken by the name ${JSON.stringify(name)}`, async () => {
       const contentType = `image/png${name}`
       const parts: FormPart[] = [
         { name, value: 'x' },
@@ -874,13 +874,13 @@ describe('forms that are sent on', () => {
       const heads = written.split(`--${BOUNDARY}\r\n`).map((part) => part.split('\r\n\r\n', 1)[0] ?? '')
       expect(heads.map((head) => head.split('\r\n').length)).toEqual([1, 1, 2])
       expect(heads.join()).not.toMatch(CONTROL_CHARACTER)
-      // Our reader and others see two parts.
+      // Our parser and others find two parts.
       const { fields, files } = await read(encoded.stream(), encoded.contentType)
       expect([Object.values(fields), files.image?.length]).toEqual([['x'], 1])
     })
   }
 
-  test('a received form is sent on unchanged', async () => {
+  test('a received form is forwarded unchanged', async () => {
     const form = await formOf(requestOf(rawForm([file('image', bytes)]), typeOf()))
     const parts = [...form.files].flatMap(([name, all]) => all.map((upload) => ({ name, upload })))
     const encoded = encodeForm(parts, newId('form'))

@@ -1,5 +1,5 @@
-// Answers of Gemini's own API as callers of each dialect get them. The shapes are those of replies and streams recorded by
-// vercel/ai (packages/google/src/__fixtures__, 2026), rewritten.
+// Answers from Gemini's own API as callers of each dialect get them. Their shapes are those of replies and streams
+// recorded by vercel/ai (packages/google/src/__fixtures__, 2026), with other content.
 
 import { describe, expect, test } from 'bun:test'
 import type { MadeFamily, Model, ParsedRequest } from '../../src/contract/family'
@@ -86,7 +86,7 @@ describe('a whole reply', () => {
     { inlineData: { mimeType: 'image/png', data: 'AAAA' } },
   ])
 
-  test('is a completion', () => {
+  test('becomes a completion', () => {
     expect(answered('chat', reply).choices[0]).toMatchObject({
       finish_reason: 'tool_calls',
       message: {
@@ -100,7 +100,7 @@ describe('a whole reply', () => {
     })
   })
 
-  test('is a message, with the signature before its call', () => {
+  test('becomes a message, with the signature before its call', () => {
     const { content, stop_reason } = answered('messages', reply)
     expect(stop_reason).toBe('tool_use')
     expect(content.map(({ type }: Json) => type)).toEqual([
@@ -114,7 +114,7 @@ describe('a whole reply', () => {
     expect(content[3].id).not.toBe(content[4].id)
   })
 
-  test('is a response, with the signature before its call', () => {
+  test('becomes a response, with the signature before its call', () => {
     const { output } = answered('responses', reply)
     expect(output.map(({ type }: Json) => type)).toEqual([
       'reasoning',
@@ -126,7 +126,7 @@ describe('a whole reply', () => {
     expect(output[2].encrypted_content).toContain(`"calls":{"${output[3].call_id}":"s1"}`)
   })
 
-  test('keeps the signature of its first text, and none that comes after a text without a call', () => {
+  test('keeps the signature of its first text, and drops one after a text without a call', () => {
     const signed = answered('messages', replyOf([{ text: 'Hi', thoughtSignature: 's1' }]))
     expect(signed.content.map(({ type }: Json) => type)).toEqual(['thinking', 'text'])
     const late = answered('messages', replyOf([{ text: 'Hi' }, { text: '', thoughtSignature: 's1' }]))
@@ -145,13 +145,13 @@ describe('a whole reply', () => {
     expect(answered('chat', replyOf([{ text: 'Hi' }], reason)).choices[0].finish_reason).toBe(expected)
   })
 
-  test('without content is an answer', () => {
+  test('without content is a valid answer', () => {
     const empty = { candidates: [{ finishReason: 'MAX_TOKENS', index: 0 }], usageMetadata }
     expect(answered('chat', empty).choices[0].finish_reason).toBe('length')
     expect(readGeminiReply(empty)).toMatchObject({ output: { kind: 'hidden' }, end: 'finished' })
   })
 
-  test('to a prompt that was blocked says so', () => {
+  test('to a blocked prompt reports the block', () => {
     const blocked = {
       promptFeedback: { blockReason: 'PROHIBITED_CONTENT' },
       usageMetadata: { promptTokenCount: 9, totalTokenCount: 9 },
@@ -170,10 +170,13 @@ describe('a whole reply', () => {
   })
 
   test.each([
-    ['of nothing', {}],
-    ['of an error', { error: { code: 500, message: 'Internal' } }],
-    ['of a call that nobody can make', replyOf([], 'MALFORMED_FUNCTION_CALL')],
-    ['whose prompt was not blocked', { promptFeedback: { blockReason: 'BLOCK_REASON_UNSPECIFIED' } }],
+    ['without any content', {}],
+    ['with an error', { error: { code: 500, message: 'Internal' } }],
+    ['with an invalid call', replyOf([], 'MALFORMED_FUNCTION_CALL')],
+    [
+      'with feedback on a prompt that was not blocked',
+      { promptFeedback: { blockReason: 'BLOCK_REASON_UNSPECIFIED' } },
+    ],
   ])('%s has failed', (_, reply) => {
     expect(readGeminiReply(reply).end).toBe('failed')
   })
@@ -208,9 +211,9 @@ describe('a whole reply', () => {
 
 describe('figures', () => {
   test.each([
-    ['thinking next to the output', usageMetadata, { input_token: 29, output_token: 19 }],
+    ['thinking counted next to the output', usageMetadata, { input_token: 29, output_token: 19 }],
     [
-      'thinking in the total alone',
+      'thinking counted only in the total',
       { promptTokenCount: 9, candidatesTokenCount: 1, totalTokenCount: 20 },
       { input_token: 9, output_token: 11 },
     ],
@@ -280,7 +283,7 @@ describe('figures', () => {
       },
       { input_token: 100, output_token: 5 },
     ],
-    ['traffic alone', { trafficType: 'ON_DEMAND' }, undefined],
+    ['only the traffic type', { trafficType: 'ON_DEMAND' }, undefined],
     [
       'more cached than sent',
       { promptTokenCount: 1, cachedContentTokenCount: 2, candidatesTokenCount: 1 },
@@ -296,7 +299,7 @@ describe('figures', () => {
       'invalid',
     ],
     ['a text', { promptTokenCount: '1', candidatesTokenCount: 1 }, 'invalid'],
-    ['less than nothing', { promptTokenCount: 1, candidatesTokenCount: -1 }, 'invalid'],
+    ['a negative number', { promptTokenCount: 1, candidatesTokenCount: -1 }, 'invalid'],
     ['no prompt', { candidatesTokenCount: 1 }, 'invalid'],
     ['more than any answer has', { promptTokenCount: 1, candidatesTokenCount: 1e12 }, 'invalid'],
   ])('with %s', (_, usage, expected) => {
@@ -319,7 +322,7 @@ describe('an event', () => {
       chunk([{ text: '' }], { finishReason: 'STOP' }),
       { end: 'finished', usage: { kind: 'total' } },
     ],
-    ['a bad call', chunk([], { finishReason: 'MALFORMED_FUNCTION_CALL' }), { end: 'finished-failed' }],
+    ['an invalid call', chunk([], { finishReason: 'MALFORMED_FUNCTION_CALL' }), { end: 'finished-failed' }],
     [
       'a block',
       { promptFeedback: { blockReason: 'SAFETY' } },
@@ -336,14 +339,14 @@ describe('an event', () => {
     expect(readGeminiEvent(event)).toMatchObject(reading as Json)
   })
 
-  test('without an end does not count as an answer', () => {
+  test('without a finish reason is not an answer', () => {
     expect(readGeminiEvent(chunk([{ text: 'Hi' }])).end).toBeUndefined()
     expect(readGeminiEvent(chunk([], { finishReason: 'FINISH_REASON_UNSPECIFIED' })).end).toBeUndefined()
     expect(readGeminiEvent({})).toEqual({})
   })
 })
 
-/** Parts of a random answer, and their words. */
+/** The parts of a random answer, and their texts. */
 function randomParts(random: Random): { parts: Json[]; reported: AnswerWords } {
   const parts: Json[] = []
   const reported: AnswerWords = { thinking: '', said: '', calls: [] }
@@ -403,7 +406,7 @@ const withObjects = (reported: AnswerWords) => ({
   calls: reported.calls.map(({ name, arguments: text }) => ({ name, input: JSON.parse(text || '{}') })),
 })
 
-test('1,000 random streams lose nothing, and nothing is invented', () => {
+test('1,000 random streams arrive with all of their content and nothing else', () => {
   const seed = seedOf('GEMINI_SEED')
   const random = createRandom(seed)
   for (let place = 0; place < 1_000; place++) {
@@ -418,7 +421,7 @@ test('1,000 random streams lose nothing, and nothing is invented', () => {
   }
 })
 
-/** A reply of the model as its caller sends it back. */
+/** A model's reply as its caller sends it back. */
 const returned: Readonly<Record<'messages' | 'responses', (answer: Json) => Json>> = {
   messages: ({ content }) => {
     const results = content.flatMap(({ type, id }: Json) =>
@@ -441,7 +444,7 @@ const returned: Readonly<Record<'messages' | 'responses', (answer: Json) => Json
 }
 
 test.each(['messages', 'responses'] as const)(
-  'signatures return on the calls that they came on: %s',
+  'signatures are returned with the calls that they came with: %s',
   (dialect) => {
     const seed = seedOf('GEMINI_SEED')
     const random = createRandom(seed)

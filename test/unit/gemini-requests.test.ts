@@ -1,5 +1,5 @@
-// Requests of callers as Gemini's own API gets them. Models are those of the table; the sources for what Google accepts are next to
-// the code.
+// Callers' requests as Gemini's own API gets them. The models are those of the table of known models; the code names
+// the sources for what Google accepts.
 
 import { describe, expect, test } from 'bun:test'
 import type { MadeFamily, Model, ParsedRequest } from '../../src/contract/family'
@@ -48,7 +48,7 @@ function modelOf({
 
 const hi = { messages: [{ role: 'user', content: 'Hi' }] }
 
-/** The call for a request. */
+/** The call to the vendor for a request. */
 function callFor(body: Json, given: Given = {}): Json {
   const model = modelOf(given)
   const family = families[given.dialect ?? 'chat'] as MadeFamily
@@ -72,7 +72,7 @@ function refusal(body: Json, given: Given = {}): GatewayError {
   throw new Error(`nothing was refused in ${JSON.stringify(body)}`)
 }
 
-describe('an address', () => {
+describe('the URL', () => {
   test.each([
     ['gemini-3-flash-preview', {}, '/models/gemini-3-flash-preview:generateContent'],
     ['models/gemini-3-pro', { stream: true }, '/models/gemini-3-pro:streamGenerateContent?alt=sse'],
@@ -84,7 +84,7 @@ describe('an address', () => {
 })
 
 describe('turns', () => {
-  test('are contents of two roles, with instructions of their own', () => {
+  test('become contents of two roles, and instructions are separate', () => {
     const messages = [
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: 'Hi' },
@@ -101,7 +101,7 @@ describe('turns', () => {
     })
   })
 
-  test('have later instructions as a text of the user where they hold from their place', () => {
+  test('have later instructions as a user’s text at the same place', () => {
     const input = [
       { role: 'user', content: 'Hi' },
       { role: 'developer', content: 'Now in French.' },
@@ -116,7 +116,7 @@ describe('turns', () => {
     ])
   })
 
-  test('need something to answer', () => {
+  test('need a turn of the user', () => {
     expect(refusal({ messages: [{ role: 'system', content: 'Hi' }] })).toMatchObject({
       status: 400,
       param: 'messages',
@@ -177,7 +177,7 @@ const called = [
 const FILLER = 'skip_thought_signature_validator'
 
 describe('tools', () => {
-  test('are functions with JSON schemas', () => {
+  test('become functions with JSON schemas', () => {
     expect(sent({ tools: [tool('look', { description: 'Looks.' }), tool('hear')] })).toMatchObject({
       tools: [
         {
@@ -224,7 +224,7 @@ describe('tools', () => {
     expect(sent(body, { traits: { forcedToolChoice: 'any_tool' } }).toolConfig).toBeDefined()
   })
 
-  test('of earlier turns may have their arguments parsed, and nothing else than an object', () => {
+  test('of earlier turns may have arguments that are already parsed, but only as an object', () => {
     const asked = (given: unknown) => ({
       messages: [
         { role: 'user', content: 'Hi' },
@@ -243,7 +243,7 @@ describe('tools', () => {
     }
   })
 
-  test('have results behind their calls, in one content', () => {
+  test('have their results after the calls, in one content', () => {
     const { contents } = sent({ messages: called, tools: [tool('look'), tool('hear')] })
     expect(contents.slice(1)).toEqual([
       {
@@ -264,7 +264,7 @@ describe('tools', () => {
     ])
   })
 
-  test('have no ids at Vertex AI, and no filler before Gemini 3', () => {
+  test('have no ids on Vertex AI, and no placeholder signature before Gemini 3', () => {
     const parts = sent({ messages: called }, { kind: 'vertex', name: 'google/gemini-2.5-flash' }).contents[1]
       .parts
     expect(parts).toEqual([
@@ -307,7 +307,7 @@ describe('tools', () => {
 })
 
 describe('settings', () => {
-  test('are those of generationConfig', () => {
+  test('are sent in generationConfig', () => {
     const body = {
       max_completion_tokens: 50,
       temperature: 0.5,
@@ -336,7 +336,7 @@ describe('settings', () => {
     })
   })
 
-  test('are left out where a trait forbids them', () => {
+  test('are omitted if a trait forbids them', () => {
     const body = { temperature: 0.5, top_p: 0.9, stop: 'END', presence_penalty: 1, logprobs: true }
     const traits = { sampling: 'never', stop: false, penalties: false, logprobs: false } as const
     expect(configOf(body, { traits })).toEqual({})
@@ -353,7 +353,7 @@ describe('settings', () => {
 
   const json_schema = { name: 'o', schema: { type: 'object' }, strict: true }
 
-  test('have the format of the answer', () => {
+  test('include the format of the answer', () => {
     expect(configOf({ response_format: { type: 'json_object' } })).toEqual({
       responseMimeType: 'application/json',
     })
@@ -365,7 +365,7 @@ describe('settings', () => {
     expect(refusal(body, { traits: { schemas: false } }).param).toBe('response_format')
   })
 
-  test('end with the beginning of the answer where a model takes one', () => {
+  test('may end with the beginning of the answer if the model accepts that', () => {
     const messages = [...hi.messages, { role: 'assistant', content: 'He' }]
     expect(sent({ messages }).contents).toHaveLength(2)
     expect(refusal({ messages }, { traits: { prefill: 'never' } }).param).toBe('messages[1]')
@@ -399,12 +399,12 @@ describe('thinking', () => {
     expect(configOf(body, { dialect: 'messages', name })?.thinkingConfig).toMatchObject(expected)
   })
 
-  test('has an effort that the model is known to take', () => {
+  test('has an effort that the model is known to accept', () => {
     expect(refusal({ reasoning_effort: 'none' }).param).toBe('reasoning_effort')
     expect(refusal({ reasoning_effort: 'max' }).param).toBe('reasoning_effort')
   })
 
-  test('is shown to a caller who asks for it', () => {
+  test('is returned to a caller who requests it', () => {
     const body = { reasoning: { effort: 'low', summary: 'auto' } }
     expect(configOf(body, { dialect: 'responses' }).thinkingConfig).toEqual({
       thinkingLevel: 'LOW',
@@ -441,7 +441,7 @@ describe('signatures', () => {
     ])
   }
 
-  test('go back on the parts that they came on', () => {
+  test('are sent back with the parts that they came with', () => {
     const text = { type: 'text', text: 'Let me look.' }
     expect(modelParts([thinking({ text: 's1' }), text])).toEqual([['Let me look.', 's1']])
     expect(modelParts([thinking({ calls: { a: 's1' } }), call('a'), call('b')])).toEqual([
@@ -455,14 +455,14 @@ describe('signatures', () => {
     ])
   })
 
-  test('of calls whose ids a client has lost go back in their order, once', () => {
+  test('of calls whose ids a client has lost are sent back once, in order', () => {
     expect(modelParts([thinking({ calls: { lost: 's1' } }), call('a'), call('b')])).toEqual([
       ['a', 's1'],
       ['b', undefined],
     ])
   })
 
-  test('of another model are left out, and filled in where they are demanded', () => {
+  test('of another model are omitted, or replaced by a placeholder if one is required', () => {
     const other = { ...given, name: 'gemini-3.1-pro' }
     expect(modelParts([thinking({ calls: { a: 's1' } }, other), call('a'), call('b')])).toEqual([
       ['a', FILLER],
@@ -474,11 +474,11 @@ describe('signatures', () => {
   })
 })
 
-test('a wish for thinking that is not an object is refused', () => {
+test('a thinking field that is not an object is refused', () => {
   for (const thinking of ['x', 7, []]) expect(refusal({ thinking }, {}).param).toBe('thinking')
 })
 
-test('what a model refuses is named in the words of the caller of Google', () => {
+test('a field that the model refuses is named as callers of Google write it', () => {
   const model = { id: 'm', family: { operation: 'contents' } } as unknown as Model
   expect(refusedToolChoice(model)).toMatchObject({ param: 'toolConfig.functionCallingConfig.mode' })
   expect(refusedToolChoice(model).message).toContain("Use 'AUTO'")

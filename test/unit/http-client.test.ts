@@ -25,7 +25,7 @@ import {
 
 const pem = (name: string) => readFileSync(join(import.meta.dir, `../fixtures/tls/${name}.pem`), 'utf8')
 const MEBIBYTE = 1024 * 1024
-/** A vendor that answers each request twice: at once, and some milliseconds later. */
+/** A vendor that answers each request twice: immediately, and again some milliseconds later. */
 const TWICE = `
   const answer = (word) => 'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n' + word.repeat(2)
   const data = (socket, bytes) => {
@@ -60,7 +60,7 @@ async function textOf({ body }: HttpResponse): Promise<string> {
 const send = async (origin: Origin, request = post()) => textOf(await origin.send(request))
 
 describe('a request', () => {
-  test('goes out as one head with the body behind it', async () => {
+  test('is sent as one head followed by the body', async () => {
     const { server, origin } = await start()
     const headers = { authorization: 'Bearer secret', accept: 'application/json' }
     expect(await send(origin, post('{"a":"é"}', { headers }))).toBe('ok')
@@ -70,7 +70,7 @@ describe('a request', () => {
     )
   })
 
-  test('without a body says so where a body is usual', async () => {
+  test('without a body declares a length of 0 where a body is usual', async () => {
     const { server, origin } = await start()
     await send(origin, post(null))
     await send(origin, post(null, { method: 'GET', path: '/v1/tasks/a%20b?c=d' }))
@@ -90,7 +90,7 @@ describe('a request', () => {
     const headers = { 'content-length': String(bytes.length) }
     await send(origin, post(pieces(), { headers }))
     await send(origin, post('after'))
-    // Long ones get a new connection, which can then be used like any other.
+    // Long requests get a new connection, which can then be used like any other.
     expect(server.connections).toBe(2)
     for (const request of server.requests.slice(0, 2)) {
       const body = Buffer.from(request.slice(request.indexOf('\r\n\r\n') + 4), 'latin1')
@@ -98,7 +98,7 @@ describe('a request', () => {
     }
   })
 
-  test('has its headers without the space around them', async () => {
+  test('is sent without the whitespace around header values', async () => {
     const { server, origin } = await start()
     await send(origin, post('{}', { headers: { authorization: 'Bearer secret\n' } }))
     expect(server.requests[0]).toContain('\r\nauthorization: Bearer secret\r\ncontent-length: 2\r\n\r\n{}')
@@ -110,7 +110,7 @@ describe('a request', () => {
     ['a header with a space in its name', post('', { headers: { 'x admin': '1' } })],
     ['a space in the path', post('', { path: '/v1/a b' })],
     ['a line break in the path', post('', { path: '/v1/a\r\nx: y' })],
-    ['a path that is an address', post('', { path: 'http://elsewhere.example/' })],
+    ['a path that is a URL', post('', { path: 'http://elsewhere.example/' })],
   ]
   test.each(injections)('with %s is not sent', async (_name, request) => {
     const { server, origin } = await start()
@@ -120,7 +120,7 @@ describe('a request', () => {
 })
 
 describe('a connection', () => {
-  test('serves one request after another, and many at a time have one each', async () => {
+  test('serves one request after another, and concurrent requests have one each', async () => {
     const { server, origin } = await start()
     for (let count = 0; count < 10; count++) await send(origin)
     expect(server.connections).toBe(1)
@@ -135,13 +135,13 @@ describe('a connection', () => {
   const spoiled: [name: string, answer: string][] = [
     ['that the server closes', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok'],
     ['of HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok'],
-    ['with words behind the answer', `${OK}HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n`],
+    ['with text after the answer', `${OK}HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n`],
     [
       'with trailers',
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nDigest: a\r\n\r\n',
     ],
     [
-      'that may wait for one second',
+      'that may be idle for one second',
       `HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\nok`,
     ],
   ]
@@ -153,7 +153,7 @@ describe('a connection', () => {
     await waitFor(() => server.open() === 0)
   })
 
-  test('on which bytes come without a request is closed', async () => {
+  test('on which bytes arrive without a request is closed', async () => {
     const { server, origin } = await start()
     let idle: Socket | undefined
     server.answer = (socket) => {
@@ -167,7 +167,7 @@ describe('a connection', () => {
     expect(server.connections).toBe(2)
   })
 
-  test('with bytes that are not read yet is closed, and the request goes out on another one', async () => {
+  test('with unread bytes is closed, and the request is sent on another one', async () => {
     const { server, origin } = await start()
     const sockets: Socket[] = []
     server.answer = (socket) => {
@@ -184,7 +184,7 @@ describe('a connection', () => {
     })
   })
 
-  test('with bytes that came while the caller blocked the loop is closed too', async () => {
+  test('with bytes that arrived while the caller blocked the event loop is closed too', async () => {
     const { server, origin } = await start()
     const sockets: Socket[] = []
     server.answer = (socket) => {
@@ -193,7 +193,7 @@ describe('a connection', () => {
     }
     await send(origin)
     await Bun.sleep(10)
-    // As after a commit: the loop has read nothing since they came.
+    // As after a commit: the event loop has read nothing since they arrived.
     const answer = await new Promise((resolve) =>
       setImmediate(() => {
         sockets[0]?.write(OK.replace('ok', 'no'))
@@ -204,10 +204,10 @@ describe('a connection', () => {
     expect(server.connections).toBe(2)
   })
 
-  test('that answers before it was sent the whole request: the answer is not taken', async () => {
+  test('that answers before it got the whole request is closed, and the answer is not used', async () => {
     let mostBytes = Number.POSITIVE_INFINITY
     let isClosed = false
-    // A socket that takes only as much as a slow network would.
+    // A socket that accepts only as much as a slow network would.
     const socket = {
       readyState: 1,
       write: (text: string) => Math.min(text.length, mostBytes),
@@ -236,7 +236,7 @@ describe('a connection', () => {
     expect(isClosed).toBe(true)
   })
 
-  test('goes to another partition only after a rest', async () => {
+  test('is used by another partition only after a pause', async () => {
     const { server, origin } = await start()
     const one = post('{}', { partition: 'one' })
     const two = post('{}', { partition: 'two' })
@@ -252,7 +252,7 @@ describe('a connection', () => {
     expect(server.connections).toBe(2)
   })
 
-  test('that answers once too often soon after an answer reaches nobody else', async () => {
+  test('with a second answer soon after the first delivers it to no other request', async () => {
     const { server, origin } = await start()
     server.answer = (socket, request) => {
       const answer = OK.replace('ok', request.slice(-1).repeat(2))
@@ -260,7 +260,8 @@ describe('a connection', () => {
       // At a time when the connection would be in the middle of the next request.
       setTimeout(() => socket.write(answer), 35)
     }
-    // A clock that stops while the machine suspends the process, because the server in it then answers late, too.
+    // A clock that stops while the machine suspends the process, because the server in this process then answers late
+    // too.
     let now = 0
     const ticks = setInterval(() => {
       now += 5
@@ -280,8 +281,8 @@ describe('a connection', () => {
     expect(answers.filter((answer) => answer === 'a:aa' || answer === 'b:bb').length).toBeGreaterThan(20)
   })
 
-  test('on which bytes came while the process was suspended is not used', async () => {
-    // In its own process, so that it continues meanwhile.
+  test('on which bytes arrived while the process was suspended is not used', async () => {
+    // The vendor has its own process, so that it continues meanwhile.
     const vendor = Bun.spawn([process.execPath, '-e', TWICE], { stdout: 'pipe' })
     cleanUps.push(() => vendor.kill())
     const port = new TextDecoder().decode((await vendor.stdout.getReader().read()).value)
@@ -298,7 +299,7 @@ describe('a connection', () => {
     }
   })
 
-  test('that the server closed while it waited is not chosen', async () => {
+  test('that the server closed while it was idle is not used', async () => {
     const { server, origin } = await start()
     server.answer = (socket) => void socket.end(OK)
     await send(origin)
@@ -307,7 +308,7 @@ describe('a connection', () => {
     expect(await send(origin)).toBe('ok')
   })
 
-  test('that is not needed is closed after a while, and at the end', async () => {
+  test('that is idle is closed after a while, and when the client is closed', async () => {
     const { server, origin } = await start({ idleMs: 1_500 })
     await Promise.all([send(origin), send(origin)])
     expect(server.open()).toBe(2)
@@ -318,7 +319,7 @@ describe('a connection', () => {
     await waitFor(() => server.open() === 0)
   })
 
-  test('whose answer is not read to its end is closed', async () => {
+  test('is closed if its answer is not read to the end', async () => {
     const { server, origin } = await start()
     server.answer = (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')
     const { body } = await origin.send(post())
@@ -337,7 +338,7 @@ describe('a failure after the request was sent is an error, and the request is n
     const { server, origin } = await start()
     await send(origin)
     server.answer = answer
-    // Also on a connection that was kept: nobody knows what the server has begun.
+    // Also on a kept connection: the server may have started work.
     expect(await rejection(origin.send(post()))).toBeInstanceOf(error)
     expect(server.requests).toHaveLength(2)
     expect(await rejection(origin.send(post()))).toBeInstanceOf(error)
@@ -393,17 +394,17 @@ describe('a failure after the request was sent is an error, and the request is n
 })
 
 describe('without a connection', () => {
-  test('nothing was sent: refused, unknown, silent', async () => {
+  test('nothing is sent to a host that refuses, is unknown or does not answer', async () => {
     const refused = openOrigin(`http://127.0.0.1:${await freePort()}`)
     const unknown = openOrigin('http://no-such-host.invalid')
-    // An address of the documentation's range, which no router knows.
+    // An address from the range for documentation, which no router knows.
     const silent = openOrigin('http://192.0.2.1:81', { connectTimeoutMs: 100 })
     expect(await refused.send(post()).catch((error) => error)).toMatchObject({ code: 'ECONNREFUSED' })
     expect(await unknown.send(post()).catch((error) => error)).toBeInstanceOf(NotConnected)
     expect(await silent.send(post()).catch((error) => error)).toBeInstanceOf(NotConnected)
   })
 
-  test('a host by its name, with either kind of address', async () => {
+  test('a host is reached by name, with either kind of address', async () => {
     const { server } = await start()
     const origin = openOrigin(server.url.replace('127.0.0.1', 'localhost'))
     cleanUps.push(origin.close)
@@ -411,9 +412,9 @@ describe('without a connection', () => {
   })
 
   test.each([
-    ['and gets one in its time', { freeMs: 100, connectTimeoutMs: 10_000 }, 'here'],
-    ['and fails after its time', { freeMs: 60_000, connectTimeoutMs: 300 }, 'no connection within 300 ms'],
-  ])('a process that has no descriptor left waits for one, %s', async (_, times, expected) => {
+    ['and gets one in time', { freeMs: 100, connectTimeoutMs: 10_000 }, 'here'],
+    ['and fails at its deadline', { freeMs: 60_000, connectTimeoutMs: 300 }, 'no connection within 300 ms'],
+  ])('a process without a free descriptor waits for one, %s', async (_, times, expected) => {
     const { freeMs, connectTimeoutMs } = times
     const { server } = await start()
     server.answer = (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhere')
@@ -437,18 +438,18 @@ describe('without a connection', () => {
       process.exit()`
     const shell = ['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh', process.execPath, '-e', program]
     const child = Bun.spawn(shell, { stdout: 'pipe', stderr: 'pipe' })
-    const [said, complained] = await Promise.all([
+    const [output, errors] = await Promise.all([
       new Response(child.stdout).text(),
       new Response(child.stderr).text(),
     ])
-    expect({ said, complained }).toEqual({ said: `${expected}\n`, complained: '' })
+    expect({ output, errors }).toEqual({ output: `${expected}\n`, errors: '' })
   })
 })
 
 describe('over TLS', () => {
   const ca = pem('certificate')
 
-  test('a server with a certificate of an authority is used', async () => {
+  test('a server with a certificate of a trusted authority is used', async () => {
     const { server, origin } = await start({
       secure: { cert: pem('certificate'), key: pem('key') },
       tls: { ca },
@@ -460,7 +461,7 @@ describe('over TLS', () => {
     expect(server.connections).toBe(2)
   })
 
-  test('a server with an untrusted certificate gets not a byte', async () => {
+  test('a server with an untrusted certificate gets no byte of the request', async () => {
     const { server, origin } = await start({ secure: { cert: pem('certificate'), key: pem('key') } })
     const error = await origin.send(post()).catch((reason) => reason)
     expect(error).toBeInstanceOf(NotConnected)
@@ -469,7 +470,7 @@ describe('over TLS', () => {
     expect(server.receivedBytes).toBe(0)
   })
 
-  test('a server whose certificate is for another name gets not a byte', async () => {
+  test('a server whose certificate is for another name gets no byte of the request', async () => {
     const certificate = { cert: pem('one.example'), key: pem('key') }
     const { server } = await start({ secure: certificate })
     const origin = openOrigin(server.url, { tls: { ca: pem('authority') } })
@@ -481,7 +482,7 @@ describe('over TLS', () => {
     expect(server.receivedBytes).toBe(0)
   })
 
-  test('a server that does not speak TLS gets not a byte of the request', async () => {
+  test('a server without TLS gets no byte of the request', async () => {
     const { server } = await start()
     const origin = openOrigin(server.url.replace('http:', 'https:'), { connectTimeoutMs: 300 })
     cleanUps.push(origin.close)
@@ -492,10 +493,10 @@ describe('over TLS', () => {
   })
 })
 
-describe('canceled', () => {
+describe('a request that is canceled', () => {
   const why = new Error('the caller left')
 
-  test('before it is sent: nothing is', async () => {
+  test('before it is sent: nothing is sent', async () => {
     const { server, origin } = await start()
     const cancelToken = new CancelToken()
     cancelToken.abort(why)
@@ -503,7 +504,7 @@ describe('canceled', () => {
     expect(server.connections).toBe(0)
   })
 
-  test('while it is connected: not a byte is sent', async () => {
+  test('during connecting: nothing is sent', async () => {
     const { server, origin } = await start()
     const cancelToken = new CancelToken()
     const sending = origin.send(post('{}', { signal: cancelToken }))
@@ -514,7 +515,7 @@ describe('canceled', () => {
     expect(server.receivedBytes).toBe(0)
   })
 
-  test('while it waits for the answer, and inside it: the connection is closed at once', async () => {
+  test('while it waits for the answer, or during the answer: the connection is closed immediately', async () => {
     const { server, origin } = await start()
     server.answer = () => {}
     const cancelToken = new CancelToken()
@@ -533,7 +534,7 @@ describe('canceled', () => {
     await waitFor(() => server.open() === 0)
   })
 
-  test('after its end: the connection is another one’s then', async () => {
+  test('after its end: the connection stays open, because another request may use it', async () => {
     const { server, origin } = await start()
     const cancelToken = new CancelToken()
     const response = await origin.send(post('{}', { signal: cancelToken }))
@@ -550,7 +551,7 @@ describe('a body', () => {
   const pieces = 64
   const piece = Buffer.alloc(MEBIBYTE, 'x')
 
-  /** A server that writes as much as the other side reads; returns the number of bytes. */
+  /** Starts a server that writes as much as the client reads. Returns the number of bytes written. */
   function pour(server: ScriptedServer): () => number {
     let written = 0
     server.answer = (socket) => {
@@ -578,7 +579,7 @@ describe('a body', () => {
     return before
   }
 
-  test('that is not read is no longer received, and continues when it is read', async () => {
+  test('is received only while it is read', async () => {
     const { server, origin } = await start()
     const written = pour(server)
     const { body } = await origin.send(post())
@@ -591,7 +592,7 @@ describe('a body', () => {
     expect(server.connections).toBe(1)
   })
 
-  test('is read at the pace of its reader, and cut when they stop', async () => {
+  test('is received at the pace of its reader, and ends when the reader stops', async () => {
     const { server, origin } = await start()
     const written = pour(server)
     const { body } = await origin.send(post())
@@ -603,7 +604,7 @@ describe('a body', () => {
     await waitFor(() => server.open() === 0)
   })
 
-  test('that is larger than allowed is an error', async () => {
+  test('that is larger than the limit is an error', async () => {
     const { server, origin } = await start()
     pour(server)
     const { body } = await origin.send(post())
@@ -614,7 +615,7 @@ describe('a body', () => {
     expect(await rejection(small.body.bytes(1))).toBeInstanceOf(BodyTooLarge)
   })
 
-  test('that comes before the whole request was taken is the answer, and the rest is not sent', async () => {
+  test('that arrives before the whole request was sent is the answer, and the rest is not sent', async () => {
     const { server, origin } = await start()
     const headers = { 'content-length': String(pieces * piece.length) }
     let taken = 0
@@ -634,7 +635,7 @@ describe('a body', () => {
     expect(taken).toBeLessThan(pieces)
   })
 
-  test('whose source breaks breaks the request', async () => {
+  test('whose source fails makes the request fail', async () => {
     const { server, origin } = await start()
     async function* broken() {
       yield Buffer.from('half')
@@ -647,7 +648,7 @@ describe('a body', () => {
   })
 
   const packings = { gzip: gzipSync, br: brotliCompressSync, zstd: zstdCompressSync, 'X-GZIP': gzipSync }
-  test.each(Object.entries(packings))('packed with %s is unpacked', async (coding, pack) => {
+  test.each(Object.entries(packings))('compressed with %s is decompressed', async (coding, pack) => {
     const { server, origin } = await start()
     const text = 'Grüße, 世界. '.repeat(100_000)
     const packed = pack(Buffer.from(text))
@@ -667,7 +668,7 @@ describe('a body', () => {
     await rejection(send(origin))
   })
 
-  test('packed very small is unpacked no further than it is taken', async () => {
+  test('compressed to very few bytes is decompressed only as far as it is read', async () => {
     const { server, origin } = await start()
     const packed = gzipSync(Buffer.alloc(512 * MEBIBYTE))
     server.answer = (socket) => {
@@ -680,8 +681,8 @@ describe('a body', () => {
   })
 })
 
-describe('a packed body', () => {
-  test('is unpacked to so much and no more, however it is taken', async () => {
+describe('a compressed body', () => {
+  test('is never decompressed beyond the limit, however it is read', async () => {
     const { server, origin } = await start()
     const packed = gzipSync(Buffer.alloc(300 * MEBIBYTE))
     server.answer = (socket) => {

@@ -1,5 +1,5 @@
-// Sets whose members come and go by the thousand: every member is there until it is deleted, in whatever order, and nothing refers
-// to it afterwards.
+// Sets in which thousands of members are added and deleted: every member is found until it is deleted, in any order,
+// and nothing refers to it afterwards.
 
 import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
@@ -7,7 +7,7 @@ import { IndexedSet, type Member } from '../../src/lib/indexed-set'
 
 interface Guest extends Member {
   name: number
-  /** A rare kind of object, which therefore can be counted. */
+  /** A rare kind of object, whose instances can be counted in memory. */
   luggage?: WeakMap<object, number>
 }
 
@@ -18,7 +18,7 @@ const namesIn = (set: IndexedSet<Guest>) =>
     .map(({ name }) => name)
     .sort((a, b) => a - b)
 
-test('holds members that were added and not deleted, in any order', () => {
+test('contains the members that were added and not deleted, in any order', () => {
   const set = new IndexedSet<Guest>()
   const present = new Map<number, Guest>()
   let seed = 7
@@ -53,7 +53,7 @@ test('a deleted member is not mistaken for another, and can be added again', () 
   expect(namesIn(set)).toEqual([1, 2])
 })
 
-test('a list of all does not change while members are deleted', () => {
+test('a list of all members does not change while members are deleted', () => {
   const set = new IndexedSet<Guest>()
   for (let name = 0; name < 10; name++) set.add(guest(name))
   const seen: number[] = []

@@ -1,5 +1,5 @@
-// An identity provider that lies, hangs, or was taken over: tokens for another gateway, of another issuer, or of another time are
-// refused, and whatever tokens come, the provider's keys are rarely fetched.
+// An identity provider that is faulty, hangs, or was taken over: tokens for another gateway, from another issuer, or
+// from another time are refused, and the provider's keys are rarely fetched, whatever tokens arrive.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import {
@@ -27,7 +27,7 @@ let second: Signing
 let publicKeys: JWK[]
 /** The ID token that the provider returns for a code. */
 let idToken = ''
-/** Answers in place of the provider, by the path. */
+/** Answers to send instead of the provider's, by path. */
 let answers: Record<string, () => Response | Promise<Response>> = {}
 let asked: string[] = []
 let clock = Date.now()
@@ -102,7 +102,7 @@ function sign(
     .sign(privateKey)
 }
 
-/** A token whose parts are written by hand. */
+/** A token with freely chosen parts. */
 function forged(header: object, claims: object, signature = ''): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   return `${part(header)}.${part(claims)}.${signature}`
@@ -124,7 +124,7 @@ const claims = () => ({
 
 const LIES: Record<string, () => string | Promise<string>> = {
   'no signature': () => forged({ alg: 'none' }, claims()),
-  'no signature, with a key named': () => forged({ alg: 'none', kid: 'first' }, claims()),
+  'no signature, but a key id': () => forged({ alg: 'none', kid: 'first' }, claims()),
   'a signature that is cut off': async () => (await sign()).replace(/[^.]+$/, ''),
   'the public key as a shared secret': async () => {
     const secret = new TextEncoder().encode(JSON.stringify(publicKeys[0]))
@@ -136,21 +136,22 @@ const LIES: Record<string, () => string | Promise<string>> = {
     sign({}, { jwk: await exportJWK(second.publicKey), kid: 'own' }, second),
   'another issuer': () => sign({ iss: 'https://evil.example' }),
   'another audience': () => sign({ aud: 'another-client' }),
-  'many audiences, and another party': () => sign({ aud: [CLIENT, 'other'], azp: 'other' }),
+  'several audiences, and another authorized party': () => sign({ aud: [CLIENT, 'other'], azp: 'other' }),
   'another nonce': () => sign({ nonce: 'x'.repeat(43) }),
   'no nonce': () => sign({ nonce: undefined as never }),
   'an end in the past': () => sign({ exp: at() - 120, iat: at() - 600 }),
   'a beginning in the future': () => sign({ iat: at() + 600, exp: at() + 900 }),
   'not valid yet': () => sign({ nbf: at() + 600 }),
   'no end': () => sign({ exp: undefined as never }),
-  'no person': () => sign({ sub: undefined as never }),
-  'a person without a name': () => sign({ sub: '' }),
+  'no subject': () => sign({ sub: undefined as never }),
+  'an empty subject': () => sign({ sub: '' }),
   'the type of a logout token': () => sign({}, { typ: 'logout+jwt' }),
-  'what ends a session': () => sign({ events: { 'http://schemas.openid.net/event/backchannel-logout': {} } }),
-  'no token': () => 'no token',
+  'the event that ends a session': () =>
+    sign({ events: { 'http://schemas.openid.net/event/backchannel-logout': {} } }),
+  'a text that is not a token': () => 'no token',
 }
 
-test('a valid token is accepted, also with clocks a minute apart', async () => {
+test('a valid token is accepted, also if the clocks differ by a minute', async () => {
   const issuer = newIssuer()
   for (const [iat, exp] of [
     [0, 300],
@@ -169,13 +170,13 @@ for (const [name, lie] of Object.entries(LIES))
     idToken = await lie()
     const error = await rejection(exchange(issuer))
     expect(error).toBeInstanceOf(SignInRefused)
-    // The reason is for the log.
+    // The error contains the reason, for the log.
     expect(String(error)).not.toContain(idToken)
     if (!/nonce|party/.test(name))
       expect(await rejection(issuer.verify(idToken, CLIENT))).toBeInstanceOf(SignInRefused)
   })
 
-test('a replaced key of the provider is found, and a removed one is refused', async () => {
+test('a new key of the provider is fetched, and a removed one is refused', async () => {
   const issuer = newIssuer()
   idToken = await sign()
   await exchange(issuer)
@@ -192,7 +193,7 @@ test('a replaced key of the provider is found, and a removed one is refused', as
   }
 })
 
-test('a thousand tokens with unknown keys are one fetch in half a minute', async () => {
+test('a thousand tokens with unknown keys cause one fetch in half a minute', async () => {
   const issuer = newIssuer()
   await issuer.verify(await sign(), CLIENT)
   clock += 31_000
@@ -205,7 +206,7 @@ test('a thousand tokens with unknown keys are one fetch in half a minute', async
   expect(asked.filter((path) => path === '/jwks').length).toBe(2)
 })
 
-test('after a failure keys are fetched once in ten seconds, and known ones stay in use', async () => {
+test('after a failure, keys are fetched once per ten seconds, and known ones stay in use', async () => {
   const issuer = newIssuer()
   answers['/jwks'] = () => new Response('down', { status: 503 })
   for (let attempt = 0; attempt < 20; attempt++)
@@ -223,7 +224,7 @@ test('after a failure keys are fetched once in ten seconds, and known ones stay 
 
 const BAD_ANSWERS: Record<string, () => Response | Promise<Response>> = {
   'never ends': () => new Promise<Response>(() => {}),
-  'comes byte by byte without an end': () =>
+  'arrives byte by byte without an end': () =>
     new Response(
       new ReadableStream({
         async pull(controller) {
@@ -235,19 +236,19 @@ const BAD_ANSWERS: Record<string, () => Response | Promise<Response>> = {
   'is huge': () => Response.json({ keys: [{ kty: 'RSA', n: 'x'.repeat(1_000_000) }] }),
   'has too many keys': () => Response.json({ keys: Array.from({ length: 101 }, () => publicKeys[0]) }),
   'is not JSON': () => new Response('<html>'),
-  'is not a set': () => Response.json({ keys: 'none' }),
-  'leads elsewhere': () => Response.redirect(`${origin}/elsewhere`, 302),
+  'is not a key set': () => Response.json({ keys: 'none' }),
+  'is a redirect': () => Response.redirect(`${origin}/elsewhere`, 302),
 }
 
 for (const [name, answer] of Object.entries(BAD_ANSWERS))
-  test(`an answer with keys that ${name} lets nobody in`, async () => {
+  test(`an answer with keys that ${name} admits no token`, async () => {
     const issuer = newIssuer()
     answers['/jwks'] = answer
     expect(await rejection(issuer.verify(await sign(), CLIENT))).toBeInstanceOf(IssuerUnreachable)
     expect(asked).not.toContain('/elsewhere')
   }, 30_000)
 
-test('addresses of another issuer, or missing ones, are not used', async () => {
+test('endpoints of another issuer, or missing ones, are not used', async () => {
   for (const answer of [
     () => Response.json({ issuer: 'https://evil.example', token_endpoint: `${origin}/token` }),
     () => Response.json([]),

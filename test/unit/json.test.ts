@@ -1,5 +1,6 @@
-// The pure parts between a caller's text and a vendor: the scanner and editor of JSON text, the sentences of the validator, and the
-// reader of vendors' error shapes. The first two are tested with random text; a failure prints its seed.
+// The pure modules between a caller's text and a vendor: the scanner and editor of JSON text, the messages of the
+// validator, and the parser of vendors' error shapes. The first two are tested with random text; a failure prints its
+// seed.
 
 import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
@@ -44,7 +45,7 @@ function randomValue(random: Random, depth: number): string {
 
 interface RandomMember {
   key: string
-  /** Key, colon and value as they are written. */
+  /** Key, colon and value as written. */
   text: string
   value: string
 }
@@ -94,7 +95,7 @@ function forEachSeed(check: (random: Random) => void): void {
 }
 
 describe('scanning and editing random objects', () => {
-  test('every member is found where it stands', () => {
+  test('every member is found at its place', () => {
     forEachSeed((random) => {
       const { text, members } = randomObject(random)
       const scan = scanned(text)
@@ -108,7 +109,7 @@ describe('scanning and editing random objects', () => {
     })
   })
 
-  test('an edit changes what it names, keeps the rest byte by byte and in order, and leaves JSON', () => {
+  test('an edit changes only what it names, keeps the other bytes in order, and results in valid JSON', () => {
     forEachSeed((random) => {
       const { text, members, before, after } = randomObject(random)
       const named = keys.map((key): string => JSON.parse(key))
@@ -138,14 +139,14 @@ describe('scanning and editing random objects', () => {
     })
   })
 
-  test('an edit that names nothing there gives back the same text', () => {
+  test('an edit of names that are absent returns the same text', () => {
     forEachSeed((random) => {
       const { text } = randomObject(random)
       expect(editObject(text, scanned(text), { drop: ['not there'] })).toBe(text)
     })
   })
 
-  test('complete members in the beginning of an object are found there as in the whole, and no others', () => {
+  test('in the beginning of an object, exactly the complete members are found', () => {
     forEachSeed((random) => {
       const { text, members } = randomObject(random)
       const beginning = text.slice(0, random.below(text.length + 1))
@@ -158,7 +159,7 @@ describe('scanning and editing random objects', () => {
     })
   })
 
-  test('damaged text: nothing throws, and nothing that JSON allows is refused', () => {
+  test('damaged text never throws, and valid JSON is never refused', () => {
     const noise = ['"', '\\', '{', '}', '[', ']', ',', ':', ' ', '0', 'e', 'u', '\u0000', '\ud800']
     forEachSeed((random) => {
       let { text } = randomObject(random)
@@ -245,7 +246,7 @@ describe('editing', () => {
   }
 })
 
-describe('the sentences of the validator', () => {
+describe('the messages of the validator', () => {
   const schema = Type.Object({
     name: Type.String({ minLength: 1 }),
     size: Type.Optional(Type.Integer({ minimum: 1, maximum: 9 })),
@@ -371,7 +372,7 @@ describe('the sentences of the validator', () => {
     })
   }
 
-  test('a fault in a long list is reported as in a short one', () => {
+  test('a fault in a long list is reported like one in a short list', () => {
     const item = Type.Union([Type.Integer(), Type.Object({ a: Type.Array(Type.String()) })])
     const long = Type.Object({
       list: Type.Union([Type.String(), Type.Array(item, { maxItems: 3_000 }), Type.Array(Type.Boolean())]),
@@ -447,7 +448,7 @@ describe('the error shapes of vendors', () => {
       { message: 'Busy.', type: 'overloaded_error' },
     ],
     ['plain text', 'upstream connect error', { message: 'upstream connect error' }],
-    ['numbers where words belong', { error: { message: 5, code: 429, type: {}, param: [] } }, {}],
+    ['numbers instead of texts', { error: { message: 5, code: 429, type: {}, param: [] } }, {}],
     ['nothing', undefined, {}],
     ['null', null, {}],
     ['an empty array', [], {}],
@@ -470,14 +471,14 @@ describe('the dialects of our own errors', () => {
     const wanted = { ...object, type: 'insufficient_balance', code: 'in_flight' }
     expect(errorBody(error, 'openai', 'req_1')).toEqual({ error: wanted })
   })
-  test('429 is flat, with the object next to it for the SDKs', () => {
+  test('429 is flat, with the error object next to it for the SDKs', () => {
     const error = new GatewayError(429, { code: 'Throttling.RateQuota', message: 'No.' })
     const flat = { code: 'Throttling.RateQuota', message: 'No.', request_id: 'req_1' }
     const wanted = { ...object, type: 'rate_limit_error', code: 'Throttling.RateQuota' }
     expect(errorBody(error, 'openai', 'req_1')).toEqual({ ...flat, error: wanted })
     expect(errorBody(error, 'flat', 'req_1')).toEqual({ ...flat, error: wanted })
   })
-  test('that of messages', () => {
+  test('the error of messages', () => {
     const error = new GatewayError(401, { code: 'invalid_api_key', message: 'No.' })
     expect(errorBody(error, 'messages', 'req_1')).toEqual({
       type: 'error',

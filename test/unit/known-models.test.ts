@@ -1,5 +1,5 @@
-// The table of known models: names as vendors and resellers write them, names that only look alike, and configurations that
-// contradict it.
+// The table of known models: names as vendors and resellers write them, names that only look similar, and
+// configurations that override it.
 
 import { describe, expect, test } from 'bun:test'
 import { faultsOf } from '../../src/config/schema'
@@ -10,7 +10,7 @@ import { upstreamKinds } from '../../src/upstreams/kinds'
 
 const rowOf = (name: string) => knownModel(name)?.names[0]
 
-describe('a model is known', () => {
+describe('a model is recognized', () => {
   test.each([
     ['claude-opus-5-5', 'claude-opus-5-5'],
     ['anthropic/claude-opus-5.5', 'claude-opus-5-5'],
@@ -45,7 +45,7 @@ describe('a model is known', () => {
     ['xai.grok-4.3', 'grok-4.3'],
   ])('%s', (name, row) => expect(rowOf(name)).toBe(row))
 
-  test('and a later version is not taken for an earlier one', () => {
+  test('and a later version is not mistaken for an earlier one', () => {
     expect(rowOf('claude-opus-5-6')).toBe('claude-*')
     expect(rowOf('claude-opus-4-10')).toBe('claude-*')
     expect(rowOf('gpt-5.7')).toBeUndefined()
@@ -64,7 +64,7 @@ describe('a model is known', () => {
     'qwen3.80',
     'notclaude-opus-5-5',
     '',
-  ])('not by %j', (name) => expect(knownModel(name)).toBeUndefined())
+  ])('but not by %j', (name) => expect(knownModel(name)).toBeUndefined())
 })
 
 test('every row has a source, a month, and traits of the schema only', () => {
@@ -91,7 +91,7 @@ test('every row has a source, a month, and traits of the schema only', () => {
 })
 
 describe('traits', () => {
-  test('of the configuration win one by one, then those of the name, then those of "reasoning"', () => {
+  test('of the configuration override each of those by name, which override those of "reasoning"', () => {
     const known = knownModel('claude-opus-5-5')
     expect(traitsOf({}, known)).toMatchObject({ thinking: 'always', sampling: 'never', stop: true })
     expect(traitsOf({ reasoning: true }, known).stop).toBe(true)
@@ -106,7 +106,7 @@ describe('traits', () => {
     expect(traitsOf({ traits: { schemas: true } }, known, 'bedrock').schemas).toBe(true)
   })
 
-  test('that do not exist are faults of the configuration, which list those that do', () => {
+  test('that do not exist are faults of the configuration that list the existing ones', () => {
     const model = { family: 'openai-chat', upstream: 'one', free: true }
     const faults = (traits: object) =>
       faultsOf({ upstreams: { one: { kind: 'openai', apiKey: 'k' } }, models: { m: { ...model, traits } } })
@@ -119,7 +119,7 @@ describe('traits', () => {
   })
 })
 
-test('an edit that names nothing of a request leaves the same object', () => {
+test('an edit without a field of the request returns the same object', () => {
   const request = { a: 1, b: { c: 2 } }
   expect(edited(request, { drop: ['z'], set: {}, inside: {} })).toBe(request)
   expect(

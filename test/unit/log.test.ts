@@ -36,7 +36,7 @@ const row = {
 }
 
 describe('a line', () => {
-  test('is one JSON object, or words with a value each', () => {
+  test('is one JSON object, or a list of names with values', () => {
     const fields = { request: 'req_1', reason: 'two words', broken: 'a\nb', nothing: null, count: 3 }
     const line = { at: AT, level: 'warn', event: 'job_failed', fields } as const
     expect(formatLine(line, 'json')).toBe(
@@ -47,7 +47,7 @@ describe('a line', () => {
     )
   })
 
-  test('cannot be broken or faked by its content', () => {
+  test('cannot be split or faked by its content', () => {
     for (const text of ['a\nb', 'a\r\nERROR x', '\u2028', 'x=1 y=2', '\u001b[31m', '"']) {
       const line = formatLine({ at: AT, level: 'info', event: 'request', fields: { text } }, 'text')
       expect(line.split('\n')).toHaveLength(2)
@@ -57,7 +57,7 @@ describe('a line', () => {
   })
 
   const seed = seedOf('PRINTABLE_SEED')
-  test(`holds no control of a terminal, in either form (seed ${seed})`, () => {
+  test(`contains no terminal control character, in either form (seed ${seed})`, () => {
     const random = createRandom(seed)
     for (let round = 0; round < casesOf(2_000); round++) {
       const fields = { text: hostileText(random), [hostileText(random)]: [hostileText(random)] }
@@ -73,7 +73,7 @@ describe('a line', () => {
 })
 
 describe('the log', () => {
-  test('writes lines of the level or above', () => {
+  test('writes lines of the configured level or above', () => {
     const { output, lines } = written({ level: 'warn' })
     output.log('webhook_attempt', {})
     output.log('task_ended', {})
@@ -82,7 +82,7 @@ describe('the log', () => {
     expect(lines.map((line) => JSON.parse(line).level)).toEqual(['warn', 'error'])
   })
 
-  test('has one line a request, with times, money and the client', () => {
+  test('has one line per request, with times, money and the client', () => {
     const { output, lines } = written({})
     output.requests?.([
       row,
@@ -109,7 +109,7 @@ describe('the log', () => {
     expect(other).toMatchObject({ level: 'warn', request: 'req_2', status: 502, error: 'upstream_error' })
   })
 
-  test('has no lines of requests where none are wanted, and only failed ones from warn on', () => {
+  test('has no request lines if they are turned off, and only those of failed requests at level warn', () => {
     expect(written({ requests: false }).output.requests).toBeUndefined()
     const { output, lines } = written({ level: 'warn', format: 'text' })
     output.requests?.([row])
@@ -119,7 +119,7 @@ describe('the log', () => {
   })
 })
 
-test('everything that is logged is in the table, and nothing else', async () => {
+test('the table has exactly the events that are logged', async () => {
   const events = new Set<string>(['request'])
   for await (const path of new Glob('{src,cli}/**/*.ts').scan('.')) {
     const text = await Bun.file(path).text()

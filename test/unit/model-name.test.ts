@@ -1,4 +1,5 @@
-// The name of the model in streams: every occurrence is replaced, however many events come together, and no other byte changes.
+// The model's name in streams: every occurrence is replaced, however many events arrive together, and no other byte
+// changes.
 
 import { expect, test } from 'bun:test'
 import { createRename } from '../../src/request/model-name'
@@ -7,7 +8,7 @@ const eventOf = (model: string, text: string) =>
   `data: {"model":"${model}","text":${JSON.stringify(text)}}\n\n`
 
 for (const count of [1, 2, 5, 50, 500]) {
-  test(`${count} events that come together`, () => {
+  test(`replaces the name in ${count} events that arrive together`, () => {
     const rename = createRename('the-house-model')
     const texts = Array.from({ length: count }, (_none, index) => `${index} "model":"vendor-1" é 😀 \u0000`)
     const given = Buffer.from(texts.map((text) => eventOf('vendor-1', text)).join(''))
@@ -16,7 +17,7 @@ for (const count of [1, 2, 5, 50, 500]) {
   })
 }
 
-test('bytes that are not UTF-8 pass as they are', () => {
+test('bytes that are not UTF-8 pass unchanged', () => {
   const rename = createRename('m')
   const bytes = Buffer.from(Array.from({ length: 4096 }, (_none, index) => index % 256))
   const name = Buffer.from('"model":"vendor-1"')
@@ -25,7 +26,7 @@ test('bytes that are not UTF-8 pass as they are', () => {
   expect(renamed).toEqual(Buffer.concat([wanted, bytes, wanted]))
 })
 
-test('events without the name are the same object', () => {
+test('events without the name are returned as the same object', () => {
   const rename = createRename('m')
   rename(Buffer.from(eventOf('vendor-1', '')), Buffer.allocUnsafe)
   const large = Buffer.alloc(10_000, 'x')

@@ -85,7 +85,7 @@ test.each([
   [-1_500_000_000, '-1.50'],
   [MAX_NANO, '9007199.254740991'],
   [-MAX_NANO, '-9007199.254740991'],
-])('%p nano-dollars read %p', (nano, text) => {
+])('%p nano-dollars are written as %p', (nano, text) => {
   expect(formatUsd(nano)).toBe(text)
 })
 
@@ -97,13 +97,13 @@ test.each([0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, -(2 ** 53), 1e308
   },
 )
 
-test(`any amount survives being written and read (MONEY_SEED=${seed})`, () => {
+test(`any amount is the same after writing and reading (MONEY_SEED=${seed})`, () => {
   const random = createRandom(seed)
   for (let round = 0; round < ROUNDS; round++) {
     const nano = anyAmount(random)
     const text = formatUsd(nano)
     expect(text).toMatch(/^-?\d{1,7}\.\d{2,9}$/)
-    // Nothing but the cents may end in zeros.
+    // Only the cents may end in zeros.
     expect(text).not.toMatch(/\.\d{2,}0$/)
     expect(parseUsd(text)).toBe(nano)
     expect(oracle(text)).toBe(BigInt(nano))
@@ -134,7 +134,7 @@ function anyDecimal(random: Random): string {
   return `${random.chance(0.3) ? '-' : ''}${digits(1 + random.below(7))}${places === 0 ? '' : `.${digits(places)}`}`
 }
 
-/** The calculation in whole numbers of any size. */
+/** The calculation with bigints. */
 function oracle(text: string): bigint {
   const [dollars = '', decimals = ''] = text.replace('-', '').split('.')
   const nano = BigInt(dollars + decimals.padEnd(9, '0'))

@@ -1,4 +1,4 @@
-// When movements are sent together: under load a small group waits for more, and other groups are sent at once.
+// When movements are sent together: under load, a small group waits for more, and other groups are sent immediately.
 
 import { expect, test } from 'bun:test'
 import type { Movement } from '../../src/db/db'
@@ -12,7 +12,7 @@ const movement: Movement = {
   also: [],
 }
 
-/** Groups in front of a server that answers each call when permitted, and the sizes of its calls. */
+/** Groups that call a server which answers each call only when permitted, and the sizes of its calls. */
 function openGroups(mayAnswer: Promise<void> = Promise.resolve()) {
   const calls: number[] = []
   const groups = new MovementGroups({
@@ -30,7 +30,7 @@ function openGroups(mayAnswer: Promise<void> = Promise.resolve()) {
   return { calls, groups, add }
 }
 
-test('after a group that shows load, few movements wait until there are enough for a call', async () => {
+test('after a group that shows load, a few movements wait until there are enough for a call', async () => {
   const gate = Promise.withResolvers<void>()
   const { calls, groups, add } = openGroups(gate.promise)
   const first = add(8)
@@ -39,14 +39,14 @@ test('after a group that shows load, few movements wait until there are enough f
   const few = add(3)
   gate.resolve()
   await first
-  // No timer can end a pause before this.
+  // No timer can end the pause before this point.
   const more = add(29)
   await Promise.all([few, more])
   expect(calls).toEqual([8, 32])
   await groups.whenIdle()
 })
 
-test('a pause ends by itself where no more movements come', async () => {
+test('a pause ends by itself if no more movements arrive', async () => {
   const { calls, groups, add } = openGroups()
   const first = add(8)
   await first
@@ -55,7 +55,7 @@ test('a pause ends by itself where no more movements come', async () => {
   await groups.whenIdle()
 })
 
-test('without load each movement goes at once', async () => {
+test('without load, each movement is sent immediately', async () => {
   const { calls, groups, add } = openGroups()
   const first = add(7)
   await first

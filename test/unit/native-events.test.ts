@@ -1,5 +1,5 @@
-// The events of a vendor of responses as a caller gets them: complete whatever the vendor leaves out, ended wherever they are
-// cut, and the same wherever the network cuts them.
+// The events of a vendor that serves responses, as a caller gets them: complete whatever the vendor omits, properly
+// ended wherever they break off, and the same however the network splits them.
 
 import { describe, expect, test } from 'bun:test'
 import type { Model, ParsedRequest, Translator } from '../../src/contract/family'
@@ -17,7 +17,7 @@ const asked: ParsedRequest<ResponsesBody> = {
   at: 1_770_000_000_000,
 }
 
-/** A caller's stream for the events of a vendor, after an end. */
+/** A caller's stream for a vendor's events, after it has ended. */
 function translated(
   events: readonly Json[],
   end: (of: Translator) => string = (of) => of.finish({}),
@@ -29,8 +29,8 @@ function translated(
 
 const ADDED = 'response.output_item.added'
 
-// The recorded vendor sends something sealed at the beginning of an item, which is not yet valid, and reasoning without a
-// status, which strict clients refuse.
+// The recorded vendor sends an encrypted value at the beginning of an item, which is not valid yet, and reasoning
+// without a status, which strict clients refuse.
 const streams = fixtures
   .filter(({ family, events }) => family === 'openai-responses' && events)
   .map(({ name, events = [] }) => {
@@ -47,7 +47,7 @@ const WHOLE = new Set(['response.output_item.done', 'response.completed', 'respo
 describe.each(streams)('%s', (_, events) => {
   const whole = readResponse(translated(events))
 
-  test('passes unchanged, except numbers, padding and what is ours', () => {
+  test('passes unchanged, except sequence numbers, padding and the gateway’s own fields', () => {
     const seen = whole.events.map(({ sequence_number: _, response, ...rest }) => [rest, response?.status])
     const came = events.map(({ sequence_number: _, obfuscation: _padding, response, ...rest }) => [
       rest,
@@ -59,9 +59,9 @@ describe.each(streams)('%s', (_, events) => {
 
   test('is complete without any one of its events', () => {
     for (const [place, { type }] of events.entries()) {
-      // A call is added when its name is known: at its end, after others.
+      // A call is added when its name is known: at its end, after other items.
       if (WHOLE.has(type) || (type === ADDED && events[place]?.item.call_id)) continue
-      // A piece followed by another is lost.
+      // A piece that is followed by another one is lost.
       const isFollowed = events.slice(place + 1).some((later) => later.type === type)
       if (type.endsWith('.delta') && isFollowed) continue
       const { items, response } = readResponse(translated(events.toSpliced(place, 1)))
@@ -74,13 +74,13 @@ describe.each(streams)('%s', (_, events) => {
     }
   })
 
-  test('is complete of whole items alone', () => {
+  test('is complete if the vendor sends only whole items', () => {
     const few = events.filter(({ type }) => WHOLE.has(type) || type === 'response.created')
     const { items, deltas } = readResponse(translated(few))
     expect({ items, deltas }).toEqual({ items: whole.items, deltas: whole.deltas })
   })
 
-  test('is the same under other ids in each event, and without any', () => {
+  test('is the same if each event has other ids or none', () => {
     const other = (id: (event: number) => string | undefined) =>
       structuredClone(events).map((event, index) => {
         if (event.item) event.item.id = id(index)
@@ -94,7 +94,7 @@ describe.each(streams)('%s', (_, events) => {
     }
   })
 
-  test('ends well wherever it is cut at a limit, and says so', () => {
+  test('ends properly wherever a limit cuts it, and reports the limit', () => {
     for (let length = 0; length < events.length; length++) {
       const cut = translated(events.slice(0, length), (of) => of.cut({ input_token: 5, output_token: 3 }))
       const { response } = readResponse(cut)
@@ -127,7 +127,7 @@ describe.each(streams)('%s', (_, events) => {
   })
 })
 
-test('events that no client knows are left out, and those of other names have the usual one', () => {
+test('events unknown to clients are removed, and renamed events get the usual name', () => {
   const created = { type: 'response.created', response: { id: 'resp_1' } }
   const item = { type: 'reasoning', id: 'rs_1', summary: [] }
   const added = { type: 'response.output_item.added', output_index: 0, item }
@@ -155,7 +155,7 @@ test('events that no client knows are left out, and those of other names have th
   ])
 })
 
-test('a vendor that says nothing but its end is answered in whole', () => {
+test('a vendor that sends only the last event results in a complete stream', () => {
   const output = [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] }]
   const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 }
   const end = { type: 'response.completed', response: { status: 'completed', output, usage } }
@@ -163,8 +163,9 @@ test('a vendor that says nothing but its end is answered in whole', () => {
   expect({ text: items[0].content[0].text, deltas }).toEqual({ text: 'Hi', deltas: ['Hi'] })
 })
 
-test('places of parts and items that a server leaves out are written into its events', () => {
-  // As llama.cpp's server sent them in 2026: no output_index, no content_index (ggml-org/llama.cpp, tools/server/server-task.cpp).
+test('missing indexes of parts and items are added to a server’s events', () => {
+  // As llama.cpp's server sent them in 2026: without output_index and content_index (ggml-org/llama.cpp,
+  // tools/server/server-task.cpp).
   const part = { type: 'output_text', text: '', annotations: [] }
   const reported = { type: 'output_text', text: 'Hi', annotations: [] }
   const item = { id: 'msg_1', type: 'message', role: 'assistant', content: [] }

@@ -1,4 +1,4 @@
-// Which addresses in requests lead to the machine of the upstream or to a private network, however they are written.
+// Addresses in requests that lead to the upstream's own machine or to a private network, however they are written.
 
 import { describe, expect, test } from 'bun:test'
 import { isPrivatePlace, networkOf } from '../../src/lib/network'
@@ -55,7 +55,7 @@ describe('a private place', () => {
     'data:image/png;base64,iVBORw0KGgo=',
     'data:text/plain,http://127.0.0.1/',
     'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk',
-    // A JPEG and an MP3 as plain base64.
+    // A JPEG and an MP3 as base64 without a URL.
     `/9j/${'4AAQSkZJRgABAQAAAQABAAD'.repeat(4)}`,
     `//uQ${'xAAAAAAAAAAAAAAAAAAAAAAA'.repeat(4)}==`,
     'cat.png',
@@ -67,7 +67,7 @@ describe('a private place', () => {
   })
 })
 
-test('the network of a caller is its address, or the first 64 bits of one of IPv6', () => {
+test('a caller’s network is its IPv4 address, or the first 64 bits of its IPv6 address', () => {
   expect(networkOf('192.0.2.1')).toBe('192.0.2.1')
   expect(networkOf('::ffff:192.0.2.1')).toBe('192.0.2.1')
   expect(networkOf('2001:db8:1:2:3:4:5:6')).toBe('2001:db8:1:2::')

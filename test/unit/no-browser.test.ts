@@ -1,9 +1,9 @@
-// A machine on which no browser starts: tests that need one say in their names that they were skipped, and why.
+// On a machine where no browser starts, the names of tests that need one say that they were skipped, and why.
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 
-test('tests in a browser that does not start are skipped, and their names say why', async () => {
+test('if no browser starts, tests that need one are skipped, and their names say why', async () => {
   const { TEST_BROWSER_FAULT: _, ...environment } = process.env
   const child = Bun.spawn([process.execPath, 'test', './test/browser/cors.test.ts'], {
     cwd: join(import.meta.dir, '../..'),

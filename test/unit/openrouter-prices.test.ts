@@ -1,5 +1,5 @@
-// The price list of OpenRouter: recorded entries are served at exactly their prices, and prices without a unit here are refused
-// with a reason.
+// OpenRouter's price list: recorded entries are served at exactly their prices, and prices without a supported unit are
+// refused with a reason.
 
 import { describe, expect, test } from 'bun:test'
 import { type PriceConfig, priceFaults, priceListOf } from '../../src/config/models/prices'
@@ -52,7 +52,7 @@ test.each([
   expect(nanoOf(id, quantities)).toBe(nano)
 })
 
-test('sound from a cache is counted apart where it is sure, and has the price of sound without one of its own', () => {
+test('cached sound is counted separately if that is certain, and has the price of sound if it has no own price', () => {
   const details = { audio_tokens: 60, cached_tokens: 80, cache_write_tokens: 5 }
   const usage = { prompt_tokens: 100, completion_tokens: 0, prompt_tokens_details: details }
   const figures = readCompletion({ choices: [], usage }).usage?.figures as Quantities
@@ -76,7 +76,7 @@ const model = (pricing: object, architecture?: object) => ({
 })
 
 describe('overrides', () => {
-  test('inherit what they leave out, and the later of two wins', () => {
+  test('inherit the prices that they omit, and the later of two has precedence', () => {
     const overrides = [
       { min_prompt_tokens: 200_000, prompt: '0.000004' },
       { min_prompt_tokens: 100_000, prompt: '0.000002', completion: '0.000003' },
@@ -90,7 +90,7 @@ describe('overrides', () => {
     })
   })
 
-  test('that give a price which the model does not have otherwise are complete', () => {
+  test('may add a price that the model does not have otherwise', () => {
     const overrides = [{ min_prompt_tokens: 1_000, input_cache_read: '0.0000001' }]
     const { price } = listed(model({ overrides })).models.m ?? {}
     expect(price).toEqual({
@@ -123,7 +123,7 @@ test.each([
   expect(listed(model(pricing)).refused.m).toContain(reason)
 })
 
-test('a price of pictures made does not hinder a model that writes only text', () => {
+test('a price of generated pictures is ignored for a model that writes only text', () => {
   const text = { output_modalities: ['text'] }
   expect(listed(model({ image_output: '0.00012' }, text)).refused).toEqual({})
   const pictures = { output_modalities: ['text', 'image'] }

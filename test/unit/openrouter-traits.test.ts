@@ -1,4 +1,4 @@
-// Traits in OpenRouter's list of models: entries in the form of `Model` and `ModelReasoning` of its SDK (1.3.19).
+// Traits from OpenRouter's list of models: entries in the form of `Model` and `ModelReasoning` of its SDK (1.3.19).
 
 import { expect, test } from 'bun:test'
 import { faultsOf } from '../../src/config/schema'
@@ -13,7 +13,7 @@ function settingsOf(about: object) {
   return read?.models['house/thinker'] ?? {}
 }
 
-test('a model that must think says its efforts, the lowest first, and refuses what the list lacks', () => {
+test('a model that must think has its efforts, the lowest first, and refuses parameters that are not listed', () => {
   const { traits } = settingsOf({
     supported_parameters: fields,
     reasoning: { mandatory: true, default_enabled: true, supported_efforts: ['high', 'low', 'minimal'] },
@@ -31,7 +31,7 @@ test('a model that must think says its efforts, the lowest first, and refuses wh
   })
 })
 
-test('a model that thinks and takes a temperature keeps it', () => {
+test('a model that thinks and accepts a temperature keeps it', () => {
   const { traits } = settingsOf({
     supported_parameters: [...fields, 'temperature'],
     reasoning: { mandatory: false, default_enabled: false, supported_efforts: null },
@@ -39,14 +39,14 @@ test('a model that thinks and takes a temperature keeps it', () => {
   expect(traits).toEqual({ thinking: 'optional', thinksByDefault: false })
 })
 
-test('a model that does not think has none, and neither has a broken entry', () => {
+test('a model that does not think has no traits of thinking, nor has an invalid entry', () => {
   expect(settingsOf({ supported_parameters: ['temperature'] })).not.toHaveProperty('traits')
   expect(settingsOf({ supported_parameters: 'reasoning', reasoning: [] })).not.toHaveProperty('traits')
   const { traits } = settingsOf({ supported_parameters: ['reasoning', 'temperature'], reasoning: 7 })
   expect(traits).toEqual({ thinking: 'optional', thinksByDefault: true })
 })
 
-test('the derived traits are a configuration, and have precedence over those known by the name', () => {
+test('the derived traits are configuration, and override those known by name', () => {
   const { traits = {} } = settingsOf({
     supported_parameters: fields,
     reasoning: { mandatory: true, supported_efforts: ['max', 7, 'low'] },

@@ -1,5 +1,5 @@
-// The bound of output in unread events: never below their content, and exact for the kinds of events that it has learnt, so that
-// nearly no event must be read.
+// The upper bound of the output in unparsed events: never below their content, and exact for the kinds of events that
+// it has learnt, so that few events must be parsed.
 
 import { describe, expect, test } from 'bun:test'
 import { OutputBound } from '../../src/request/stream/output-bound'
@@ -15,7 +15,7 @@ const event = (delta: object) =>
 const content = (text: string) => event({ content: text })
 const most = (bound: OutputBound, events: string) => bound.of(Buffer.from(events)).tokens
 
-/** A bound that has seen an event with this text, which was then read. */
+/** A bound that has learnt an event with this text. */
 function learnt(event: string, text: string): OutputBound {
   const bound = new OutputBound()
   bound.of(Buffer.from(event))
@@ -23,13 +23,13 @@ function learnt(event: string, text: string): OutputBound {
   return bound
 }
 
-describe('the bound of unread output', () => {
-  test('takes all of an event as long as it knows no kind', () => {
+describe('the bound of unparsed output', () => {
+  test('counts a whole event as long as it knows no kind', () => {
     const text = content(' word')
     expect(most(new OutputBound(), text)).toBe(text.length)
   })
 
-  test('is the length of the text in events of a kind that it knows, one by one or several at once', () => {
+  test('is the length of the text in events of a known kind, one by one or several at once', () => {
     const bound = learnt(content('Hello'), 'Hello')
     for (const word of [' word', '', '\n\n', 'a "quoted" one', '"', 'C:\\', '\\"', '世界', '🎉']) {
       const written = Buffer.byteLength(JSON.stringify(word)) - 2
@@ -38,7 +38,7 @@ describe('the bound of unread output', () => {
     }
   })
 
-  test('takes all of an event of another kind, and then knows both', () => {
+  test('counts a whole event of another kind, and then knows both kinds', () => {
     const bound = learnt(event({ reasoning_content: 'Hm' }), 'Hm')
     const said = content('Yes')
     expect(most(bound, said)).toBe(said.length)
@@ -46,7 +46,7 @@ describe('the bound of unread output', () => {
     expect(most(bound, said + event({ reasoning_content: 'More' }))).toBe(3 + 4)
   })
 
-  test('finds a text where it is a value, not where the same signs stand between others', () => {
+  test('finds a text only where it is a value, not where the same characters are inside another', () => {
     for (const text of [':', ',', '}', '{']) {
       const bound = learnt(content(text), text)
       expect(most(bound, content('much longer than before'))).toBe('much longer than before'.length)
@@ -65,13 +65,13 @@ describe('the bound of unread output', () => {
     expect(most(learnt(several, 'noata: '), several)).toBe(several.length)
   })
 
-  test('learns nothing where a vendor writes texts in another way', () => {
+  test('learns nothing if a vendor escapes texts in another way', () => {
     const escaped = content('x').replace('"x"', '"\\u4e16"')
     const bound = learnt(escaped, '世')
     expect(most(bound, escaped)).toBe(escaped.length)
   })
 
-  test('calls events plain where their kind has nothing to report, and no text can add a report', () => {
+  test('calls events plain if their kind has nothing to report, and no text can change that', () => {
     const plainLength = (bound: OutputBound, events: string) => bound.of(Buffer.from(events)).plainLength
     const isPlain = (bound: OutputBound, events: string) => plainLength(bound, events) === events.length
     const bound = learnt(content('Hello'), 'Hello')

@@ -1,4 +1,4 @@
-// How well typed text fits a title of the palette.
+// How well typed text matches a title in the palette.
 
 import { expect, test } from 'bun:test'
 import { matchOf } from '../../src/console/palette/match'
@@ -19,7 +19,7 @@ const best = (typed: string) =>
     .toSorted((one, other) => other.score - one.score)
     .map(({ title }) => title)
 
-test('titles are found by their letters in order, words and beginnings first', () => {
+test('titles are found by letters in order; matches of words and beginnings are first', () => {
   expect(best('nk')).toEqual(['New key'])
   expect(best('stmts')).toEqual(['Statements'])
   expect(best('audit')).toEqual(['Settings: Audit trail'])
@@ -27,7 +27,7 @@ test('titles are found by their letters in order, words and beginnings first', (
   expect(best('req fail')[0]).toBe('Requests that failed')
 })
 
-test('letters that are missing, or only there by chance, find nothing', () => {
+test('missing letters, or letters that match only by chance, find nothing', () => {
   expect(best('')).toEqual([])
   expect(best('xyz')).toEqual([])
   expect(best('tea')).toEqual([])

@@ -1,4 +1,5 @@
-// The file of pending ends: its entries are read by the next process, whatever a crash did to the file, and it never grows.
+// The file of pending ends of charges: the next process reads its entries, whatever a crash did to the file, and it
+// never grows.
 
 import { afterEach, describe, expect, test } from 'bun:test'
 import { closeSync, openSync, readdirSync, statSync, truncateSync, writeSync } from 'node:fs'
@@ -23,7 +24,7 @@ function open(dataDir = temporaryFolder(), name = NAME) {
 }
 
 describe('the file of pending ends', () => {
-  test('has its full size from the start, for its owner only, and goes with a process that leaves nothing', () => {
+  test('has its full size from the start, is private to its owner, and is removed by a process that leaves no entries', () => {
     const { file, dataDir, path, texts } = open()
     expect(statSync(path).size).toBe(SIZE)
     expect(statSync(path).mode & 0o777).toBe(0o600)
@@ -36,7 +37,7 @@ describe('the file of pending ends', () => {
     expect(pendingFiles(dataDir)).toEqual([])
   })
 
-  test('has what was added and not removed, in order, however it is mixed', () => {
+  test('has the entries that were added and not removed, in order, after any sequence of both', () => {
     const random = createRandom(3)
     const { file, texts, path } = open()
     const kept = new Map<number, string>()
@@ -58,7 +59,7 @@ describe('the file of pending ends', () => {
     expect(statSync(path).size).toBe(SIZE)
   })
 
-  test('accepts no more than it has room for, and as much again when everything was removed', () => {
+  test('accepts entries only up to its size, and the same number again when all were removed', () => {
     const { file, texts, path } = open()
     const text = 'x'.repeat(1024 * 1024)
     for (let round = 0; round < 2; round++) {
@@ -70,12 +71,12 @@ describe('the file of pending ends', () => {
       expect(texts()).toEqual([])
     }
     expect(statSync(path).size).toBe(SIZE)
-    // Entries after it are not read.
+    // Entries after a damaged one are not read.
     file.add('short')
     expect(texts()).toEqual(['short'])
   })
 
-  test('that a crash cut anywhere has all that came before', () => {
+  test('keeps all entries before the place where a crash cut it', () => {
     const { file, path, texts } = open()
     const places = ['first', 'second', 'third'].map((text) => file.add(text) as number)
     const end = (places[2] as number) + 9 + 'third'.length
@@ -89,7 +90,7 @@ describe('the file of pending ends', () => {
     expect(texts()).toEqual(['first'])
   })
 
-  test('of a process that has ended keeps ends that could not be made, and says so', () => {
+  test('of an ended process keeps ends that could not be applied, and reports them', () => {
     const { file, dataDir, texts } = open()
     const [one, other] = [file.add('one'), file.add('other')] as [number, number]
     file.close()

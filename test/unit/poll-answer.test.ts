@@ -1,4 +1,4 @@
-// What an answer to a poll means for its task, and when the task is polled next, as tables.
+// The effect of an answer to a poll on its task, and the time of the next poll, as tables.
 
 import { describe, expect, test } from 'bun:test'
 import type { TaskOutcome } from '../../src/contract/family'
@@ -70,8 +70,8 @@ const lost = { state: 'failed', document: { progress: 40 }, error: { code: 'task
 
 const early = DEADLINE - 1
 const endings: [string, PollAnswer, { at: number; missing?: number }, object | undefined][] = [
-  ['that it is worked on', submitted, { at: early }, undefined],
-  ['that it is worked on, at the deadline', submitted, { at: DEADLINE }, timedOut],
+  ['that the task is running', submitted, { at: early }, undefined],
+  ['that the task is running, at the deadline', submitted, { at: DEADLINE }, timedOut],
   ['nothing', silent, { at: early }, undefined],
   ['nothing, at the deadline', silent, { at: DEADLINE }, timedOut],
   ['nothing, long after the deadline', silent, { at: DEADLINE + MINUTE_MS }, timedOut],
@@ -80,10 +80,10 @@ const endings: [string, PollAnswer, { at: number; missing?: number }, object | u
   ['that there is no such task, three times in a row', missing, { at: early, missing: 2 }, lost],
   ['that there is no such task, once, at the deadline', missing, { at: DEADLINE }, timedOut],
   ['that there is no such task, three times, at the deadline', missing, { at: DEADLINE, missing: 2 }, lost],
-  ['that it has failed', failed, { at: early }, bad],
-  ['that it has failed, at the deadline', failed, { at: DEADLINE }, bad],
-  ['that it has succeeded', succeeded(), { at: early }, success],
-  ['that it has succeeded, at the deadline', succeeded(), { at: DEADLINE }, success],
+  ['that the task has failed', failed, { at: early }, bad],
+  ['that the task has failed, at the deadline', failed, { at: DEADLINE }, bad],
+  ['that the task has succeeded', succeeded(), { at: early }, success],
+  ['that the task has succeeded, at the deadline', succeeded(), { at: DEADLINE }, success],
   [
     'the service tier',
     succeeded({ serviceTier: 'flex' }),
@@ -125,7 +125,7 @@ describe('a vendor that answers', () => {
     else expect(ending).toEqual(expected as typeof ending)
   })
 
-  test('earlier states are not read for an end that does not need them', () => {
+  test('the history of a task is not loaded for an end that does not need it', () => {
     const unreadable = { ...task, document: 'no JSON' }
     expect(endingOf(unreadable, succeeded(), early)).toEqual(success as ReturnType<typeof endingOf>)
     expect(endingOf(unreadable, silent, early)).toBeUndefined()
@@ -138,19 +138,19 @@ const waits: [string, PollAnswer, { ageMs: number; misses?: number }, waitMs: nu
   ['works on a task of a minute', submitted, { ageMs: MINUTE_MS }, 6 * SECOND_MS],
   ['works on a task of five minutes', submitted, { ageMs: 5 * MINUTE_MS }, 30 * SECOND_MS],
   ['works on a task of hours', submitted, { ageMs: 300 * MINUTE_MS }, 30 * SECOND_MS],
-  ['works on it after many misses', submitted, { ageMs: MINUTE_MS, misses: 9 }, 6 * SECOND_MS],
+  ['works on the task after many failed polls', submitted, { ageMs: MINUTE_MS, misses: 9 }, 6 * SECOND_MS],
   ['is silent once', silent, { ageMs: MINUTE_MS }, 5 * SECOND_MS],
   ['is silent twice', silent, { ageMs: MINUTE_MS, misses: 1 }, 10 * SECOND_MS],
   ['is silent six times', silent, { ageMs: MINUTE_MS, misses: 5 }, 160 * SECOND_MS],
   ['is silent seven times', silent, { ageMs: MINUTE_MS, misses: 6 }, 300 * SECOND_MS],
   ['stays silent', silent, { ageMs: MINUTE_MS, misses: 5_000 }, 300 * SECOND_MS],
-  ['wants a pause', { error: 'busy', retryAfterMs: 60_000 }, { ageMs: 0 }, 60 * SECOND_MS],
-  ['wants a shorter pause than ours', { error: 'busy', retryAfterMs: 1 }, { ageMs: 0 }, 5 * SECOND_MS],
-  ['wants a pause of a day', { error: 'busy', retryAfterMs: 86_400_000 }, { ageMs: 0 }, 300 * SECOND_MS],
-  ['does not know it', missing, { ageMs: MINUTE_MS }, 5 * SECOND_MS],
-  ['works on it, just before the deadline', submitted, { ageMs: DEADLINE - CREATED - 7 }, 7],
+  ['requests a pause', { error: 'busy', retryAfterMs: 60_000 }, { ageMs: 0 }, 60 * SECOND_MS],
+  ['requests a shorter pause than ours', { error: 'busy', retryAfterMs: 1 }, { ageMs: 0 }, 5 * SECOND_MS],
+  ['requests a pause of a day', { error: 'busy', retryAfterMs: 86_400_000 }, { ageMs: 0 }, 300 * SECOND_MS],
+  ['does not know the task', missing, { ageMs: MINUTE_MS }, 5 * SECOND_MS],
+  ['works on the task, just before the deadline', submitted, { ageMs: DEADLINE - CREATED - 7 }, 7],
   ['is silent, just before the deadline', silent, { ageMs: DEADLINE - CREATED - 7 }, 7],
-  ['is silent, behind the deadline', silent, { ageMs: DEADLINE - CREATED + 7 }, 1],
+  ['is silent, after the deadline', silent, { ageMs: DEADLINE - CREATED + 7 }, 1],
 ]
 
 describe('the next poll of a task whose vendor', () => {
@@ -159,7 +159,7 @@ describe('the next poll of a task whose vendor', () => {
     expect(postponementOf({ ...task, misses }, answer, now).pollAt - now).toBe(waitMs)
   })
 
-  test('counts what brought nothing, and forgets it when the vendor speaks of the task', () => {
+  test('depends on the number of failed polls, which a vendor’s answer about the task resets', () => {
     const before = { ...task, misses: 4, missing: 1 }
     const { document } = task
     const counts = (answer: PollAnswer) => {
@@ -173,7 +173,7 @@ describe('the next poll of a task whose vendor', () => {
     expect(fault).toEqual({ misses: 5, missing: 1, document, pollAt: CREATED + 80 * SECOND_MS })
   })
 
-  test('shows what the vendor reports meanwhile', () => {
+  test('a task shows the progress that its vendor reports', () => {
     const shown = (outcome: TaskOutcome) =>
       JSON.parse(postponementOf(task, { outcome }, CREATED).document ?? '')
     const named = { id: 'video_1', model: 'vidw2.6-t2v', status: 'submitted', upstream_id: 'ds-1' }

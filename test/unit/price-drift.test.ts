@@ -16,7 +16,7 @@ import { NANO_PER_USD } from '../../src/lib/money'
 const table = { listed: { input_token: 1_000 } }
 const amounts = { priceNano: 900, costNano: 500, usageSource: 'upstream', table }
 
-test('more than a share of our amount is apart, on both sides of a cost', () => {
+test('an amount differs if it is more than a share above or below our cost', () => {
   const rows: [listNano: number, vendorNano: number, expected: boolean][] = [
     [100_000, 101_000, false],
     [100_000, 101_001, true],
@@ -38,14 +38,14 @@ test('more than a share of our amount is apart, on both sides of a cost', () => 
   }
 })
 
-test('a price of the operator’s own may be above what the vendor asks, and not below', () => {
+test('an operator’s own price may be above the vendor’s price, but not below', () => {
   const lower = { listNano: 1_000, vendorNano: 500, basis: 'price' } as const
   expect([exceedsTolerance(lower, false), exceedsTolerance(lower, true)]).toEqual([false, true])
   const higher = { ...lower, vendorNano: 1_500 }
   expect([exceedsTolerance(higher, false), exceedsTolerance(higher, true)]).toEqual([true, true])
 })
 
-test('our amount is the cost, else the price without the factor of a plan', () => {
+test('our amount is the cost, or without one the price without the plan’s factor', () => {
   expect(compareCost(amounts, 7)).toEqual({ listNano: 500, vendorNano: 7, basis: 'cost' })
   const priced = { ...amounts, costNano: null }
   expect(compareCost(priced, 7)).toEqual({ listNano: 900, vendorNano: 7, basis: 'price' })
@@ -53,7 +53,7 @@ test('our amount is the cost, else the price without the factor of a plan', () =
   expect(compareCost(ofPlan, 7)).toEqual({ listNano: 1_125, vendorNano: 7, basis: 'price' })
 })
 
-test('missing figures are not compared, nor those counted in other tokens than the vendor’s', () => {
+test('figures that are missing, or counted in other tokens than the vendor’s, are not compared', () => {
   for (const vendorNano of [undefined, 0]) expect(compareCost(amounts, vendorNano)).toBeUndefined()
   expect(compareCost({ ...amounts, costNano: 0 }, 7)).toBeUndefined()
   expect(compareCost({ ...amounts, priceNano: 0, costNano: null }, 7)).toBeUndefined()
@@ -64,7 +64,7 @@ test('missing figures are not compared, nor those counted in other tokens than t
   expect(compareCost({ ...pictures, usageSource: 'estimated' }, 7)).toBeUndefined()
 })
 
-test('the factor of a plan stands with the prices of a charge, and goes from them again', () => {
+test('the factor of a plan is stored with a charge’s prices, and can be removed from them', () => {
   const list: PriceList = {
     isFree: false,
     tables: [
@@ -83,7 +83,7 @@ test('the factor of a plan stands with the prices of a charge, and goes from the
       const found = compareCharge(stored)?.listNano ?? 0
       // Each price is rounded up to a pico-dollar.
       expect(Math.abs(found - listNano)).toBeLessThanOrEqual((count / 1_000) * (1_000_000 / Number(factor)))
-      // An answer that ended at its hold was paid up to the hold.
+      // An answer that ended at its hold was charged up to the hold.
       expect(compareCharge({ ...stored, endedBy: 'balance' })).toBeUndefined()
       expect(compareCharge({ ...stored, endedBy: 'balance', costNano: 5 })).toMatchObject({ listNano: 5 })
       expect(compareCharge({ ...stored, pricesJson: null })).toBeUndefined()
@@ -91,14 +91,14 @@ test('the factor of a plan stands with the prices of a charge, and goes from the
   }
 })
 
-test('the difference in percent has a sign and two decimals, of any size', () => {
+test('a difference of any size is in percent with a sign and two decimals', () => {
   expect(percentDifference(1_000, 1_011)).toBe('+1.10')
   expect(percentDifference(1_000, 989)).toBe('-1.10')
   expect(percentDifference(3, 3)).toBe('+0.00')
   expect(percentDifference(1, 10n ** 25n)).toBe(`+${'9'.repeat(25)}00.00`)
 })
 
-test('figures of a usage that are not a price are read as none', () => {
+test('figures in a usage that are not a valid price are ignored', () => {
   const rows: [json: string | null, nano: number | undefined][] = [
     [null, undefined],
     ['{"prompt_tokens":1}', undefined],
@@ -108,7 +108,7 @@ test('figures of a usage that are not a price are read as none', () => {
     ['{"cost":0.5,"currency":"usd"}', NANO_PER_USD / 2],
     ['{"cost":0.5,"currency":"EUR"}', undefined],
     ['[{"cost":0},{"cost":0.5}]', NANO_PER_USD / 2],
-    // Parts are added up before a begun nano-dollar counts.
+    // Parts are added up before rounding up to a nano-dollar.
     [`[${Array.from({ length: 10 }, () => '{"cost":1.1e-9}').join()}]`, 11],
     [`[${Array.from({ length: 2 }, () => `{"cost":${Number.MAX_SAFE_INTEGER / 1e9}}`).join()}]`, undefined],
     ['{"cost":0.1,"is_byok":true,"cost_details":{"upstream_inference_cost":0.4}}', NANO_PER_USD / 2],
@@ -119,7 +119,7 @@ test('figures of a usage that are not a price are read as none', () => {
   for (const [json, nano] of rows) expect([json, vendorCostOfJson(json)]).toEqual([json, nano])
 })
 
-test('a price in dollars is read exactly, whether it is small or large', () => {
+test('a price in dollars is parsed exactly, whether it is small or large', () => {
   for (let digit = 1; digit <= 9; digit++) {
     for (let power = 0; power <= 14; power++) {
       for (const more of [0, 1, 7]) {
@@ -134,7 +134,7 @@ test('a price in dollars is read exactly, whether it is small or large', () => {
   }
 })
 
-test('a vendor whose every price differs has a line per model and day, and no more than are remembered', () => {
+test('a vendor whose prices all differ is logged once per model and day, for a limited number of models', () => {
   let now = Date.UTC(2026, 10, 25)
   const lines: unknown[] = []
   const drifts = new PriceDrifts({

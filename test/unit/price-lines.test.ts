@@ -1,4 +1,4 @@
-// The lines of a price: whatever was counted and at whatever prices, they sum to the charge, to the nano-dollar.
+// The lines of a price add up exactly to the charge, for any quantities at any prices.
 
 import { expect, test } from 'bun:test'
 import { chargeLinesJson } from '../../src/billing/reports/bill-lines'
@@ -14,7 +14,7 @@ const PRICE = {
 }
 const ended = { shortfallNano: 0, endedBy: 'done' }
 
-/** The sum of amounts of lines in pico-dollars, as a person adds the column up. */
+/** The sum of the lines' amounts in pico-dollars, as a person would add up the column. */
 function sumOf(lines: readonly { amount_usd: string }[] | null): bigint {
   return (lines ?? []).reduce((sum, { amount_usd: usd }) => {
     const [whole = '0', decimals = ''] = usd.replace('-', '').split('.')
@@ -29,7 +29,7 @@ function tableOf(price: PriceConfig): BilledTable {
   return tariff.tables[0]
 }
 
-test('a line for each quantity, as the price list states it', () => {
+test('each quantity has a line with the price from the list', () => {
   const quantities = { input_token: 412, cached_input_token: 128, output_token: 1 }
   const table = tableOf(PRICE)
   const amountNano = tableNano(quantities, table)
@@ -63,7 +63,7 @@ test('a line for each quantity, as the price list states it', () => {
   expect(sumOf(lines)).toBe(BigInt(amountNano) * 1_000n)
 })
 
-test('a least price, rounding, a hold and a balance that ended have lines of their own', () => {
+test('a minimum price, rounding, a hold and an exhausted balance have separate lines', () => {
   const quantities = { input_token: 1, output_token: 1 }
   const kinds = (
     table: BilledTable,
@@ -84,7 +84,7 @@ test('a least price, rounding, a hold and a balance that ended have lines of the
   expect(kinds(tableOf(PRICE), { amountNano: 2_000, shortfallNano: 250 })).toEqual([...counted, 'shortfall'])
 })
 
-test('quantities that do not make the amount have no lines', () => {
+test('quantities that do not result in the amount have no lines', () => {
   const table = tableOf(PRICE)
   const linesOf = (amountNano: number, quantities: Quantities) =>
     chargeLinesJson({ ...ended, pricesJson: table.json, amountNano }, quantities)
@@ -94,7 +94,7 @@ test('quantities that do not make the amount have no lines', () => {
   expect(linesOf(250, { input_token: 1, image: 0 })).toHaveLength(1)
 })
 
-test('lines of any quantities at any prices sum to the charge', () => {
+test('the lines of any quantities at any prices add up to the charge', () => {
   const random = createRandom(20_261_123)
   for (let turn = 0; turn < 500; turn++) {
     const some = units.filter(() => random.below(3) === 0)

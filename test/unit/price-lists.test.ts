@@ -31,7 +31,7 @@ const plain = {
   output_cost_per_token: 0.000002,
 }
 
-test('amounts are those of the text, to the last digit', () => {
+test('amounts are parsed exactly, to the last digit', () => {
   expect(amountOf('', '1.25e-07', 1_000_000)).toBe('0.125')
   expect(amountOf('', '0.00003', 1_000_000)).toBe('30.00')
   expect(amountOf('', '5E-9', 1_000_000)).toBe('0.005')
@@ -66,7 +66,7 @@ for (const text of ['NaN', '-1', '1e400x', '', 'Infinity', '0x10', '1e-4000', nu
   })
 }
 
-test('each price of a list comes from a field by its name', () => {
+test('each price of a list is read from its field', () => {
   const { models, ends } = listFrom({
     'gpt-x': {
       ...plain,
@@ -93,12 +93,12 @@ test('each price of a list comes from a field by its name', () => {
       per_1m_cached_input_tokens: '0.025',
       per_1m_cache_write_1h_tokens: '0.50',
       per_1k_web_searches: '10.00',
-      // The tier lacks a price of the usual list, so it is not sold.
+      // The tier lacks a price of the standard list, so it is not sold.
     },
   })
 })
 
-test('prices of longer prompts and of tiers are lists of their own', () => {
+test('prices for longer prompts and for tiers become separate lists', () => {
   const longer = {
     input_cost_per_token_above_200k_tokens: 5e-7,
     output_cost_per_token_above_200k_tokens: 4e-6,
@@ -123,7 +123,7 @@ test('prices of longer prompts and of tiers are lists of their own', () => {
   } as Price)
 })
 
-test('a tier whose prices are all the same multiple is a factor', () => {
+test('a tier whose prices are all the same multiple becomes a factor', () => {
   const half = { input_cost_per_token_flex: 1.25e-7, output_cost_per_token_flex: 1e-6 }
   const third = { input_cost_per_token_priority: 8.3333e-8, output_cost_per_token_priority: 6.66667e-7 }
   const { service_tiers: tiers } = listFrom({ x: { ...plain, ...half, ...third } }).models.x?.price ?? {}
@@ -144,15 +144,15 @@ for (const [reason, entry] of Object.entries({
   'input_cost_per_token is "-1", which is not an amount': { ...plain, input_cost_per_token: -1 },
   'input_cost_per_token is {"a":"1"}, which is not an amount': { ...plain, input_cost_per_token: { a: 1 } },
 })) {
-  test(`a model is left out: ${reason}`, () => {
+  test(`a model is omitted: ${reason}`, () => {
     expect(listFrom({ x: entry })).toMatchObject({ models: {}, refused: { x: reason } })
   })
 }
 
-test('a model that has ended is left out for that, whatever its mode', () => {
+test('a model that has ended is omitted for that reason, whatever its mode', () => {
   const entry = { ...plain, mode: 'realtime', deprecation_date: DAY }
   expect(listFrom({ x: entry }).refused).toEqual({ x: `ended on ${DAY}` })
-  // For this one only the vendor's page has the date.
+  // For this model, only the vendor's page has the date.
   const mistral = vendors.find(({ kind }) => kind === 'mistral') as Vendor
   const nemo = { ...plain, litellm_provider: 'mistral' }
   expect(listOf(mistral, entriesIn(JSON.stringify({ 'mistral/open-mistral-nemo': nemo })), DAY)).toEqual({
@@ -162,7 +162,7 @@ test('a model that has ended is left out for that, whatever its mode', () => {
   })
 })
 
-test('pictures are maintained by hand, and the listed ones are distinguished from the others', () => {
+test('models of pictures are omitted, with a reason that depends on whether the catalogue has them', () => {
   const picture = { ...plain, mode: 'image_generation' }
   const audio = { litellm_provider: 'openai', mode: 'audio_transcription', output_cost_per_second: 1e-4 }
   expect(listFrom({ 'gpt-image-2': picture, 'gpt-image-0': picture, 'whisper-1': audio }).refused).toEqual({
@@ -172,7 +172,7 @@ test('pictures are maintained by hand, and the listed ones are distinguished fro
   })
 })
 
-test('a model of audio is served where its vendor takes files, by its tokens if those have prices', () => {
+test('an audio model is served if its vendor accepts files, and priced by tokens if those have prices', () => {
   const audio = { litellm_provider: 'openai', mode: 'audio_transcription', input_cost_per_second: 1e-4 }
   const { models, refused } = listFrom({
     minutes: { ...audio, supported_endpoints: ['/v1/audio/transcriptions'] },
@@ -189,7 +189,7 @@ test('a model of audio is served where its vendor takes files, by its tokens if 
   expect(refused).toEqual({ live: 'realtime sessions are not served' })
 })
 
-test('a model that makes vectors is listed at its price of text', () => {
+test('an embedding model is listed at its price of text', () => {
   const { models } = listFrom({
     x: {
       litellm_provider: 'openai',
@@ -212,7 +212,7 @@ test('the minimum price of audio is rounded up to a pico-dollar', () => {
   expect(withLeastPrices(list, {})).toBe(list)
 })
 
-test('hostile names and numbers make no model', () => {
+test('hostile names and numbers result in no model', () => {
   const entry = JSON.stringify(plain)
   const list = listFrom(
     `{"__proto__": ${entry}, "constructor": ${entry}, "a b": ${entry}, "ft:gpt": ${entry}, "${'x'.repeat(200)}": ${entry},
@@ -242,7 +242,7 @@ test('a price that falls to zero or changes by more than three times stops the r
   expect(after('0.30', '0')).toEqual(['openai/x: above_200k.per_1m_input_tokens was 0.60 and is 0'])
 })
 
-test('a model on which the sources disagree is left out until a person has decided', () => {
+test('a model on which the sources disagree is omitted until a person has decided', () => {
   const { models, refused } = listFrom({ x: plain })
   const opinion = {
     contextTokens: null,
@@ -264,7 +264,7 @@ test('a model on which the sources disagree is left out until a person has decid
     },
   })
   expect(settled.models.x?.price).toEqual({ ...price, per_1m_input_tokens: '0.30' })
-  // A price rounded by the first source is replaced as long as it is the one that was checked.
+  // A price that the first source has rounded is replaced only while it is the one that was checked.
   const rounded = (amount: string) =>
     withoutDisagreements('openai', { models, ends: {}, refused }, new Map(), {
       'openai/x': {
@@ -277,7 +277,7 @@ test('a model on which the sources disagree is left out until a person has decid
   expect(rounded('0.24').refused).toEqual({
     x: 'accepted.json replaces another price of it: per_1m_input_tokens',
   })
-  // The accepted difference was another one.
+  // The accepted difference was a different one.
   expect(check('0.25, or 0.4')).toEqual({
     ends: {},
     models: {},
@@ -286,7 +286,7 @@ test('a model on which the sources disagree is left out until a person has decid
 })
 
 for (const kind of shippedKinds) {
-  test(`the list of ${kind} is a configuration without faults`, () => {
+  test(`the list of ${kind} is a valid configuration`, () => {
     const upstream = { kind, apiKey: 'sk-for-this-test', listed: true }
     const { value, faults } = withVendorLists({ upstreams: { [kind]: upstream }, models: {} }, shippedList)
     expect(faults).toEqual([])
@@ -300,7 +300,7 @@ for (const kind of shippedKinds) {
   })
 }
 
-test('pictures and videos of the vendors with lists are in the catalogue, or the list says why not', () => {
+test('picture and video models of vendors with lists are in the catalogue, or the list says why not', () => {
   const lacking = shippedKinds.flatMap((kind) =>
     Object.entries((shippedList(kind) as unknown as { refused: Record<string, string> }).refused).filter(
       ([, reason]) => reason.endsWith('which lacks it'),
@@ -309,7 +309,7 @@ test('pictures and videos of the vendors with lists are in the catalogue, or the
   expect(lacking).toEqual([])
 })
 
-test('each price of the catalogue names the page where it was read, and when', () => {
+test('each price of the catalogue names its source page and date', () => {
   const unnamed = Object.entries(builtIn.models as Record<string, { price?: PriceConfig }>).filter(
     ([, { price }]) =>
       price && !(price.source?.startsWith('https://') && /^2026-\d\d(-\d\d)?$/.test(price.as_of ?? '')),
@@ -317,7 +317,7 @@ test('each price of the catalogue names the page where it was read, and when', (
   expect(unnamed.map(([id]) => id)).toEqual([])
 })
 
-test('models of the configuration win over the list, by id and by the name of the vendor', () => {
+test('models of the configuration override the list, by id and by the vendor’s name', () => {
   const own = { family: 'openai-chat', upstream: 'openai', free: true, retires: '2030-01-01' }
   const { value } = withVendorLists(
     {
@@ -332,10 +332,10 @@ test('models of the configuration win over the list, by id and by the name of th
   expect(models['gpt-5.5']).toMatchObject({ upstream: 'openai', upstreamModel: 'gpt-5.5' })
 })
 
-test('a model of the configuration takes its end from the list, unless it says one', () => {
+test('a model of the configuration gets its end from the list unless it sets one', () => {
   const own = { family: 'openai-chat', upstream: 'openai', free: true }
   const dated = Object.entries(shippedList('openai')?.ends ?? {}).find(([, { successor }]) => successor)
-  if (!dated) throw new Error('the list has a model that ends')
+  if (!dated) throw new Error('the list has no model that ends')
   const [upstreamModel, { retires, successor }] = dated
   const { value } = withVendorLists(
     {
@@ -372,7 +372,7 @@ test('a list can have a prefix, and is the cost of models sold with a markup', (
   }
 })
 
-test('a kind without a list says so', () => {
+test('a kind without a list is an error that says so', () => {
   const { faults } = withVendorLists(
     { upstreams: { own: { kind: 'ollama', listed: true } }, models: {} },
     shippedList,
@@ -382,7 +382,7 @@ test('a kind without a list says so', () => {
   ])
 })
 
-test('whatever part of a quote is used, in whatever units, a listed model never costs more than its hold', () => {
+test('a listed model never costs more than its hold, whatever part of a quote is used in whatever units', () => {
   const seed = seedOf('PRICE_SEED')
   const random = createRandom(seed)
   const entries = shippedKinds.flatMap((kind) =>
@@ -413,7 +413,7 @@ test('whatever part of a quote is used, in whatever units, a listed model never 
         }).filter(([unit]) => hasPrice(list, unit as Unit)),
       ) as Quantities
       const held = heldNano(tariff, quote, asked)
-      // The use is a part of each unit, and some of it has become another unit that the table of units permits.
+      // The usage is a part of each unit, and some of it is counted in another unit, as the table of units permits.
       const used: Quantities = {}
       for (const [unit, count] of Object.entries(quote) as [Unit, number][]) {
         // A unit without a price is free.

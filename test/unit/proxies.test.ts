@@ -1,5 +1,5 @@
-// Requests through a proxy, over real connections: what the proxy learns, who proves its identity, and misbehaving proxies. No byte
-// of a request may be sent before the tunnel exists.
+// Requests through a proxy, over real connections: what the proxy can see, whose certificate is checked, and
+// misbehaving proxies. No byte of a request may be sent before the tunnel exists.
 
 import { afterEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -50,7 +50,7 @@ const failureOf = async (sent: Promise<HttpResponse>) => {
 }
 
 describe('a tunnel', () => {
-  test('is asked for by name, with the password for the proxy alone, and used again', async () => {
+  test('is requested by host name, with the password for the proxy only, and reused', async () => {
     const { proxy, server, origin, port } = await start({ credentials: 'me:p%40ss' })
     for (let count = 0; count < 3; count++) expect(await textOf(await origin.send(post()))).toBe('ok')
     expect(proxy.heads).toEqual([
@@ -61,7 +61,7 @@ describe('a tunnel', () => {
     expect(server.requests.join()).not.toContain('proxy-authorization')
   })
 
-  test('carries much both ways, to a reader that pauses', async () => {
+  test('carries large bodies both ways, also to a reader that pauses', async () => {
     const { server, origin } = await start()
     const large = 'x'.repeat(12 * MEBIBYTE)
     server.answer = (socket) => {
@@ -98,9 +98,9 @@ describe('a tunnel', () => {
   })
 
   test.each([
-    ['of nobody who is known', (port: string) => `https://localhost:${port}`, { ca: undefined }],
-    ['of another name', (port: string) => `https://127.0.0.1.nip.example:${port}`, {}],
-    ['without the address', (port: string) => `https://127.0.0.2:${port}`, {}],
+    ['from an unknown authority', (port: string) => `https://localhost:${port}`, { ca: undefined }],
+    ['for another name', (port: string) => `https://127.0.0.1.nip.example:${port}`, {}],
+    ['without the IP address', (port: string) => `https://127.0.0.2:${port}`, {}],
   ] as const)('to a server with a certificate %s carries no request', async (_, url, tls) => {
     const { proxy, server, origin, port } = await start({ url, tls: tls as object, address: '127.0.0.1' })
     expect((await failureOf(origin.send(post()))).message).toContain('certificate')
@@ -109,19 +109,19 @@ describe('a tunnel', () => {
     await waitFor(() => proxy.open() === 0)
   })
 
-  test('to an address that has a certificate is used', async () => {
+  test('to an IP address with a valid certificate is used', async () => {
     const { origin } = await start({ url: (port) => `https://127.0.0.1:${port}` })
     expect(await textOf(await origin.send(post()))).toBe('ok')
   })
 
-  test('goes to the address that was checked, under the name', async () => {
+  test('connects to the checked IP address, under the host name', async () => {
     const { proxy, server, origin, port } = await start({ address: '127.0.0.1' })
     expect(await textOf(await origin.send(post()))).toBe('ok')
     expect(proxy.heads[0]).toBe(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\nhost: 127.0.0.1:${port}`)
     expect(server.requests[0]).toContain(`host: localhost:${port}\r\n`)
   })
 
-  test('ends with its request when that is canceled', async () => {
+  test('ends when its request is canceled', async () => {
     const { proxy, origin } = await start()
     proxy.instead = () => {}
     const signal = new CancelToken()
@@ -135,7 +135,7 @@ describe('a tunnel', () => {
 
 describe('a proxy that', () => {
   const rows: Record<string, { instead: (socket: Socket) => void; says: string }> = {
-    'wants a password': {
+    'requires a password': {
       instead: (socket) => void socket.write('HTTP/1.1 407 No\r\nproxy-authenticate: Basic\r\n\r\n'),
       says: 'needs a user and a password',
     },
@@ -148,15 +148,15 @@ describe('a proxy that', () => {
       says: 'refused to connect (302)',
     },
     'never answers': { instead: () => {}, says: 'no connection within 300 ms' },
-    'answers half a head': {
+    'answers with half a head': {
       instead: (socket) => void socket.write('HTTP/1.1 200 OK\r\nvia: x\r\n'),
       says: 'no connection within 300 ms',
     },
-    'is not a proxy': {
+    'does not speak HTTP': {
       instead: (socket) => void socket.write('220 mail ready\r\n'),
       says: 'other than HTTP',
     },
-    'speaks of another version': {
+    'answers with another HTTP version': {
       instead: (socket) => void socket.write('HTTP/1.9 200 OK\r\n\r\n'),
       says: 'other than HTTP',
     },
@@ -174,7 +174,7 @@ describe('a proxy that', () => {
       instead: (socket) => void socket.end('HTTP/1.1 200 OK\r\n\r\n'),
       says: '',
     },
-    'speaks in the tunnel itself': {
+    'sends its own bytes in the tunnel': {
       instead(socket) {
         socket.write('HTTP/1.1 200 OK\r\n\r\n')
         socket.on('data', () => void socket.write(OK))
@@ -195,7 +195,7 @@ describe('a proxy that', () => {
     })
   }
 
-  test('is not there is not connected to', async () => {
+  test('cannot be reached causes an error without the password', async () => {
     const proxy = `http://me:secret@127.0.0.1:${await freePort()}`
     for (const url of ['https://a.example', 'http://a.example']) {
       const error = await failureOf(openOrigin(url, { proxy }).send(post()))
@@ -219,7 +219,7 @@ describe('without TLS', () => {
     return { proxy, server, open }
   }
 
-  test('the proxy gets whole addresses and its password, over connections that are used again', async () => {
+  test('the proxy gets absolute URLs and its password, over reused connections', async () => {
     const { proxy, server, open } = await startPlain('me:secret')
     const origin = open()
     for (let count = 0; count < 2; count++) expect(await textOf(await origin.send(post()))).toBe('ok')
@@ -231,7 +231,7 @@ describe('without TLS', () => {
     expect(server.connections).toBe(1)
   })
 
-  test('a checked IP address is in the URL, and the name in the host', async () => {
+  test('the URL has the checked IP address, and the Host header the name', async () => {
     const { proxy, open, server } = await startPlain()
     const { port } = new URL(server.url)
     const origin = open(`http://hook.example:${port}`, { address: '127.0.0.1' })
@@ -241,7 +241,7 @@ describe('without TLS', () => {
     )
   })
 
-  test('a proxy that wants a password has not passed the request on', async () => {
+  test('a proxy that requires a password has not forwarded the request', async () => {
     const { proxy, open } = await startPlain()
     proxy.instead = (socket) => void socket.write('HTTP/1.1 407 No\r\ncontent-length: 2\r\n\r\nno')
     expect((await failureOf(open().send(post()))).message).toContain('user and a password')
@@ -276,7 +276,7 @@ describe('the environment', () => {
     expect(proxyFor(new URL(url), { ...variables, NO_PROXY })).toBe(proxy as string)
   })
 
-  test('is not asked where an own proxy, or none, is set', async () => {
+  test('is not used if the upstream sets a proxy, or none', async () => {
     const server = await startScriptedServer()
     const proxy = await startConnectProxy()
     cleanUps.push(server.stop, proxy.stop)
@@ -287,7 +287,7 @@ describe('the environment', () => {
     expect(proxy.heads).toHaveLength(1)
   })
 
-  test('with something that is not a proxy is a fault without the password', () => {
+  test('with an invalid proxy is a fault whose message hides the password', () => {
     for (const HTTPS_PROXY of ['https://me:secret@p.example', 'socks5://me:secret@p.example', 'http://']) {
       const open = () => transportBehind({ HTTPS_PROXY })
       expect(open).toThrow('a proxy has an address such as')

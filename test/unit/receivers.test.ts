@@ -1,4 +1,4 @@
-// The receivers of webhooks whose connections are kept: each by its name and address, up to a limit.
+// Kept connections to receivers of webhooks: one per host name and address, up to a limit.
 
 import { expect, test } from 'bun:test'
 import type { OpenOptions, Transport } from '../../src/http-client/transport'
@@ -18,7 +18,7 @@ function openReceivers() {
 
 const urlOf = (name: string | number) => new URL(`https://${name}.example/ended?task=1`)
 
-test('a receiver is opened once for each address, at the address that was checked', () => {
+test('a receiver has one connection pool per address, which uses the checked address', () => {
   const { receivers, opened } = openReceivers()
   const first = receivers.at(urlOf('one'), '192.0.2.1')
   expect(receivers.at(new URL('https://one.example/other'), '192.0.2.1')).toBe(first)
@@ -30,11 +30,11 @@ test('a receiver is opened once for each address, at the address that was checke
   )
 })
 
-test('the one that was used longest ago is closed for the 65th', () => {
+test('the least recently used receiver is closed when the 65th is opened', () => {
   const { receivers, closed } = openReceivers()
   for (let count = 0; count < 64; count++) receivers.at(urlOf(count), '192.0.2.1')
   expect(closed).toEqual([])
-  // The first has been used again, so the second is the oldest.
+  // The first was used again, so the second is the least recently used.
   receivers.at(urlOf(0), '192.0.2.1')
   receivers.at(urlOf(64), '192.0.2.1')
   expect(closed).toEqual([urlOf(1).href])

@@ -1,5 +1,5 @@
-// Quantities are derived from a stored charge, or not at all: only those that result in exactly its price count, and if two results
-// differ, or something was cut or is not stored, there is a reason and no number.
+// Quantities are derived from a stored charge only if they result in exactly its price. If several results are
+// possible, or a part was cut or is not stored, a reason is returned instead of numbers.
 
 import { describe, expect, test } from 'bun:test'
 import {
@@ -34,7 +34,7 @@ const quantitiesOf = (use: RecordedUse | string): Quantities | string =>
 
 describe('the quantities of a charge', () => {
   const stored = storedOf(tokens)
-  test('are those of the log, or of the usage object, that make its price', () => {
+  test('are those of the log or the usage object that result in its price', () => {
     const recorded = { input_token: 10, output_token: 20 }
     const other = usage(chat(50, 0))
     for (const [one, quantities] of [
@@ -51,7 +51,7 @@ describe('the quantities of a charge', () => {
       expect(quantitiesOf(recordedUse(one, stored))).toEqual(quantities)
   })
 
-  test('are not known where nothing makes the price, or something cut it', () => {
+  test('are unknown if no figures result in the price, or if it was cut', () => {
     for (const [one, reason] of [
       [charge(50_000), 'usage'],
       [charge(50_001, { usageJson: usage(chat(10, 20)) }), 'usage'],
@@ -66,7 +66,7 @@ describe('the quantities of a charge', () => {
       expect(recordedUse(one, stored)).toBe(reason)
   })
 
-  test('are not read from a usage object where calls of tools were free, which it may not count', () => {
+  test('are not read from a usage object if tool calls were free, which it may not count', () => {
     const used = { usageJson: usage(chat(10, 20)) }
     const free = storedOf({ ...tokens, per_1k_web_searches: '0.00' })
     expect(recordedUse(charge(50_000, used), free)).toBe('usage')
@@ -79,18 +79,19 @@ describe('the quantities of a charge', () => {
     })
   })
 
-  test('of a stored list in nano-dollars are found too', () => {
+  test('are also found for a stored list in nano-dollars', () => {
     const old = tariffOfJson('{"input_token":1000,"output_token":2000}')
     const found = recordedUse(charge(50_000, { usageJson: usage(chat(10, 20)) }), old)
     expect(quantitiesOf(found)).toEqual({ input_token: 10, output_token: 20 })
   })
 
-  test('of one unit follow from the price alone, if that is certain', () => {
+  test('of one unit are derived from the price alone if they are certain', () => {
     const rows = [
       [storedOf({ per_1m_characters: '15' }), 15_000 * 7, { character: 7 }],
       [storedOf({ per_audio_minute: '0.006' }), 100_000 * 61, { audio_second: 61 }],
       [storedOf({ per_image: '0.02', per_request: '0.01' }), 50_000_000, { image: 2, request: 1 }],
-      // Nothing is certain below a nano-dollar each, at the minimum, for tokens that may be cached, and for two units.
+      // They are uncertain below a nano-dollar per unit, at the minimum price, for tokens that may be cached, and for
+      // two units.
       [storedOf({ per_1m_characters: '0.0005' }), 1, 'usage'],
       [storedOf({ per_1m_characters: '15', minimum: '0.001' }), 1_000_000, 'usage'],
       [storedOf({ per_1m_input_tokens: '1' }), 7_000, 'usage'],
@@ -104,7 +105,7 @@ describe('the quantities of a charge', () => {
   })
 })
 
-describe('the price of a use by another list', () => {
+describe('the price of recorded usage by another list', () => {
   const none = () => []
   const useOf = (one: StoredUse, price: object, names: string[] = []): RecordedUse => {
     const use = recordedUse(one, storedOf(price, names))
@@ -112,7 +113,7 @@ describe('the price of a use by another list', () => {
     return use
   }
 
-  test('is by the tier that it was paid by, and by its length', () => {
+  test('is by the service tier that was charged, and by the prompt’s length', () => {
     const tiered = { ...tokens, service_tiers: { flex: '0.5' } }
     const flex = tariffOfVariant(listOf(tiered), [])?.tables.find(({ tier }) => tier === 'flex')
     const use = recordedUse(
@@ -121,12 +122,12 @@ describe('the price of a use by another list', () => {
     )
     if (typeof use === 'string') throw new Error(use)
     expect(priceOfUse(use, listOf({ ...tokens, service_tiers: { flex: '0.1' } }), none)).toBe(5_000)
-    // A tier without a price is billed as usual.
+    // A tier without a price is charged at the standard price.
     expect(priceOfUse(use, listOf(tokens), none)).toBe(50_000)
     const long = { ...tokens, above_100: { per_1m_input_tokens: '10', per_1m_output_tokens: '10' } }
     const one = useOf(charge(220_000, { usageJson: usage(chat(200, 10)) }), tokens)
     expect(priceOfUse(one, listOf(long), none)).toBe(2_100_000)
-    // Of several calls the longest counts.
+    // Of several calls, the longest counts.
     const two = useOf(charge(240_000, { usageJson: usage(chat(100, 10), chat(100, 10)) }), tokens)
     expect(priceOfUse(two, listOf(long), none)).toBe(240_000)
     const counted = useOf(
@@ -137,7 +138,7 @@ describe('the price of a use by another list', () => {
     expect(priceOfUse(counted, listOf(tokens), none)).toBe(240_000)
   })
 
-  test('has the least price of a request, and a price of each request', () => {
+  test('includes the minimum price of a request and a price per request', () => {
     const use = useOf(charge(50_000, { usageJson: usage(chat(10, 20)) }), tokens)
     expect(priceOfUse(use, listOf({ ...tokens, minimum: '0.01' }), none)).toBe(10_000_000)
     expect(priceOfUse(use, listOf({ ...tokens, per_request: '0.001' }), none)).toBe(1_050_000)
@@ -149,13 +150,13 @@ describe('the price of a use by another list', () => {
     expect(priceOfUse(paid, priceListOf({ free: true }), none)).toBe(0)
   })
 
-  test('is not known where it lacks a unit', () => {
+  test('is unknown if the list lacks a unit', () => {
     const use = useOf(charge(50_000, { usageJson: usage(chat(10, 20)) }), tokens)
     expect(priceOfUse(use, listOf({ per_1m_input_tokens: '1' }), none)).toBe('unit')
     expect(priceOfUse(use, listOf({ per_image: '1' }), none)).toBe('unit')
   })
 
-  test('by size is that of the sizes that had the stored price, if they agree', () => {
+  test('by size is that of the sizes with the stored price, if they agree', () => {
     const sizes = { per_image: { small: '0.01', middle: '0.02', large: '0.02' } }
     const stored = storedOf(sizes, ['large'])
     const use = useOf(charge(40_000_000), sizes, ['large'])
@@ -165,7 +166,7 @@ describe('the price of a use by another list', () => {
     expect(priceOfUse(use, listOf({ per_image: { middle: '0.03', large: '0.03' } }), names)).toBe(60_000_000)
     expect(priceOfUse(use, listOf({ per_image: { middle: '0.03', large: '0.04' } }), names)).toBe('variant')
     expect(priceOfUse(use, listOf({ per_image: { huge: '0.03' } }), names)).toBe('variant')
-    // It may have been the other size.
+    // It may have been the other size with this price.
     expect(priceOfUse(use, listOf({ per_image: { middle: '0.03' } }), names)).toBe('variant')
     expect(priceOfUse(use, listOf({ per_image: '0.05' }), names)).toBe(100_000_000)
   })

@@ -1,4 +1,4 @@
-// The parts removed from bodies before they are kept, for any text: whole, cut, wrong, or made to take long.
+// The parts removed from bodies before they are kept, for any text: whole, cut, invalid, or made to take long.
 
 import { describe, expect, test } from 'bun:test'
 import { redacted, redactionRules } from '../../src/request-log/redaction'
@@ -9,11 +9,7 @@ const KEY = `sk-${'a1B2'.repeat(8)}`
 const PICTURE = Buffer.alloc(900, 'picture').toString('base64')
 
 const asJson: [title: string, body: unknown, kept: unknown][] = [
-  [
-    'what is harmless',
-    { a: 'b', n: [1, null, true, ' "x" \\ '] },
-    { a: 'b', n: [1, null, true, ' "x" \\ '] },
-  ],
+  ['harmless text', { a: 'b', n: [1, null, true, ' "x" \\ '] }, { a: 'b', n: [1, null, true, ' "x" \\ '] }],
   [
     'named fields of any form',
     { email: { x: ['}'] }, user: 7, n: 1 },
@@ -24,7 +20,7 @@ const asJson: [title: string, body: unknown, kept: unknown][] = [
     { api_key: 'abc', Authorization: ['x'] },
     { api_key: '[redacted]', Authorization: '[redacted]' },
   ],
-  ['limits that are called tokens', { max_tokens: 5 }, { max_tokens: 5 }],
+  ['limits with "tokens" in their names', { max_tokens: 5 }, { max_tokens: 5 }],
   ['keys in a text', { text: `use ${KEY}, or Bearer abc.def` }, { text: 'use [redacted], or [redacted]' }],
   ['a key as a name', { [KEY]: 1 }, { '[redacted]': 1 }],
   ['data URLs', { url: `data:image/png;base64,${PICTURE}` }, { url: '[1222 characters of media]' }],
@@ -49,11 +45,11 @@ describe('redaction', () => {
     }
   })
 
-  test('of names that are written in escapes', () => {
+  test('of names written with escapes', () => {
     expect(redacted('{"\\u0065mail":"a@b.c"}', rules)).toBe('{"\\u0065mail":"[redacted]"}')
   })
 
-  test('of events', () => {
+  test('of event streams', () => {
     const events = `event: x\ndata: {"email":"a@b.c","delta":"hi"}\n\ndata: [DONE]\n\n`
     expect(redacted(events, rules)).toBe(
       `event: x\ndata: {"email":"[redacted]","delta":"hi"}\n\ndata: [DONE]\n\n`,
@@ -65,7 +61,7 @@ describe('redaction', () => {
     expect(redacted(body, rules)).toBe(body)
   })
 
-  test('keeps so much and says how long the body was', () => {
+  test('keeps a limited length and states the length of the body', () => {
     const text = JSON.stringify({ text: 'many words '.repeat(1_000), tail: KEY })
     expect(redacted(text, redactionRules([], 20))).toBe(`{"text":"many words … [${text.length} bytes in all]`)
     for (let maxLength = 1; maxLength < 60; maxLength++) {
@@ -73,7 +69,7 @@ describe('redaction', () => {
     }
   })
 
-  test('lets no key and no named value pass, wherever the text is cut', () => {
+  test('never leaves a key or a named value, wherever the text is cut', () => {
     const random = createRandom(11)
     const whole = JSON.stringify({
       messages: [{ content: `"\\ {[: ${KEY}`, user: { id: 'HIDDEN-1', deep: ['HIDDEN-2', '}', '\\"'] } }],
@@ -87,7 +83,7 @@ describe('redaction', () => {
     }
   })
 
-  test('reads hostile texts once', () => {
+  test('reads hostile texts only once', () => {
     const length = 300_000
     const hostile = [
       '"',

@@ -1,5 +1,5 @@
-// A configuration with other prices: the models to which a vendor's list gives prices, and which of these are the vendor's own,
-// with the present markups.
+// A configuration with other prices: the models that get prices from a vendor's list, and which of these are the
+// vendor's own, with the current markups.
 
 import { expect, test } from 'bun:test'
 import { rehearsedConfig } from '../../src/config/rehearsed'
@@ -44,7 +44,7 @@ function pricesBy(config: Config, other: Parameters<typeof rehearsedConfig>[1]) 
   )
 }
 
-test('a list prices the models of its vendor, with the markup in force', () => {
+test('a list sets prices of its vendor’s models, with the markup in force', () => {
   expect(pricesBy(config, { list })).toEqual({
     marked: ['15.00', '10'],
     cheaper: ['11.00', '10'],
@@ -56,7 +56,7 @@ test('a list prices the models of its vendor, with the markup in force', () => {
   })
 })
 
-test('without a markup the list is the price, or the cost of a model that has both', () => {
+test('without a markup, the list sets the price, or the cost of a model that has both', () => {
   const { markup: _, ...plain } = config
   expect(pricesBy(plain, { list })).toMatchObject({
     marked: ['1.5', '10'],
@@ -65,7 +65,7 @@ test('without a markup the list is the price, or the cost of a model that has bo
   })
 })
 
-test('prices by id replace all of a price, and the configuration in force stays', () => {
+test('prices by id replace whole prices, and the configuration in force is unchanged', () => {
   const before = structuredClone(config)
   expect(
     pricesBy(config, { models: { marked: { free: true }, unlisted: { price: price('7') } } }),
@@ -85,7 +85,7 @@ test('a plan takes the prices of a file and keeps the rest', () => {
   expect('config' in rehearsed && rehearsed.config.plans?.gold?.priceFactor).toBeUndefined()
 })
 
-test('faults are those of prices and plans, each with its place', () => {
+test('faults in prices and plans are reported with their places', () => {
   const faultsBy = (other: object) => {
     const rehearsed = rehearsedConfig(config, other)
     return 'faults' in rehearsed ? rehearsed.faults : []

@@ -1,5 +1,5 @@
-// The table of a stream's states and events: each pair in isolation, and every path through it from the first byte to the end.
-// streams.test.ts tests what a stream does with sockets, timers and money, with the real relay.
+// The table of a stream's states and events: each pair in isolation, and every path through the table from the first
+// byte to the end. streams.test.ts tests the real relay with sockets, timers and money.
 
 import { describe, expect, test } from 'bun:test'
 import {
@@ -32,7 +32,7 @@ const events = Object.keys({
   unsettled: '',
 } satisfies Record<RelayEvent, ''>) as RelayEvent[]
 
-/** The state after each event, in that order; a dot if the event changes nothing. */
+/** The state after each event, in that order. A dot means that the event changes nothing. */
 const expected: Record<RelayState, string> = {
   //        what the caller does        what the vendor does         what the hold says       the vendor's end    what the clock says   what the ledger says
   unread:
@@ -68,7 +68,7 @@ const settling: readonly RelayAction[] = [
   'settleTimeout',
   'settleLeft',
 ]
-/** Actions that another event may answer before they return. */
+/** Actions that can cause another event before they return. */
 const answering: readonly RelayAction[] = ['begin', 'resume', 'read', 'send', 'giveUpCaller', ...settling]
 /** States in which the answer is being settled. */
 const unsettled: readonly RelayState[] = ['closing', 'closing-ended', 'completing', 'failing']
@@ -100,16 +100,16 @@ describe('the state of a stream', () => {
 })
 
 describe('in the table of a stream', () => {
-  test('an answer is settled as it stops to flow, and never again', () => {
+  test('an answer is settled when it stops, and never again', () => {
     const entering = steps.filter(({ from, to }) => unsettled.includes(to) && !unsettled.includes(from))
     expect(names(entering.filter((step) => !settles(step)))).toEqual([])
-    // The rest may be unreadable: then nothing has been settled yet.
+    // If the rest is unreadable, nothing has been settled yet.
     const again = steps.filter((step) => settles(step) && unsettled.includes(step.from))
     expect(names(again)).toEqual(['completing broke'])
     expect(names(steps.filter((step) => settles(step) && !unsettled.includes(step.to)))).toEqual([])
   })
 
-  test('nothing ends an answer before it is settled', () => {
+  test('no answer ends before it is settled', () => {
     const ending = steps.filter(({ actions }) =>
       (['sendHeld', 'explain', 'close'] as const).some((action) => actions.includes(action)),
     )
@@ -118,7 +118,7 @@ describe('in the table of a stream', () => {
     expect(names(steps.filter(({ from, to }) => to === 'closed' && from !== to))).toEqual(['closing settled'])
   })
 
-  test('a charge that was not written down breaks the answer off', () => {
+  test('a charge that could not be stored breaks the answer off', () => {
     for (const step of steps.filter(({ event }) => event === 'unsettled')) {
       expect(step).toMatchObject({ to: 'over', actions: ['abort', 'breakOff'] })
     }
@@ -131,13 +131,13 @@ describe('in the table of a stream', () => {
     ])
   })
 
-  test('the call to the vendor ends where an answer breaks off, whatever is the cause', () => {
+  test('the call to the vendor ends when an answer breaks off, whatever the cause', () => {
     const failing = steps.filter(({ from, to }) => to === 'failing' && from !== to)
     expect(failing.length).toBeGreaterThan(10)
     expect(names(failing.filter(({ actions }) => !actions.includes('abort')))).toEqual([])
   })
 
-  test('events go to a caller who waits for them, and to nobody else', () => {
+  test('events are sent only to a caller who waits for them', () => {
     expect(names(steps.filter(({ actions }) => actions.includes('send')))).toEqual(['waiting events'])
     expect(names(steps.filter(({ actions }) => actions.includes('keepAlive')))).toEqual([
       'waiting quiet',
@@ -180,7 +180,7 @@ describe('every path through the table of a stream', () => {
     expect([...reached.values()].map(({ state }) => state).sort()).toEqual([...states].sort())
   })
 
-  test('can end from every state, and ends nowhere else', () => {
+  test('can end from every state, and ends only in the closed state', () => {
     for (const state of states.filter((state) => state !== 'over')) {
       const open: RelayState[] = [state]
       const seen = new Set(open)

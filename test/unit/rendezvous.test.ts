@@ -1,4 +1,5 @@
-// Weighted rendezvous hashing: shares by weight, independence of the members, and the values themselves, which must stay.
+// Weighted rendezvous hashing: shares by weight, independence of the members, and the values themselves, which must
+// never change.
 
 import { describe, expect, test } from 'bun:test'
 import { drawOf, hashOf, scoreOf } from '../../src/lib/rendezvous'
@@ -21,7 +22,7 @@ describe('rendezvous hashing', () => {
   const names: readonly [string, (number: number) => number][] = [
     ['numbers as text', (number) => hashOf(String(number))],
     ['UUIDs', () => hashOf(crypto.randomUUID())],
-    ['hashes that follow each other', (number) => number],
+    ['consecutive hashes', (number) => number],
     ['hashes of one account', (number) => hashOf('a long conversation', hashOf(`account-${number}`))],
   ]
   const weights: readonly (readonly number[])[] = [
@@ -48,7 +49,7 @@ describe('rendezvous hashing', () => {
     )
   }
 
-  test(`keeps the order of the others where a member goes (RENDEZVOUS_SEED=${seed})`, () => {
+  test(`keeps the order of the others when a member is removed (RENDEZVOUS_SEED=${seed})`, () => {
     const random = createRandom(seed)
     for (let count = 0; count < 2_000; count++) {
       const members = Array.from({ length: 2 + random.below(8) }, () => ({
@@ -62,7 +63,7 @@ describe('rendezvous hashing', () => {
     }
   })
 
-  test('draws are between 0 and 1 for any bits', () => {
+  test('draws numbers between 0 and 1 for any bits', () => {
     for (const session of [0, 1, 2 ** 31, 2 ** 32 - 1])
       for (const member of [0, 1, 2 ** 31, 2 ** 32 - 1]) {
         const draw = drawOf(session, member)
@@ -70,7 +71,7 @@ describe('rendezvous hashing', () => {
       }
   })
 
-  test('has these values forever: nodes of two versions serve side by side', () => {
+  test('never changes its values, because nodes of two versions run side by side', () => {
     const session = hashOf('session', hashOf('alice'))
     const values = [session, drawOf(session, hashOf('east')), scoreOf(drawOf(session, hashOf('east')), 3)]
     expect(values).toEqual([1_308_512_245, 0.5117047197418287, -0.2233358465211289])

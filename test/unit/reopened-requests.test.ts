@@ -1,5 +1,5 @@
-// Requests of the log as conversations of the playground: the question is restored from each form of a chat, and parts without a
-// field are named.
+// Logged requests opened as conversations of the playground: the question is restored from each form of a chat, and
+// parts that the playground does not support are named.
 
 import { expect, test } from 'bun:test'
 import { reopened } from '../../src/console/playground/from-request'
@@ -89,7 +89,7 @@ const THREADS: Readonly<Record<string, object>> = {
 }
 
 for (const [operation, body] of Object.entries(THREADS)) {
-  test(`a thread of ${operation} comes back as it was`, () => {
+  test(`a thread of ${operation} is restored`, () => {
     const found = reopened(operation, JSON.stringify(body), 'm')
     const { conversation, draft, results, leftOut } = found ?? expect.unreachable()
     const call = { id: 'c1', name: 'weather', arguments: '{"city":"Bonn"}' }
@@ -118,7 +118,7 @@ for (const [operation, body] of Object.entries(THREADS)) {
   })
 }
 
-test('a request that sends results of tools comes back with the results to send', () => {
+test('a request that sends tool results is restored with the results to send', () => {
   const { messages = [], ...rest } = THREADS.chat as { messages?: readonly object[] }
   const body = JSON.stringify({ ...rest, messages: messages.slice(0, 4) })
   const { conversation, draft, results } = reopened('chat', body, 'm') ?? expect.unreachable()
@@ -126,7 +126,7 @@ test('a request that sends results of tools comes back with the results to send'
   expect([draft.text, results]).toEqual(['', { c1: 'rain' }])
 })
 
-test('other kinds come back with their text and values', () => {
+test('other kinds of requests are restored with their text and values', () => {
   const rerank = { model: 'm', query: 'fox', documents: ['one', 'two'], top_n: 1 }
   const found = reopened('rerank', JSON.stringify(rerank), 'm') ?? expect.unreachable()
   expect(found.conversation).toMatchObject({ kind: 'rerank', values: { documents: 'one\ntwo' }, turns: [] })

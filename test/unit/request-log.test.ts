@@ -1,4 +1,4 @@
-// The request log in isolation: rows come back in order, whatever pages they are in, and old ones are deleted.
+// The request log in isolation: rows are returned in order, whatever pages they are in, and old ones are deleted.
 
 import { describe, expect, test } from 'bun:test'
 import { mkdtempSync } from 'node:fs'
@@ -73,7 +73,7 @@ async function idsOf(requestLog: RequestLog, limit: number): Promise<unknown[]> 
   return (await requestLog.recent(limit)).map(({ id }) => id)
 }
 
-/** Writes pages of these sizes, with ids that count up. */
+/** Writes pages of these sizes, with ascending ids. */
 async function writePages(requestLog: RequestLog, sizes: readonly number[], at?: (id: number) => number) {
   let id = 0
   for (const size of sizes) {
@@ -83,7 +83,7 @@ async function writePages(requestLog: RequestLog, sizes: readonly number[], at?:
 }
 
 describe('the request log', () => {
-  test('keeps ten rows of a network a minute where the key is unknown, and counts all', async () => {
+  test('keeps ten rows per network and minute for unknown keys, and counts all', async () => {
     const lines: object[] = []
     const log = (event: string, fields?: object) => lines.push({ event, fields })
     const file = openSqlite(join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'rows.sqlite'), {})
@@ -97,14 +97,14 @@ describe('the request log', () => {
       requestLog.write({ ...entry(`${++id}`, at), clientAddress, keyId })
     for (let index = 0; index < 500; index++) {
       ask('192.0.2.1', null)
-      // One caller with IPv6 has as many addresses as it likes.
+      // One caller with IPv6 can use any number of addresses.
       ask(`2001:db8::${index.toString(16)}`, null)
       ask('192.0.2.1', 'key_1')
     }
     await requestLog.flush()
     expect({ counted, written }).toEqual({ counted: 1_500, written: 520 })
     expect(await requestLog.recent(2_000)).toHaveLength(520)
-    // However many networks there are.
+    // The limit holds for any number of networks.
     for (let index = 0; index < 5_000; index++)
       ask(`10.0.${index >> 8}.${index % 256}`, null, START + MINUTE_MS)
     await requestLog.flush()
@@ -117,7 +117,7 @@ describe('the request log', () => {
     await requestLog.close()
   })
 
-  test('gives every field back as it was written', async () => {
+  test('returns every field as it was written', async () => {
     const requestLog = await open()
     requestLog.write(entry('req_1'))
     await requestLog.flush()
@@ -166,7 +166,7 @@ describe('the request log', () => {
     await requestLog.close()
   })
 
-  test('encrypts the words of an error where a key is set, finds them, and has none of them without it', async () => {
+  test('encrypts and finds the words of an error if a key is set, and omits them without the key', async () => {
     const file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'requests.sqlite')
     const current = new Uint8Array(32).fill(7)
     const codec = createCodec({ current, older: [] }, (count) =>
@@ -192,7 +192,7 @@ describe('the request log', () => {
     expect(await messageOf({})).toEqual({ message: null, requests: 0 })
   })
 
-  test('reads rows of versions without the reasons of failures as before, and explains none', async () => {
+  test('reads rows of versions without failure reasons, and shows no reason for them', async () => {
     const older = { ...entry('req_1'), status: 502, errorCode: 'upstream_error' }
     const values = valuesOf(older, clearCodec).slice(
       0,
@@ -247,7 +247,7 @@ describe('the request log', () => {
     await third.close()
   })
 
-  test('drops pages that are older than 30 days, and keeps one that is old only in part', async () => {
+  test('deletes pages older than 30 days, and keeps one that is only partly old', async () => {
     const requestLog = await open()
     await writePages(requestLog, [2, 2, 2], (id) => START + id * DAY_MS)
     // The third row is 31 days old, the fourth exactly 30.
@@ -258,7 +258,7 @@ describe('the request log', () => {
     await requestLog.close()
   })
 
-  test('reads a file of small pages in slices, with turns for other work between them, and joins them', async () => {
+  test('reads a file of small pages in slices, lets other work run in between, and joins the pages', async () => {
     const file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'requests.sqlite')
     const db = openSqlite(file, { durable: false })
     const store = await openPageFile(db, 30 * DAY_MS)
@@ -300,7 +300,7 @@ describe('the request log', () => {
     await store.close()
   })
 
-  test('ends a list without results after enough rows, and continues from there', async () => {
+  test('ends a search without results after a number of rows, and can continue from there', async () => {
     const db = openSqlite(join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'requests.sqlite'), {
       durable: false,
     })

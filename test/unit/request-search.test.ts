@@ -17,7 +17,7 @@ describe('the search of requests', () => {
     ['', {}],
   ])('%s', (typed, filters) => expect(withTyped({}, typed)).toEqual(filters))
 
-  test('adds a value to those that are chosen, and keeps the other filters', () => {
+  test('adds a value to the selected ones, and keeps the other filters', () => {
     expect(withTyped({ model: 'a', text: 'before', account: 'north' }, 'model:b now')).toEqual({
       model: 'a,b',
       account: 'north',

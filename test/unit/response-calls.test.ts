@@ -1,5 +1,5 @@
-// Calls of tools as items of a response: each has the type, the name and the namespace of the caller's own tool, and the arguments
-// written by the model are neither lost nor invented.
+// Tool calls as items of a response: each has the type, name and namespace of the caller's own tool, and exactly the
+// arguments that the model wrote.
 
 import { describe, expect, test } from 'bun:test'
 import type { ToolOrigin } from '../../src/families/dialects/responses/tools'
@@ -55,7 +55,7 @@ describe('a call of', () => {
       { type: 'custom_tool_call', call_id: 'call_1', name: 'run', namespace: 'js', input: '1' },
     ],
     [
-      'the search for tools',
+      'the tool search',
       { kind: 'tool_search', name: 'tool_search' },
       '{"query":"mail"}',
       { type: 'tool_search_call', call_id: 'call_1', execution: 'client', arguments: { query: 'mail' } },
@@ -102,14 +102,14 @@ describe('a call of', () => {
   })
 
   test.each(['', '{', '{"command', 'null', '[]', '5', '"ls"', `${'['.repeat(500)}`, '{"command":5}'])(
-    'a shell with the arguments %j runs nothing',
+    'a shell call with the arguments %j runs nothing',
     (text) => {
       expect(itemOf({ kind: 'local_shell', name: 'local_shell' }, text).action).toMatchObject({ command: [] })
       expect(itemOf({ kind: 'shell', name: 'shell' }, text).action).toMatchObject({ commands: [] })
     },
   )
 
-  test('a shell with one line for its command is run by a shell', () => {
+  test('a shell call whose command is one line is run by a shell', () => {
     expect(
       itemOf({ kind: 'local_shell', name: 'local_shell' }, '{"command":"ls | wc"}').action,
     ).toMatchObject({ command: ['bash', '-lc', 'ls | wc'] })
@@ -123,31 +123,31 @@ describe('the input of a custom tool', () => {
   test.each([
     ['an object', '{"input":"a\\n\\"b\\""}', 'a\n"b"'],
     ['an object with white space', ' { "input" : "a" } \n', 'a'],
-    ['another name of the member', '{"patch":"a"}', 'a'],
+    ['another member name', '{"patch":"a"}', 'a'],
     ['more members', '{"input":"a","reason":"b"}', 'a'],
     ['a string', '"a\\tb"', 'a\tb'],
     ['the text itself', '*** Begin Patch\n*** End Patch', '*** Begin Patch\n*** End Patch'],
-    ['a program itself', 'const {a} = {"input":"b"}', 'const {a} = {"input":"b"}'],
+    ['a program without JSON', 'const {a} = {"input":"b"}', 'const {a} = {"input":"b"}'],
     ['nothing', '', ''],
     ['an empty object', '{}', ''],
-    ['an object in it', '{"input":{"a":1}}', '{"a":1}'],
-    ['a number in it', '{"input":5}', '5'],
-    ['two members of other names', '{"a":"1","b":"2"}', '{"a":"1","b":"2"}'],
+    ['a nested object', '{"input":{"a":1}}', '{"a":1}'],
+    ['a nested number', '{"input":5}', '5'],
+    ['two members with other names', '{"a":"1","b":"2"}', '{"a":"1","b":"2"}'],
     ['line breaks that are not escaped', '{"input":"a\nb"}', 'a\nb'],
     ['quotes that are not escaped', '{"input":"say "hi" twice"}', 'say "hi" twice'],
     ['escapes that JSON does not know', '{"input":"\\d+ \\\'a\\\'\n"}', "d+ 'a'\n"],
     ['a backslash at its end', '{"input":"\n\\\\"}', '\n\\'],
-    ['a quote and a brace at its end, cut there', '{"input":"\n\\"}', '\n"}'],
+    ['an escaped quote and a brace at its end, cut there', '{"input":"\n\\"}', '\n"}'],
     ['a cut text', '{"input":"a\\nb', 'a\nb'],
     ['a cut escape', '{"input":"a\\', 'a'],
-    ['a cut code', '{"input":"a\\u00e', 'a'],
+    ['a cut Unicode escape', '{"input":"a\\u00e', 'a'],
     ['a cut name', '{"inp', ''],
-    ['a cut before the text', '{ "input": ', ''],
+    ['cut before the text', '{ "input": ', ''],
   ])('is found in %s', (_, text, input) => {
     expect(inputOf(text)).toBe(input)
   })
 
-  test(`is whole, and a beginning of it where it is cut (RESPONSES_SEED=${seed})`, () => {
+  test(`is complete, or a beginning of it if the arguments are cut (RESPONSES_SEED=${seed})`, () => {
     const random = createRandom(seed)
     const pieces = ['a', '\n', '"', '}', '\\', '世', '🎉', '{"input":"', '\u2028', ' ', '\\u12', '\t']
     for (let round = 0; round < 200; round++) {
@@ -164,7 +164,7 @@ describe('the input of a custom tool', () => {
     }
   })
 
-  test('of a million backslashes or quotes is read at once', () => {
+  test('with a million backslashes or quotes is read without delay', () => {
     for (const letter of ['\\', '"', '"}', '\\u', ' "', '" }'])
       expect(inputOf(`{"input":"\n${letter.repeat(1_000_000)}`)).toBeString()
   })

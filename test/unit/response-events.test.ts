@@ -1,4 +1,5 @@
-// The independent reader of streamed responses: it accepts a good stream, and none that lacks, repeats or changes anything.
+// The independent parser of streamed responses: it accepts a correct stream, and refuses one with a missing, repeated
+// or changed part.
 
 import { describe, expect, test } from 'bun:test'
 import { bridgedModel, responseStream, responsesRequest } from '../support/answers/response-bridges'
@@ -40,8 +41,8 @@ function streamOf(list: readonly Json[]): string {
 
 const named = events.map(({ type }, index) => [`${index} ${type}`, index] as const)
 
-describe('the reader of responses', () => {
-  test('accepts a good stream, and keep-alives in it', () => {
+describe('the parser of responses', () => {
+  test('accepts a correct stream, also with keep-alives', () => {
     expect(readResponse(streamOf(events)).items.map(({ type }) => type)).toEqual([
       'reasoning',
       'message',
@@ -87,11 +88,11 @@ describe('the reader of responses', () => {
   })
 
   test.each([
-    ['a number is left out', good.replace('"sequence_number":5', '"sequence_number":6')],
-    ['a name is another one', good.replace('event: response.created', 'event: response.made')],
-    ['it does not close', good.replace('data: [DONE]\n\n', '')],
-    ['it breaks off', good.slice(0, -40)],
-    ['something follows', `${good}event: ping\ndata: {"type":"ping"}\n\n`],
+    ['a sequence number is skipped', good.replace('"sequence_number":5', '"sequence_number":6')],
+    ['an event has another name', good.replace('event: response.created', 'event: response.made')],
+    ['the end is missing', good.replace('data: [DONE]\n\n', '')],
+    ['the last event is cut off', good.slice(0, -40)],
+    ['an event follows the end', `${good}event: ping\ndata: {"type":"ping"}\n\n`],
     ['an event is unknown', streamOf(events.toSpliced(5, 0, { type: 'response.cost' }))],
   ])('refuses a stream where %s', (_, stream) => {
     expect(() => readResponse(stream)).toThrow()

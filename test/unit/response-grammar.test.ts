@@ -1,7 +1,7 @@
-// The response parser against llhttp in strict mode, on responses with faults in them: what llhttp refuses is refused, and
-// what both accept is framed alike, because a server that two readers understand differently gives one caller another's
-// answer. 20,000 faulty responses in an ordinary run; RESPONSE_MUTATIONS sets another number, RESPONSE_SEED repeats a run:
-// RESPONSE_MUTATIONS=1000000 bun test --timeout 600000 test/unit/response-grammar.test.ts
+// The response parser compared with llhttp in strict mode, on faulty responses: what llhttp refuses is refused, and
+// what both accept is framed alike, because a response that two parsers frame differently could give one caller
+// another's answer. A usual run has 20,000 faulty responses; RESPONSE_MUTATIONS sets another number, and RESPONSE_SEED
+// repeats a run: RESPONSE_MUTATIONS=1000000 bun test --timeout 600000 test/unit/response-grammar.test.ts
 
 import { describe, expect, test } from 'bun:test'
 import { MalformedResponse, ResponseParser } from '../../src/http-client/response-parser'
@@ -14,14 +14,14 @@ const MUTATIONS = Number(process.env.RESPONSE_MUTATIONS ?? 20_000)
 interface Reading {
   status: number
   body: string
-  /** Ended by its own framing, or by the close of the connection. */
+  /** Ended by its own framing, or by closing the connection. */
   isWhole: boolean
   endsByClose: boolean
   reusable: boolean
   fault: string | undefined
 }
 
-/** Result of the parser for pieces of a connection that is closed after them. */
+/** The parser's result for pieces from a connection that is closed after them. */
 function read(pieces: readonly Buffer[]): Reading {
   const reading: Reading = {
     status: 0,
@@ -45,7 +45,7 @@ function read(pieces: readonly Buffer[]): Reading {
   })
   try {
     for (const piece of pieces) {
-      // Bytes after the end arrive on a connection without a request, which closes it.
+      // Bytes after the end arrive on an idle connection, which closes it.
       if (reading.isWhole) reading.reusable = false
       else parser.push(Buffer.from(piece))
     }
@@ -68,12 +68,12 @@ function cutAtRandom(bytes: Buffer, random: Random): Buffer[] {
   return pieces
 }
 
-/** Part of the result that does not depend on the pieces: of a refused response only that it was refused. */
+/** The part of the result that does not depend on the pieces: for a refused response, only that it was refused. */
 function outcomeOf({ fault, isWhole, ...reading }: Reading): string {
   return JSON.stringify(isWhole ? reading : { refused: fault !== undefined })
 }
 
-/** The dangerous way in which the two readers understand these bytes differently. */
+/** Returns the dangerous difference between the two parsers' results for these bytes, if there is one. */
 function differenceIn(bytes: Buffer, cut: readonly Buffer[]): string | undefined {
   const reference = readByLlhttp(bytes)
   const reading = read([bytes])
@@ -92,7 +92,7 @@ function differenceIn(bytes: Buffer, cut: readonly Buffer[]): string | undefined
   if (reading.reusable && !reference.keepsAlive) return 'kept, closed by llhttp'
   if (reference.end === undefined) return undefined
   if (reading.reusable && reference.end !== bytes.length) return 'kept with unread bytes'
-  // It ends with this byte, not before.
+  // The response ends with this byte, not before.
   if (!read([bytes.subarray(0, reference.end)]).isWhole) return 'another end'
   if (read([bytes.subarray(0, reference.end - 1)]).isWhole) return 'an earlier end'
   return undefined
@@ -116,7 +116,7 @@ describe('responses with faults', () => {
       count: 0,
       first: [],
     })
-    // Otherwise nothing was compared.
+    // Otherwise, nothing would have been compared.
     expect(accepted).toBeGreaterThan(MUTATIONS / 20)
     expect(accepted).toBeLessThan(MUTATIONS / 2)
   }, 600_000)

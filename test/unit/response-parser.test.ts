@@ -1,4 +1,5 @@
-// Responses as servers write them, cut in every way: they always have the same head, the same bytes and the same end.
+// Responses as servers write them, split in every way: the parser always finds the same head, the same bytes and the
+// same end.
 
 import { describe, expect, test } from 'bun:test'
 import { MalformedResponse, type ResponseHead, ResponseParser } from '../../src/http-client/response-parser'
@@ -8,11 +9,11 @@ interface Parsed {
   status: number
   type: string | null
   body: string
-  /** Whether the connection may be used again; undefined if the response did not end. */
+  /** Whether the connection may be reused. Undefined if the response did not end. */
   reusable: boolean | undefined
 }
 
-/** Responses in pieces of a connection that is closed after them. */
+/** The responses in pieces from a connection that is closed after them. */
 function parse(pieces: readonly Buffer[]): Parsed[] {
   const parsed: Parsed[] = []
   const last = () => parsed.at(-1) as Parsed
@@ -51,12 +52,12 @@ const rows: [name: string, response: string, parsed: Partial<Parsed>][] = [
   ['that is empty', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', { body: '', reusable: true }],
   ['204', 'HTTP/1.1 204 No Content\r\n\r\n', { status: 204, body: '', reusable: true }],
   [
-    '304 with the length of what it does not send',
+    '304 with the length of the body that it omits',
     'HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n',
     { body: '', reusable: false },
   ],
   [
-    '204 with a length of nothing',
+    '204 with a length of 0',
     'HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n',
     { body: '', reusable: true },
   ],
@@ -66,7 +67,7 @@ const rows: [name: string, response: string, parsed: Partial<Parsed>][] = [
     { body: 'hello world', reusable: true },
   ],
   [
-    'in chunks with all that may stand around them',
+    'in chunks with everything that is permitted around them',
     'HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n00a;name="v;\\"1";x;y=z\r\n\r\n\r\n012345\r\n0;x\r\nDigest: abc\r\nMore: d\r\n\r\n',
     { body: '\r\n\r\n012345', reusable: false },
   ],
@@ -76,17 +77,17 @@ const rows: [name: string, response: string, parsed: Partial<Parsed>][] = [
     { body: 'ok', reusable: true },
   ],
   [
-    'for which the connection is asked to stay',
+    'that asks to keep the connection',
     'HTTP/1.1 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\nok',
     { body: 'ok', reusable: true },
   ],
   [
-    'with something unknown about the connection',
+    'with an unknown connection option',
     'HTTP/1.1 200 OK\r\nConnection: keep-alive, x\r\nContent-Length: 2\r\n\r\nok',
     { body: 'ok', reusable: false },
   ],
   [
-    'that closes on a second line',
+    'that closes in a second Connection field',
     'HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok',
     { body: 'ok', reusable: false },
   ],
@@ -95,7 +96,11 @@ const rows: [name: string, response: string, parsed: Partial<Parsed>][] = [
     'HTTP/1.1 200 OK\r\nProxy-Connection: close\r\nContent-Length: 2\r\n\r\nok',
     { body: 'ok', reusable: false },
   ],
-  ['until the end', 'HTTP/1.1 200 OK\r\n\r\nall of it', { body: 'all of it', reusable: false }],
+  [
+    'until the connection is closed',
+    'HTTP/1.1 200 OK\r\n\r\nall of it',
+    { body: 'all of it', reusable: false },
+  ],
   [
     'that closes',
     'HTTP/1.1 200 OK\r\nConnection: x, Close\r\nContent-Length: 2\r\n\r\nok',
@@ -103,17 +108,17 @@ const rows: [name: string, response: string, parsed: Partial<Parsed>][] = [
   ],
   ['of HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok', { body: 'ok', reusable: false }],
   [
-    'of HTTP/1.0 that stays',
+    'of HTTP/1.0 that keeps the connection',
     'HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok',
     { body: 'ok', reusable: true },
   ],
   [
-    'after interim ones',
+    'after interim responses',
     'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok',
     { status: 201, body: 'ok', reusable: false },
   ],
   [
-    'with more behind it than was asked for',
+    'with more bytes after it than requested',
     'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n',
     { body: 'ok', reusable: false },
   ],
@@ -139,7 +144,7 @@ describe('a response', () => {
       expect(parse([...bytes].map((byte) => Buffer.from([byte])))).toEqual(whole)
     })
 
-    test(`${name}, broken off anywhere, is never taken for a whole one`, () => {
+    test(`${name}, broken off anywhere, is never accepted as complete`, () => {
       const untilClose = expected.body === 'all of it'
       for (let end = 0; end < bytes.length; end++) {
         const [parsed] = parse([bytes.subarray(0, end)])
@@ -149,7 +154,7 @@ describe('a response', () => {
     })
   }
 
-  test('in random chunks, cut at random: the content and nothing else', () => {
+  test('in random chunks, cut at random, has exactly its content', () => {
     const random = createRandom(7)
     for (let round = 0; round < 300; round++) {
       let body = ''
@@ -202,23 +207,23 @@ describe('fields', () => {
     expect(found.get('after')).toBeNull()
   })
 
-  test('on several lines count together', () => {
+  test('on several lines are combined', () => {
     expect(head('Warning: a\r\nX: y\r\nwarning:\t b \r\nWARNING: c\r\n').get('warning')).toBe('a, b, c')
     expect(head('X-Empty:\r\nX-Blank: \t \r\n').get('x-empty')).toBe('')
     expect(head('X-Blank: \t \r\n').get('x-blank')).toBe('')
   })
 
-  test('are not found inside others', () => {
+  test('are not found inside other fields', () => {
     expect(head('X-Note: content-type: text/html\r\n').get('content-type')).toBeNull()
     expect(head('X-Content-Type: text/html\r\n').get('content-type')).toBeNull()
   })
 })
 
-describe('what is refused', () => {
+describe('the parser refuses', () => {
   const ok = 'HTTP/1.1 200 OK\r\n'
   const chunked = `${ok}Transfer-Encoding: chunked\r\n\r\n`
   const inHeads: Record<string, string> = {
-    'no HTTP': 'SSH-2.0-OpenSSH_9.6\r\n',
+    'a text that is not HTTP': 'SSH-2.0-OpenSSH_9.6\r\n',
     'HTTP/2': 'HTTP/2 200\r\n\r\n',
     'HTTP/1.2': 'HTTP/1.2 200\r\n\r\n',
     'an empty line before the head': `\r\n${ok}\r\n`,
@@ -227,14 +232,14 @@ describe('what is refused', () => {
     'two spaces before the status': 'HTTP/1.1  200 OK\r\n\r\n',
     'NUL in the reason': 'HTTP/1.1 200 O\0K\r\n\r\n',
     'a switch to another protocol': 'HTTP/1.1 101 Switching Protocols\r\n\r\n',
-    'an interim one with a length': `HTTP/1.1 103 Early\r\nContent-Length: 0\r\n\r\n${ok}\r\n`,
-    'an interim one of HTTP/1.0': `HTTP/1.0 100 Continue\r\n\r\n${ok}\r\n`,
-    'an interim one that closes': `HTTP/1.1 103 Early\r\nConnection: close\r\n\r\n${ok}\r\n`,
-    'interim ones without an end': 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(20),
-    'lines that end on a line feed': 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok',
-    'lines that end on a return': 'HTTP/1.1 200 OK\rContent-Length: 2\r\rok',
+    'an interim response with a length': `HTTP/1.1 103 Early\r\nContent-Length: 0\r\n\r\n${ok}\r\n`,
+    'an interim response of HTTP/1.0': `HTTP/1.0 100 Continue\r\n\r\n${ok}\r\n`,
+    'an interim response that closes': `HTTP/1.1 103 Early\r\nConnection: close\r\n\r\n${ok}\r\n`,
+    'endless interim responses': 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(20),
+    'lines that end with only a line feed': 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok',
+    'lines that end with only a carriage return': 'HTTP/1.1 200 OK\rContent-Length: 2\r\rok',
     'a bare line feed in a field': `${ok}X: a\nb\r\n\r\n`,
-    'a bare return in a field': `${ok}X: a\rb\r\n\r\n`,
+    'a bare carriage return in a field': `${ok}X: a\rb\r\n\r\n`,
     'NUL in a field': `${ok}X: a\0b\r\n\r\n`,
     'DEL in a field': `${ok}X: a\x7fb\r\n\r\n`,
     'a folded line': `${ok}X: a\r\n b\r\n\r\n`,
@@ -243,7 +248,7 @@ describe('what is refused', () => {
     'a space before the colon': `${ok}Content-Length : 2\r\n\r\nok`,
     'a name with a space': `${ok}Content Length: 2\r\n\r\nok`,
     'a name that is not ASCII': `${ok}Länge: 2\r\n\r\nok`,
-    'a head without an end': `${ok}X-Long: ${'x'.repeat(70_000)}`,
+    'an endless head': `${ok}X-Long: ${'x'.repeat(70_000)}`,
     'a large head': `${ok}X-Long: ${'x'.repeat(70_000)}\r\n\r\n`,
   }
   const lengths = [
@@ -283,7 +288,7 @@ describe('what is refused', () => {
     'a coding and a length': 'Transfer-Encoding: chunked\r\nContent-Length: 2',
     'a length and a coding': 'Content-Length: 2\r\nTransfer-Encoding: chunked',
     'two codings on two lines': 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked',
-    'a coding behind chunked': 'Transfer-Encoding: chunked\r\nX: y\r\nTransfer-Encoding: identity',
+    'a coding after chunked': 'Transfer-Encoding: chunked\r\nX: y\r\nTransfer-Encoding: identity',
   }
   const sizes = [
     '',
@@ -315,15 +320,15 @@ describe('what is refused', () => {
     '0'.repeat(13),
   ]
   const ends: Record<string, string> = {
-    'a chunk longer than it says': '2\r\nhello\r\n0\r\n\r\n',
+    'a chunk longer than declared': '2\r\nhello\r\n0\r\n\r\n',
     'a chunk without a line break': '5\r\nhello0\r\n\r\n',
-    'a chunk that ends on a line feed': '5\r\nhello\n0\r\n\r\n',
-    'an extension without an end': `1;${'x'.repeat(20_000)}`,
-    'trailers without an end': `0\r\n${'a: b\r\n'.repeat(5_000)}`,
-    'trailers that end on a line feed': '0\r\na: b\r\n\n',
-    'trailers whose lines end on a line feed': '0\r\na: b\n\r\n',
-    'an end on a line feed': '0\r\n\n',
-    'an end on a return': '0\r\n\rx',
+    'a chunk that ends with only a line feed': '5\r\nhello\n0\r\n\r\n',
+    'an endless extension': `1;${'x'.repeat(20_000)}`,
+    'endless trailers': `0\r\n${'a: b\r\n'.repeat(5_000)}`,
+    'trailers that end with only a line feed': '0\r\na: b\r\n\n',
+    'trailers whose lines end with only a line feed': '0\r\na: b\n\r\n',
+    'an end with only a line feed': '0\r\n\n',
+    'an end with only a carriage return': '0\r\n\rx',
     'a trailer without a colon': '0\r\nnothing\r\n\r\n',
     'a folded trailer': '0\r\na: b\r\n c\r\n\r\n',
     'NUL in a trailer': '0\r\na: \0\r\n\r\n',
@@ -364,7 +369,7 @@ describe('what is refused', () => {
     `${chunked}5;a\n`,
     `${chunked}5\r\nhello\n`,
     `${chunked}0\r\n\n`,
-  ])('at once, and not when no more comes: %j', (text) => {
+  ])('immediately, without waiting for more: %j', (text) => {
     expect(() => parse([Buffer.from(text, 'latin1')])).toThrow(MalformedResponse)
   })
 })

@@ -1,5 +1,5 @@
-// The tools of a responses request as flat functions: each type as documented, names that are unique and within the
-// limits of vendors whatever callers write, and the choice between tools in each of its forms.
+// The tools of a responses request as flat functions: each type as documented, names that are unique and within
+// vendors' limits whatever callers write, and each form of `tool_choice`.
 
 import { describe, expect, test } from 'bun:test'
 import {
@@ -37,7 +37,7 @@ function refusalOf(action: () => unknown): Pick<GatewayError, 'status' | 'code' 
 const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 
 describe('a tool', () => {
-  test('function: its description and schema, without what only its vendor knows', () => {
+  test('function: its description and schema, without fields that only its vendor knows', () => {
     const [tool] = flat({
       type: 'function',
       name: 'weather',
@@ -64,11 +64,11 @@ describe('a tool', () => {
     [false, false],
     [null, false],
     [undefined, false],
-  ])('function: strict %p is %p', (strict, meant) => {
+  ])('function: strict %p becomes %p', (strict, meant) => {
     expect(flat({ type: 'function', name: 'f', strict }).list[0]?.isStrict).toBe(meant)
   })
 
-  test('function: no parameters are an empty object', () => {
+  test('function: missing parameters become an empty object', () => {
     for (const parameters of [undefined, null]) {
       expect(flat({ type: 'function', name: 'f', parameters }).list[0]?.parameters).toEqual({
         type: 'object',
@@ -77,7 +77,7 @@ describe('a tool', () => {
     }
   })
 
-  test('function: a mark of a client is not part of the schema, a parameter of that name is', () => {
+  test('function: a client’s marker is removed from the schema, but a parameter of that name is kept', () => {
     const { list } = flat({
       type: 'function',
       name: 'f',
@@ -95,7 +95,7 @@ describe('a tool', () => {
     })
   })
 
-  test('custom: a function with one text, its grammar in the description', () => {
+  test('custom: a function with one text, and its grammar in the description', () => {
     const [tool] = flat({
       type: 'custom',
       name: 'apply_patch',
@@ -113,7 +113,7 @@ describe('a tool', () => {
     expect(plain?.description).toBeUndefined()
   })
 
-  test('namespace: its tools by a name of both, and what is said of all with the first', () => {
+  test('namespace: its tools have combined names, and the first has the namespace’s description', () => {
     const tools = flat({
       type: 'namespace',
       name: 'crm',
@@ -139,7 +139,7 @@ describe('a tool', () => {
     ['shell', {}, { required: ['commands'] }],
     ['shell', { environment: { type: 'local' } }, { required: ['commands'] }],
     ['apply_patch', {}, { required: ['type', 'path'] }],
-  ])('%s %j: a function of its shape', (type, fields, parameters) => {
+  ])('%s %j: becomes a function with its parameters', (type, fields, parameters) => {
     const [tool] = flat({ type, ...fields }).list
     expect(tool).toMatchObject({
       name: type,
@@ -161,7 +161,7 @@ describe('a tool', () => {
     'web_search_preview_2025_03_11',
     'image_generation',
     'tool_search',
-  ])('%s: left out', (type) => {
+  ])('%s: omitted', (type) => {
     expect(namesOf(flat({ type }, { type: 'function', name: 'f' }))).toEqual(['f'])
   })
 
@@ -173,7 +173,7 @@ describe('a tool', () => {
     'computer_use_preview',
     'programmatic_tool_calling',
     'anything_else',
-  ])('%s: refused by its place', (type) => {
+  ])('%s: refused with its place', (type) => {
     const { status, code, param } = refusalOf(() => flat({ type: 'function', name: 'f' }, { type }))
     expect({ status, code, param }).toEqual({
       status: 400,
@@ -198,7 +198,7 @@ describe('a tool', () => {
     expect(refusalOf(() => flat(tool as Tool)).param).toBe(param)
   })
 
-  test('added in the input, or found by a search there: listed as the others; the last of a name counts', () => {
+  test('added or found by a search in the input: listed like others, and the last one of a name counts', () => {
     const tools = flatToolsOf(
       bodyOf([{ type: 'function', name: 'a', description: 'old' }], {
         input: [
@@ -225,7 +225,7 @@ describe('a tool', () => {
 })
 
 describe('names', () => {
-  test('whatever callers write: unique, within the limits, and each leads back to its tool', () => {
+  test('are unique and within the limits whatever callers write, and each identifies its tool', () => {
     const seed = seedOf('TOOLS_SEED')
     for (let round = 0; round < 300; round++) {
       const random = createRandom(seed + round)
@@ -239,7 +239,7 @@ describe('names', () => {
         expect(tools.byFlatName(tool.name), about).toBe(tool)
         expect(tools.flatNameOf(tool.origin), about).toBe(tool.name)
       }
-      // A tool of each name and namespace, no more and no fewer.
+      // Exactly one tool for each name and namespace.
       const wanted = listed.flatMap((tool) =>
         tool.type === 'namespace'
           ? (tool.tools as Tool[]).map(({ name }) => JSON.stringify([tool.name, name]))
@@ -253,7 +253,7 @@ describe('names', () => {
     }
   })
 
-  test('thousands of names that become the same cost no more than others', () => {
+  test('thousands of names that collide cost no more than others', () => {
     const letters = '.,:;!?/()[]{}<>+*#~^'
     const listed = Array.from({ length: 8_000 }, (_, index) => ({
       type: 'function',
@@ -274,7 +274,7 @@ function randomTool(random: Random): Tool {
   return { type: 'namespace', name: name(), tools: Array.from({ length: random.below(4) }, called) }
 }
 
-describe('a choice', () => {
+describe('tool_choice', () => {
   const tools: Tool[] = [
     { type: 'function', name: 'f' },
     { type: 'custom', name: 'c' },
@@ -342,7 +342,7 @@ describe('a choice', () => {
     expect([status, named]).toEqual([400, param])
   })
 
-  test('a namespace that is named thousands of times costs no more than once', () => {
+  test('a namespace named thousands of times costs no more than one named once', () => {
     const inner = Array.from({ length: 5_000 }, (_, index) => ({ type: 'function', name: `f${index}` }))
     const body = bodyOf([{ type: 'namespace', name: 'n', tools: inner }], {
       tool_choice: {

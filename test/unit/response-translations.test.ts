@@ -1,5 +1,5 @@
-// Requests for responses with one value changed, at every place: each is refused with the name of a field, or translated to a valid
-// request. No change breaks the translation.
+// Responses requests with one changed value, at every place: each is refused with the name of a field, or translated to
+// a valid request. No change makes the translation fail.
 
 import { describe, expect, test } from 'bun:test'
 import type { MadeFamily, Model } from '../../src/contract/family'
@@ -38,7 +38,7 @@ const ALL_ODD = [
 ]
 
 const seed = seedOf('TRANSLATIONS_SEED')
-/** One odd value in four, different ones in each run, or all of them. */
+/** One in four of the odd values, different ones in each run, or all of them. */
 const ODD = isWholeRun ? ALL_ODD : ALL_ODD.filter((_, place) => place % 4 === seed % 4)
 
 const signed = { kind: 'messages', blocks: [{ thinking: 'Hm.', signature: 's' }] } as const
@@ -107,7 +107,7 @@ for (const [name, { upstreamModel, reasoning, samples, isRight }] of Object.entr
   }
 
   describe(name, () => {
-    test('every request of a client is translated to the right form', () => {
+    test('every recorded client request is translated to the correct form', () => {
       for (const request of [codex(sealed), newestCodex(sealed), aiSdk(sealed), agents(), langchain()]) {
         const body = sent(request)
         expect(body).toBeDefined()
@@ -115,7 +115,7 @@ for (const [name, { upstreamModel, reasoning, samples, isRight }] of Object.entr
       }
     })
 
-    test(`with any value at any place, it is refused by a name or translated to the right form (TRANSLATIONS_SEED=${seed})`, () => {
+    test(`with any value at any place, it is refused with a field or translated correctly (TRANSLATIONS_SEED=${seed})`, () => {
       let translated = 0
       let refused = 0
       for (const request of requests) {
@@ -136,7 +136,7 @@ for (const [name, { upstreamModel, reasoning, samples, isRight }] of Object.entr
       expect(Math.min(translated, refused)).toBeGreaterThan(200)
     })
 
-    test(`with items of several in any order (TRANSLATIONS_SEED=${seed})`, () => {
+    test(`with items of several conversations in any order (TRANSLATIONS_SEED=${seed})`, () => {
       const items = requests.flatMap(({ input }) => (Array.isArray(input) ? input : []))
       for (let round = 0; round < casesOf(2_000); round++) {
         const random = createRandom(seed + round)
@@ -152,7 +152,7 @@ for (const [name, { upstreamModel, reasoning, samples, isRight }] of Object.entr
   })
 }
 
-/** Items of several conversations, with the output of a call after it as often as not. */
+/** Items of several conversations. About half of the calls are followed by their output. */
 function mixed(items: readonly Json[], random: Random): Json[] {
   const chosen: Json[] = [{ role: 'user', content: 'Hi' }]
   const answers: Json[] = []
@@ -171,7 +171,7 @@ function mixed(items: readonly Json[], random: Random): Json[] {
   return chosen
 }
 
-/** A chat request: calls are answered by the messages right after them, in their order. */
+/** A chat request: the messages directly after calls answer them, in order. */
 function isChat({ messages, tools }: Json): void {
   const awaited: string[] = []
   const open: string[] = []
@@ -201,7 +201,7 @@ function isChat({ messages, tools }: Json): void {
   if (tools) expect(tools.length).toBeGreaterThan(0)
 }
 
-/** A messages request: sides take turns, and results of all calls begin the turn after them. */
+/** A messages request: roles alternate, and the turn after calls begins with the results of all of them. */
 function isMessages({ messages, tools, max_tokens: limit, thinking }: Json): void {
   expect(messages.length).toBeGreaterThan(0)
   if (thinking?.type === 'enabled') expect(thinking.budget_tokens).toBeLessThan(limit)
@@ -232,7 +232,7 @@ function isMessages({ messages, tools, max_tokens: limit, thinking }: Json): voi
   expect(new Set(names).size).toBe(names.length)
 }
 
-/** A Converse request: sides take turns, calls have results and tools, and blocks have one member. */
+/** A Converse request: roles alternate, calls have results and tools, and blocks have one member. */
 function isConverse({ messages, toolConfig }: Json): void {
   expect(messages.length).toBeGreaterThan(0)
   let open: string[] = []

@@ -1,5 +1,5 @@
-// The input of a response as turns of a conversation: each item as documented, errors by the exact place, and random
-// conversations, of which nothing is lost and nothing changes its order.
+// The input of a response as turns of a conversation: each item as documented, errors with the exact place, and random
+// conversations, whose content and order are kept.
 
 import { describe, expect, test } from 'bun:test'
 import type { Turn } from '../../src/families/conversation/conversation'
@@ -13,7 +13,7 @@ type Item = Record<string, unknown>
 const read = (input: unknown, rest: Partial<ResponsesBody> = {}) =>
   readInput({ model: 'm', input: input as string, ...rest })
 
-/** Turns in few words: `user: …`, `result c1: …`, `assistant: …`, `call c1: name(…)`. */
+/** Turns in short form: `user: …`, `result c1: …`, `assistant: …`, `call c1: name(…)`. */
 function reported(turns: readonly Turn[]): string[] {
   return turns.flatMap((turn) => {
     if (turn.side === 'system') return [`system: ${textOf(turn.parts)}`]
@@ -56,7 +56,7 @@ const output = (id: string, text: unknown = 'fine', more: Item = {}): Item => ({
 describe('an item', () => {
   test.each([
     ['a text', 'Hi', ['user: Hi']],
-    ['an easy message', [user('Hi')], ['user: Hi']],
+    ['a short message', [user('Hi')], ['user: Hi']],
     [
       'a full message',
       [{ type: 'message', role: 'user', status: 'completed', content: [{ type: 'input_text', text: 'Hi' }] }],
@@ -64,7 +64,7 @@ describe('an item', () => {
     ],
     ['messages in a row', [user('a'), user([]), user('b')], ['user: a|b']],
     [
-      'an assistant as text, parts and refusal',
+      'an assistant’s text, parts and refusal',
       [
         user('Hi'),
         { role: 'assistant', content: 'a' },
@@ -82,7 +82,7 @@ describe('an item', () => {
       ['user: Hi', 'assistant: a', 'assistant: b\n\nc'],
     ],
     [
-      'a system and a developer, before and between',
+      'system and developer messages, at the beginning and later',
       [
         { role: 'system', content: 'a' },
         { role: 'developer', content: [{ type: 'input_text', text: 'b' }] },
@@ -92,7 +92,7 @@ describe('an item', () => {
       ['system: a', 'system: b', 'user: Hi', 'system: c'],
     ],
     [
-      'all parts',
+      'all kinds of parts',
       [
         user([
           { type: 'input_text', text: 'a' },
@@ -105,7 +105,7 @@ describe('an item', () => {
       ['user: a|<image>|<document>|<document>|<audio>'],
     ],
     [
-      'reasoning with what was shown of it',
+      'reasoning with its visible part',
       [
         user('Hi'),
         {
@@ -146,7 +146,7 @@ describe('an item', () => {
       ['call c1: patch({"input":"raw \\"text\\""})', 'result c1: fine'],
     ],
     [
-      'a local shell, whose output names the item',
+      'a local shell call, whose output names the item',
       [
         {
           type: 'local_shell_call',
@@ -200,7 +200,7 @@ describe('an item', () => {
       ],
     ],
     [
-      'a search for tools by the caller',
+      'a tool search by the caller',
       [
         { type: 'tool_search_call', call_id: 'c1', execution: 'client', arguments: { query: 'mail' } },
         {
@@ -215,7 +215,7 @@ describe('an item', () => {
       ['call c1: tool_search({"query":"mail"})', 'result c1: Tools that can be called now: send, box__list'],
     ],
     [
-      'a search for tools by the vendor',
+      'a tool search by the vendor',
       [
         user('Hi'),
         { type: 'tool_search_call', execution: 'server', call_id: null, arguments: {} },
@@ -259,7 +259,7 @@ describe('an item', () => {
     expect({ effort, format }).toEqual({ effort: 'high', format: { type: 'text' } })
   })
 
-  test('calls have the flat name of their tool, and that name also when the tool is gone', () => {
+  test('calls have the flat name of their tool, also if the tool is no longer listed', () => {
     const tools = [{ type: 'namespace', name: 'n', tools: [{ type: 'function', name: 'f' }] }]
     const items = [call('c1', { namespace: 'n' }), output('c1')]
     expect(reported(read(items, { tools }).turns)[0]).toBe('call c1: n__f({})')
@@ -301,12 +301,12 @@ describe('folding', () => {
     expect(turns.map(({ side }) => side)).toEqual(['assistant', 'user', 'assistant', 'user'])
   })
 
-  test('an output follows its call, whatever comes in between', () => {
+  test('an output is moved directly after its call, whatever is in between', () => {
     const { turns } = read([call('c1'), { role: 'developer', content: 'Be quick.' }, output('c1')])
     expect(reported(turns)).toEqual(['call c1: f({})', 'result c1: fine', 'system: Be quick.'])
   })
 
-  test('repeated ids of calls are made different', () => {
+  test('repeated ids of calls are made unique', () => {
     const { turns } = read([
       call('c'),
       output('c', '1'),
@@ -333,7 +333,7 @@ function refusalOf(input: unknown, rest: Partial<ResponsesBody> = {}): GatewayEr
   throw new Error('nothing was refused')
 }
 
-describe('what cannot be read is refused by its place:', () => {
+describe('invalid input is refused with its place:', () => {
   const missing = (place: string) => `Missing required parameter: '${place}'.`
   test.each([
     [
@@ -392,7 +392,7 @@ describe('what cannot be read is refused by its place:', () => {
     ['an unknown type', [{ type: 'poem' }], 'input[0].type', ": 'poem'."],
     ['an unknown output', [{ type: 'poem_output' }], 'input[0].type', ": 'poem_output'."],
     ['a type that is not text', [{ type: 7 }], 'input[0].type', 'expected a string'],
-    ['nothing known', [{}], 'input[0].type', missing('input[0].type')],
+    ['an item without a known field', [{}], 'input[0].type', missing('input[0].type')],
     [
       'an unknown role',
       [{ role: 'tool', content: '' }],
@@ -441,7 +441,7 @@ describe('what cannot be read is refused by its place:', () => {
       ": 'input_image'.",
     ],
     [
-      'a part of an output',
+      'an output part of another type',
       [call('c'), output('c', [{ type: 'poem' }])],
       'input[1].output[0].type',
       ": 'poem'.",
@@ -467,7 +467,7 @@ describe('what cannot be read is refused by its place:', () => {
     expect(error.message).toContain(message)
   })
 
-  test('a namespace that got lost', () => {
+  test('a call whose namespace is unknown', () => {
     const tools = [{ type: 'namespace', name: 'n', tools: [{ type: 'function', name: 'f' }] }]
     const { param, message } = refusalOf([call('c'), output('c')], { tools })
     expect(param).toBe('input[0].namespace')
@@ -475,7 +475,7 @@ describe('what cannot be read is refused by its place:', () => {
   })
 
   test.each([{ type: 'item_reference', id: 'rs_1' }, { id: 'rs_1' }])(
-    'a reference that nobody resolved',
+    'an unresolved item reference',
     (item) => {
       const { status, message } = refusalOf([user('Hi'), item])
       expect(status).toBe(404)
@@ -495,14 +495,14 @@ describe('what cannot be read is refused by its place:', () => {
 describe('random conversations', () => {
   const seed = seedOf('TURNS_SEED')
 
-  test(`nothing is lost, and nothing changes its order (TURNS_SEED=${seed})`, () => {
+  test(`keep all content in order (TURNS_SEED=${seed})`, () => {
     for (let round = 0; round < casesOf(500); round++) {
       const random = createRandom(seed + round)
       const { items, said, results } = conversation(random)
       const { turns } = read(items)
       const about = `TURNS_SEED=${seed + round}`
       const lines = reported(turns)
-      // The words of each side appear once, in their order.
+      // The words of each role appear once, in order.
       expect(
         lines.filter((line) => !/^(result|user)/.test(line)),
         about,
@@ -514,7 +514,7 @@ describe('random conversations', () => {
         said.filter((line) => line.startsWith('user')).map((line) => line.slice(6)),
       )
       expect(lines.filter((line) => line.startsWith('result')).length, about).toBe(results)
-      // Calls of a turn are answered right after it, in their order; two turns of one side never meet.
+      // Calls of a turn are answered directly after it, in order, and roles always alternate.
       for (const [index, turn] of turns.entries()) {
         const next = turns[index + 1]
         if (turn.side === next?.side) expect(turn.side, about).toBe('system')
@@ -526,7 +526,7 @@ describe('random conversations', () => {
     }
   })
 
-  test(`broken ones are an error with a place, never a crash (TURNS_SEED=${seed})`, () => {
+  test(`that are damaged cause an error with a place, never a crash (TURNS_SEED=${seed})`, () => {
     for (let round = 0; round < casesOf(3_000); round++) {
       const random = createRandom(seed + round)
       const { items } = conversation(random)
@@ -540,7 +540,7 @@ describe('random conversations', () => {
     }
   })
 
-  test('the results of a search are named once for each time that they are listed', () => {
+  test('the results of a search are named once each time they are listed', () => {
     const inner = Array.from({ length: 2_000 }, (_, index) => ({ type: 'function', name: `f${index}` }))
     const tools = [{ type: 'namespace', name: 'n', tools: inner }]
     const found = [{ type: 'namespace', name: 'n', tools: [{ type: 'function', name: 'f7' }] }]
@@ -552,7 +552,7 @@ describe('random conversations', () => {
     expect(JSON.stringify(turns).length).toBeLessThan(JSON.stringify(items).length * 3)
   })
 
-  test('long ones take no longer than their length', () => {
+  test('need time proportional to their length', () => {
     const items = Array.from({ length: 16_000 }, (_, index) => (index < 8_000 ? call('c') : output('c')))
     // Processor time, because other work may run on the machine.
     const before = process.cpuUsage()
@@ -562,7 +562,7 @@ describe('random conversations', () => {
   })
 })
 
-/** Items in a valid order, with their content in the words of `reported`. */
+/** Items in a valid order, with their content in the short form of `reported`. */
 function conversation(random: Random) {
   const items: Item[] = []
   const said: string[] = []

@@ -1,4 +1,4 @@
-// The jobs next to requests, with a clock that the test moves: nothing is late, and a process with nothing to do sleeps.
+// Background jobs, with a clock that the test controls: no job is late, and an idle process sleeps.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createKey, unlimited } from '../../src/accounts/keys'
@@ -17,7 +17,7 @@ const START = Date.parse('2026-01-02T03:04:05Z')
 
 let time: ReturnType<typeof createTime>
 let world: World
-/** When each webhook was sent. */
+/** The times at which each webhook was sent. */
 let sentAt: number[]
 let log: { event: string; fields: Record<string, unknown> }[]
 let stop: () => Promise<void>
@@ -86,12 +86,12 @@ function start(
 }
 
 describe('the scheduler', () => {
-  test('wakes the process once a second while nothing is open', async () => {
+  test('wakes the process once per second while no task is open', async () => {
     start()
     expect(await time.pass(60_000)).toBeLessThanOrEqual(60)
   })
 
-  test('looks four times a second while a task is open, from a second on after it came', async () => {
+  test('polls four times per second while a task is open, from one second after its start', async () => {
     start()
     await time.pass(10_000)
     await addTask()
@@ -99,7 +99,7 @@ describe('the scheduler', () => {
     expect(await time.pass(10_000)).toBe(40)
   })
 
-  test('sends a webhook that a task has left within a quarter of a second', async () => {
+  test('sends the webhook of an ended task within a quarter of a second', async () => {
     start()
     await addTask()
     await time.pass(10_100)
@@ -110,7 +110,7 @@ describe('the scheduler', () => {
     expect(sentAt[0]).toBeWithin(dueAt, dueAt + 251)
   })
 
-  test('sends a webhook again when it is due, and sleeps before', async () => {
+  test('sends a webhook again when it is due, and sleeps until then', async () => {
     start()
     await addWebhook()
     await time.pass(1_250)
@@ -126,7 +126,7 @@ describe('the scheduler', () => {
     expect(await time.pass(60_000)).toBeLessThanOrEqual(60)
   })
 
-  test('runs rare jobs soon after the start, for processes that are replaced before a minute is over', async () => {
+  test('runs rare jobs soon after the start, because a process may be replaced within a minute', async () => {
     Object.assign(runs, { encrypt: 0, renew: 0, backUp: 0, discover: 0 })
     start()
     await time.pass(10_000)
@@ -135,7 +135,7 @@ describe('the scheduler', () => {
     expect(runs).toEqual({ encrypt: 2, renew: 2, backUp: 2, discover: 2 })
   })
 
-  test('lets a backup end in a process that has left its jobs to another', async () => {
+  test('lets a backup finish in a process that has handed its jobs to another', async () => {
     const backup = Promise.withResolvers<void>()
     let isStopped = false
     const backups = {
@@ -158,7 +158,7 @@ describe('the scheduler', () => {
     await ended
   })
 
-  test('runs a job that has failed again', async () => {
+  test('repeats a job that has failed', async () => {
     let beats = 0
     start({
       beat: async () => {
@@ -213,7 +213,7 @@ async function addWebhook(): Promise<void> {
   await world.db.batch([insertWebhook(world.db, 'msg_1', task, 'succeeded', '{"id":"video_1"}', world.now())])
 }
 
-/** A clock that moves when the test says so. */
+/** A clock that only the test moves. */
 function createTime() {
   let now = START
   let timers: { at: number; run(): void }[] = []
@@ -226,7 +226,7 @@ function createTime() {
         timers = timers.filter((other) => other !== timer)
       }
     },
-    /** Lets time pass. Resolves with how often the process was woken. */
+    /** Lets time pass, and resolves with the number of times that the process was woken. */
     async pass(milliseconds: number): Promise<number> {
       const until = now + milliseconds
       let wakes = 0
@@ -246,7 +246,7 @@ function createTime() {
   }
 }
 
-/** Waits until the database and what follows from its answers is done. */
+/** Waits for the database and everything that its answers cause. */
 async function workDone(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,4 +1,4 @@
-// The simulated models' answers to JSON schemas: they fit, as an independent validator says, for schemas as programs write
+// The simulated models' answers to JSON schemas are valid by an independent validator, for schemas as programs write
 // them and for random ones.
 
 import { describe, expect, test } from 'bun:test'
@@ -18,21 +18,21 @@ function expectFits(schema: object): void {
     throw new Error(`${JSON.stringify(value)} does not fit ${JSON.stringify(schema)}: ${ajv.errorsText()}`)
 }
 
-describe('a value fits', () => {
+describe('a value is valid for', () => {
   const text = (rules: object) => ({ type: 'string', ...rules })
   const required = (properties: object) => ({ type: 'object', properties, required: Object.keys(properties) })
   const rows: [what: string, schema: object][] = [
-    ['a least length', text({ minLength: 40 })],
-    ['a most length', text({ maxLength: 2 })],
+    ['a minimum length', text({ minLength: 40 })],
+    ['a maximum length', text({ maxLength: 2 })],
     ['an empty text', text({ maxLength: 0 })],
     ['a postal code', text({ pattern: '^[A-Z]{2}-\\d{4,5}$' })],
     ['a choice of words', text({ pattern: '^(red|green|blue)( light)?$' })],
     ['a version', text({ pattern: '^v?\\d+\\.\\d+\\.\\d+(-[a-z0-9.]+)?$' })],
-    ['a name of a variable', text({ pattern: '^[a-zA-Z_$][\\w$]*$', minLength: 12 })],
+    ['a variable name', text({ pattern: '^[a-zA-Z_$][\\w$]*$', minLength: 12 })],
     ['a pattern without an anchor', text({ pattern: 'b+c' })],
-    ['a pattern of everything but', text({ pattern: '^[^a-z]+$' })],
+    ['a pattern that excludes characters', text({ pattern: '^[^a-z]+$' })],
     [
-      'an address, as a library writes it',
+      'an e-mail address, as a library writes it',
       text({
         format: 'email',
         pattern:
@@ -42,17 +42,14 @@ describe('a value fits', () => {
     ...['date', 'date-time', 'time', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uri', 'uuid'].map(
       (format): [string, object] => [`the format ${format}`, text({ format })],
     ),
-    ['a number above', { type: 'number', exclusiveMinimum: 17 }],
-    ['a number below', { type: 'integer', exclusiveMaximum: -3 }],
-    ['a number between', { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 0.01 }],
+    ['a number above a limit', { type: 'number', exclusiveMinimum: 17 }],
+    ['a number below a limit', { type: 'integer', exclusiveMaximum: -3 }],
+    ['a number between limits', { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 0.01 }],
     ['a multiple', { type: 'integer', minimum: 11, multipleOf: 5 }],
     ['many items', { type: 'array', items: { type: 'string' }, minItems: 12 }],
     ['no items', { type: 'array', items: { type: 'string' }, maxItems: 0 }],
-    [
-      'items that differ',
-      { type: 'array', items: { enum: ['a', 'b', 'c'] }, minItems: 3, uniqueItems: true },
-    ],
-    ['numbers that differ', { type: 'array', items: { type: 'integer' }, minItems: 9, uniqueItems: true }],
+    ['unique items', { type: 'array', items: { enum: ['a', 'b', 'c'] }, minItems: 3, uniqueItems: true }],
+    ['unique numbers', { type: 'array', items: { type: 'integer' }, minItems: 9, uniqueItems: true }],
     [
       'a tuple',
       { type: 'array', prefixItems: [{ type: 'string' }, { type: 'integer' }], minItems: 2, items: false },
@@ -69,7 +66,7 @@ describe('a value fits', () => {
     ],
     ['one of several', { oneOf: [required({ a: { const: 1 } }), required({ b: { const: 2 } })] }],
     [
-      'a list that is linked',
+      'a linked list',
       {
         $ref: '#/$defs/node',
         $defs: {
@@ -97,7 +94,7 @@ describe('a value fits', () => {
   })
 })
 
-test('no schema stops it, whatever it says', () => {
+test('every schema gets an answer, whatever it contains', () => {
   const odd = [
     { $ref: '#' },
     { allOf: [{ $ref: '#' }] },

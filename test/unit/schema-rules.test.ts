@@ -1,5 +1,5 @@
-// The rules of schemas as a table: by the state of a database and the kind of a process, what the process may do, and the sentence
-// of a refusal.
+// The rules of schemas as a table: what a process may do, by the state of the database and the kind of process, and the
+// message of a refusal.
 
 import { expect, test } from 'bun:test'
 import { type DatabaseRole, SchemaRefused, verdictOn } from '../../src/db/schema/rules'
@@ -31,13 +31,13 @@ test.each(rows)('schema %i and a program with schema 36', (schema, version, expe
     })
 })
 
-test('a newer schema of a program that did not note its version is refused all the same', () => {
+test('a newer schema is refused even if its program did not note its version', () => {
   expect(verdictOf(37, null, 'read')).toBe(
     'The database has schema 37, and this gateway (1.2.0) knows only 36: use a newer version.',
   )
 })
 
-/** The verdict, or the sentence of the refusal. */
+/** The verdict, or the message of the refusal. */
 function verdictOf(schema: number, version: string | null, role: DatabaseRole): string {
   try {
     return verdictOn({ schema, version }, role, own)

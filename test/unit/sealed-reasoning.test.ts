@@ -1,4 +1,5 @@
-// Who may open sealed reasoning: for a text each model of the same make, for a signature only the same model, at the same vendor.
+// Which models get sealed reasoning back: a text goes to any model of the same maker, a signature only to the same
+// model at the same vendor.
 
 import { expect, test } from 'bun:test'
 import type { Model, ParsedRequest } from '../../src/contract/family'
@@ -25,7 +26,7 @@ test.each([
   ['deepseek deepseek-v4-pro', 'openrouter deepseek/deepseek-v4-flash', TEXT],
   ['deepseek deepseek-v4-pro', 'moonshot kimi-k2.6', NOTHING],
   ['google gemini-3-pro', 'openai gpt-6', NOTHING],
-] as const)('a completion of %s opens for %s', (writer, reader, opened) => {
+] as const)('reasoning in a completion of %s opens for %s', (writer, reader, opened) => {
   const sealed = sealReasoning(parsed, modelOf(writer), chat) as string
   expect(openReasoning(parsed, modelOf(reader), sealed)).toEqual(opened)
 })
@@ -44,12 +45,12 @@ test.each([
 })
 
 test.each([
-  'sealed no JSON',
+  'a sealed text that is not JSON',
   'sealed []',
   'sealed {"kind":"other"}',
   'sealed {"kind":"messages"}',
   'foreign',
-])('%p opens for nobody', (sealed) => {
+])('%p opens for no model', (sealed) => {
   expect(openReasoning(parsed, modelOf('google gemini-3-pro'), sealed)).toBeUndefined()
 })
 
@@ -64,7 +65,7 @@ test.each([
   expect(openReasoning(parsed, modelOf(reader), sealed)).toEqual(isOpened ? SIGNATURES : undefined)
 })
 
-test('signatures of neighbours are joined, and what is not a signature is left out', () => {
+test('signatures of adjacent parts are joined, and invalid ones are omitted', () => {
   const other = { kind: 'gemini', calls: { d: 'e' } } as const
   expect(together(SIGNATURES, other)).toEqual({ kind: 'gemini', text: 'a', calls: { c: 'b', d: 'e' } })
   const forged = 'sealed {"kind":"gemini","writer":"google gemini-3-pro","text":1,"calls":{"c":{}}}'

@@ -1,4 +1,4 @@
-// Sealed texts: they come back unchanged, and only for their owner. Other texts sent by a caller instead neither open nor throw.
+// Sealed texts are restored unchanged, and only for their owner. Any other text from a caller neither opens nor throws.
 
 import { expect, test } from 'bun:test'
 import { createSealer, KEY_BYTES, sealedBy, sealingKeyId } from '../../src/lib/sealing'
@@ -24,7 +24,7 @@ test('any text is restored, and sealed in characters that JSON, headers and URLs
   }
 })
 
-test('a text of a million characters comes back, and a sealed one is a third longer', () => {
+test('a text of a million characters is restored, and its sealed form is a third longer', () => {
   for (const character of ['x', 'é']) {
     const plain = character.repeat(1_000_000)
     const sealed = sealer.seal(plain, 'acme')
@@ -33,7 +33,7 @@ test('a text of a million characters comes back, and a sealed one is a third lon
   }
 })
 
-test('the same text is sealed differently each time, and nothing of it shows', () => {
+test('the same text is sealed differently each time, and the result reveals nothing', () => {
   const plain = 'a secret thought'
   const sealed = Array.from({ length: 1_000 }, () => sealer.seal(plain, 'acme'))
   expect(new Set(sealed).size).toBe(1_000)
@@ -42,7 +42,7 @@ test('the same text is sealed differently each time, and nothing of it shows', (
   )
 })
 
-test('random bytes are taken once for each text, and none to open it', () => {
+test('sealing uses random bytes once per text, and opening none', () => {
   let calls = 0
   const counting = createSealer([newKey], 'test', (count) => {
     calls += 1
@@ -53,7 +53,7 @@ test('random bytes are taken once for each text, and none to open it', () => {
   expect(calls).toBe(100)
 })
 
-test('a text with any one character changed, left out or added does not open', () => {
+test('a text with one character changed, removed or added does not open', () => {
   const sealed = sealer.seal('a secret thought', 'acme')
   const characters = 'ABCXYZabcxyz0129._- \n=é'
   for (let place = 0; place < sealed.length; place++) {
@@ -67,7 +67,7 @@ test('a text with any one character changed, left out or added does not open', (
   expect(sealer.open(`${sealed}A`, 'acme')).toBeUndefined()
 })
 
-test('every bit of the bytes counts', () => {
+test('a text with one changed bit does not open', () => {
   const sealed = sealer.seal('thought', 'acme')
   const head = sealed.slice(0, sealed.lastIndexOf('.') + 1)
   const bytes = Buffer.from(sealed.slice(head.length), 'base64url')
@@ -78,7 +78,7 @@ test('every bit of the bytes counts', () => {
   }
 })
 
-test('a text opens for its owner, its purpose and its keys only', () => {
+test('a text opens only with its owner, purpose and keys', () => {
   const sealed = sealer.seal('thought', 'acme')
   for (const other of ['', 'acm', 'acme ', 'Acme', 'other'])
     expect(sealer.open(sealed, other)).toBeUndefined()
@@ -86,7 +86,7 @@ test('a text opens for its owner, its purpose and its keys only', () => {
   expect(createSealer([randomBytes(KEY_BYTES)], 'test', randomBytes).open(sealed, 'acme')).toBeUndefined()
 })
 
-test('the newest key seals, older ones open until they are forgotten', () => {
+test('the newest key seals, and older keys open until they are removed', () => {
   const before = createSealer([oldKey], 'test', randomBytes).seal('thought', 'acme')
   const after = sealer.seal('thought', 'acme')
   expect(sealedBy(before)).toBe(sealingKeyId(oldKey))

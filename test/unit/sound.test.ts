@@ -1,5 +1,5 @@
-// Sound as bytes: samples from any file in any pieces, exact headers, and MP3 that another library decodes to the same tone. Many
-// sounds at once are made like a single one, outside of the event loop.
+// Sound as bytes: samples from any file in any pieces, exact headers, and MP3 that another library decodes to the same
+// tone. Many concurrent sounds are encoded like a single one, outside the event loop.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { samplesPerSecond, toneBytes, toneFile } from '../../sandbox/sounds'
@@ -13,7 +13,7 @@ setDefaultTimeout(180_000)
 
 const seed = seedOf('SOUND_SEED')
 const plain: PcmFormat = { sampleRate: samplesPerSecond, channels: 1 }
-/** Samples that an encoder may add: its delay, and the rest of its last frame. */
+/** The number of samples that an encoder may add: its delay, and the rest of its last frame. */
 const FRAME_SAMPLES = 576
 const DELAY_SAMPLES = 1_105
 
@@ -27,7 +27,7 @@ function cut(random: Random, bytes: Uint8Array): Uint8Array[] {
   return pieces
 }
 
-/** All samples that a reader finds in these pieces. */
+/** All samples that the parser finds in these pieces. */
 function read(pieces: readonly Uint8Array[], form?: PcmFormat) {
   const reader = createPcmReader(form)
   const samples = Buffer.concat(pieces.map((piece) => Buffer.from(reader.push(piece))))
@@ -39,7 +39,7 @@ interface FileParts {
   sampleRate?: number
   bits?: number
   tag?: number
-  /** Chunks before and behind the samples, by name. */
+  /** Chunks before and after the samples, by name. */
   before?: Record<string, Buffer>
   behind?: Record<string, Buffer>
   statedBytes?: number
@@ -71,7 +71,7 @@ function fileOf(samples: Uint8Array, parts: FileParts = {}): Buffer {
 describe(`samples in pieces (SOUND_SEED=${seed})`, () => {
   const tone = Buffer.from(toneBytes({ hertz: 440, samples: 3_000 }, 0, 3_000))
 
-  test('any cutting gives the same samples and the same file, with and without a header', () => {
+  test('pieces of any size give the same samples and the same file, with and without a header', () => {
     const random = createRandom(seed)
     for (let round = 0; round < 300; round++) {
       for (const bytes of [tone, toneFile({ hertz: 440, samples: 3_000 })]) {
@@ -94,9 +94,9 @@ describe(`samples in pieces (SOUND_SEED=${seed})`, () => {
       fileOf(tone, { channels: 2, sampleRate: 48_000 }),
       { channels: 2, sampleRate: 48_000 },
     ],
-    ['in the longer form', fileOf(tone, { tag: 0xfffe }), plain],
-    ['written before its size was known', fileOf(tone, { statedBytes: 0xffffffff }), plain],
-    ['with no size', fileOf(tone, { statedBytes: 0 }), plain],
+    ['in the extensible form', fileOf(tone, { tag: 0xfffe }), plain],
+    ['whose header was written before its size was known', fileOf(tone, { statedBytes: 0xffffffff }), plain],
+    ['without a size', fileOf(tone, { statedBytes: 0 }), plain],
   ]
   test.each(files)('a file %s', (_, file, format) => {
     const random = createRandom(seed)
@@ -123,7 +123,7 @@ describe(`samples in pieces (SOUND_SEED=${seed})`, () => {
   test('a file that is shorter than its header says is incomplete', () => {
     const { samples, isWhole } = read([fileOf(tone, { statedBytes: tone.length + 2 })])
     expect({ bytes: samples.length, isWhole }).toEqual({ bytes: tone.length, isWhole: false })
-    // In a stream the header was written when only its first piece was there.
+    // In a stream, the header is written when only the first piece is known.
     expect(read([fileOf(tone, { statedBytes: 10 })], plain)).toMatchObject({ samples: tone, isWhole: true })
   })
 
@@ -134,9 +134,9 @@ describe(`samples in pieces (SOUND_SEED=${seed})`, () => {
     ['samples as floating-point numbers', fileOf(tone, { tag: 3, bits: 32 })],
     ['three channels', fileOf(tone, { channels: 3 })],
     ['an absurd rate', fileOf(tone, { sampleRate: 4_000_000_000 })],
-    ['samples before their description', Buffer.concat([Buffer.from('RIFF....WAVEdata\u0008\0\0\0'), tone])],
+    ['samples before their format', Buffer.concat([Buffer.from('RIFF....WAVEdata\u0008\0\0\0'), tone])],
     [
-      'a header without an end',
+      'an endless header',
       Buffer.concat([Buffer.from('RIFF....WAVELIST\u0000\0\u00ff\0', 'latin1'), Buffer.alloc(70_000)]),
     ],
   ]
@@ -191,7 +191,7 @@ describe('MP3', () => {
     },
   )
 
-  test('the pieces do not matter', async () => {
+  test('is the same for pieces of any size', async () => {
     const tone = toneBytes({ hertz: 440, samples: 30_000 }, 0, 30_000)
     const whole = await encode(encoder, tone, plain, tone.length)
     for (const step of [1_000, 4_802]) {
@@ -199,7 +199,7 @@ describe('MP3', () => {
     }
   })
 
-  test('many at once are each as one alone, and the event loop keeps running', async () => {
+  test('of concurrent sounds is the same as of each alone, and the event loop keeps running', async () => {
     const tones = Array.from({ length: 100 }, (_, index) => {
       return toneBytes({ hertz: 300 + 10 * index, samples: 24_000 }, 0, 24_000)
     })
@@ -213,13 +213,13 @@ describe('MP3', () => {
     count()
     const together = await Promise.all(tones.map((tone) => encode(encoder, tone)))
     isOver = true
-    // Five pieces of each sound, each of which would hold up a loop that encodes by itself for a turn.
+    // Five pieces of each sound, each of which would block the event loop for a turn if it were encoded there.
     expect(turns).toBeGreaterThan(tones.length)
     expect(Buffer.compare(together[70] as Buffer, alone)).toBe(0)
     expect(new Set(together.map((bytes) => bytes.toString('latin1'))).size).toBe(100)
   })
 
-  test('a canceled sound leaves nothing in the next one', async () => {
+  test('of a canceled sound leaves nothing in the next one', async () => {
     const tone = toneBytes({ hertz: 440, samples: 12_000 }, 0, 12_000)
     const own = createMp3Encoder()
     const fresh = await encode(own, tone)
@@ -230,7 +230,7 @@ describe('MP3', () => {
     own.close()
   })
 
-  test('there is a limit, and a place is free again when its sound is closed', () => {
+  test('has a limit of concurrent sounds, and closing one frees its place', () => {
     const own = createMp3Encoder()
     const sounds = Array.from({ length: 256 }, () => own.open())
     expect(() => own.open()).toThrow('Try again in a moment, or request wav')
@@ -241,7 +241,7 @@ describe('MP3', () => {
     own.close()
   })
 
-  test('samples that wait when the encoder closes are not waited for', async () => {
+  test('fails for waiting samples when the encoder closes', async () => {
     const own = createMp3Encoder()
     const waiting = own.open().encode(toneBytes({ hertz: 440, samples: 5_000 }, 0, 5_000), plain)
     own.close()
@@ -249,7 +249,7 @@ describe('MP3', () => {
   })
 })
 
-test('a WAV file states what it has', () => {
+test('the header of a WAV file states its content', () => {
   const samples = toneBytes({ hertz: 440, samples: 1_000 }, 0, 1_000)
   const file = wavOf({ sampleRate: 48_000, channels: 2 }, [samples.subarray(0, 500), samples.subarray(500)])
   expect(file).toHaveLength(2_044)

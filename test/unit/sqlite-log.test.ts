@@ -1,4 +1,5 @@
-// The log next to a SQLite database: what SQLite would lose silently is reported, and what a power failure leaves is not.
+// The write-ahead log of a SQLite database: damage that SQLite would silently ignore is reported, and the normal result
+// of a power failure is not.
 
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
@@ -14,7 +15,7 @@ const COMMITS = 12
 const MAX_TORN = 5
 const FRAME_BYTES = 24 + 4096
 
-/** A database whose content is still only in its log, as a killed process leaves it. */
+/** A database whose content is only in its log, as a killed process leaves it. */
 function crashed(): string {
   const folder = temporaryFolder()
   const path = join(folder, 'gateway.sqlite')
@@ -29,7 +30,7 @@ function crashed(): string {
   return path
 }
 
-/** Rows that SQLite finds by itself. */
+/** The rows that SQLite finds without our check. */
 function rowsOf(path: string): number {
   const database = new Database(path)
   try {
@@ -47,7 +48,7 @@ function flip(path: string, at: number): void {
   writeFileSync(path, bytes)
 }
 
-/** Where each commit ends in the log, according to SQLite's mark in its last frame. */
+/** The place where each commit ends in the log, according to SQLite's mark in its last frame. */
 function commitEnds(log: string): number[] {
   const bytes = readFileSync(log)
   const ends: number[] = []
@@ -56,14 +57,16 @@ function commitEnds(log: string): number[] {
   return ends
 }
 
-/** Whether the byte is of the salt that marks a frame as one of the running round: bytes 8 to 15 of its header. */
+/**
+ * Whether the byte belongs to the salt that marks a frame as part of the current round: bytes 8 to 15 of its header.
+ */
 function isMark(at: number): boolean {
   const within = (at - 32) % FRAME_BYTES
   return at >= 32 && within >= 8 && within < 16
 }
 
 describe('the log of a database', () => {
-  test('is right when nothing happened to it, and when there is none', () => {
+  test('is valid if it is undamaged or does not exist', () => {
     const path = crashed()
     expect(logFault(path)).toBeUndefined()
     expect(rowsOf(path)).toBe(COMMITS - 1)
@@ -76,16 +79,16 @@ describe('the log of a database', () => {
       const path = crashed()
       const ends = commitEnds(`${path}-wal`)
       let at = random.below(ends.at(-1 - MAX_TORN) as number)
-      // A commit whose own mark of the round is damaged looks like one of an older round, and does not count as torn itself.
+      // A commit whose salt is damaged looks like one of an older round, and does not count as torn.
       if (isMark(at)) at %= ends.at(-2 - MAX_TORN) as number
       flip(`${path}-wal`, at)
       expect(logFault(path)).toContain('is damaged')
-      // SQLite itself says nothing.
+      // SQLite itself reports nothing.
       expect(rowsOf(path)).toBeLessThan(COMMITS - 1)
     }
   })
 
-  test('with the mark of a round damaged in one frame is reported', () => {
+  test('with a damaged salt in one frame is reported', () => {
     for (const byte of [8, 15]) {
       const path = crashed()
       flip(`${path}-wal`, 32 + 3 * FRAME_BYTES + byte)
@@ -93,7 +96,7 @@ describe('the log of a database', () => {
     }
   })
 
-  test('may end with a few commits that are not whole, as a power failure leaves it', () => {
+  test('may end with a few incomplete commits, as after a power failure', () => {
     for (let torn = 1; torn <= MAX_TORN; torn++) {
       const path = crashed()
       const ends = commitEnds(`${path}-wal`)
@@ -107,7 +110,7 @@ describe('the log of a database', () => {
     }
   })
 
-  test('that is read up to its end by SQLite with old rounds behind it is right', () => {
+  test('with frames of old rounds after its end is valid', () => {
     const folder = temporaryFolder()
     const path = join(folder, 'gateway.sqlite')
     const live = new Database(path, { create: true })

@@ -1,5 +1,5 @@
-// Event streams, however the network cuts them: the splitter with random text, and the relay with real streams of the simulated
-// vendors, cut and ended at every byte.
+// Event streams, however the network splits them: the splitter with random text, and the relay with real streams from
+// the simulated vendors, split and ended at every byte.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { type Sandbox, startSandbox, type VendorName } from '../../sandbox'
@@ -24,7 +24,7 @@ function cutInPieces(bytes: Uint8Array, random: Random, mean: number): Uint8Arra
   return pieces
 }
 
-/** The data of all events, read the way the standard describes it, line by line. */
+/** The data of all events, parsed as the standard describes it, line by line. */
 function dataByTheStandard(text: string): string[] {
   const events: string[] = []
   let data: string[] = []
@@ -38,7 +38,7 @@ function dataByTheStandard(text: string): string[] {
   return events
 }
 
-/** Result of the splitter for pieces: the data of its events, and every byte that it returned. */
+/** The splitter's result for pieces: the data of its events, and every byte that it returned. */
 function splitPieces(pieces: readonly Uint8Array[]) {
   const splitter = createEventSplitter()
   const wholes = pieces.map((piece) => splitter.push(piece).toString('latin1'))
@@ -64,7 +64,7 @@ function randomStream(random: Random, lineEnd: () => string): string {
 
 describe('the event splitter', () => {
   for (const lineEnd of ['\n', '\r\n', '\r']) {
-    test(`finds the same events in any pieces, with lines that end by ${JSON.stringify(lineEnd)}`, () => {
+    test(`finds the same events in any pieces, with lines that end with ${JSON.stringify(lineEnd)}`, () => {
       for (let seed = 1; seed <= 400; seed++) {
         const random = createRandom(seed)
         const text = randomStream(random, () => lineEnd) + (random.chance(0.5) ? 'data: unfinished' : '')
@@ -82,7 +82,7 @@ describe('the event splitter', () => {
     })
   }
 
-  test('finds the same events in any pieces where line ends are mixed', () => {
+  test('finds the same events in any pieces with mixed line ends', () => {
     for (let seed = 1; seed <= 1_000; seed++) {
       const random = createRandom(seed)
       const bytes = encoder.encode(randomStream(random, () => random.pick(['\n', '\r\n', '\r'])))
@@ -93,14 +93,14 @@ describe('the event splitter', () => {
     }
   })
 
-  test('cuts between the bytes of one letter do not break it', () => {
+  test('accepts pieces that end within a character', () => {
     const bytes = encoder.encode('data: 世界 🎉\n\n')
     for (let cut = 0; cut <= bytes.length; cut++) {
       expect(splitPieces([bytes.subarray(0, cut), bytes.subarray(cut)]).data).toEqual(['世界 🎉'])
     }
   })
 
-  test('joins events of megabytes out of many pieces, and never touches what it has given', () => {
+  test('joins events of megabytes from many pieces, and never changes what it has returned', () => {
     const random = createRandom(7)
     const events = [5_000_000, 20, 3_000_000, 1].map((length, index) => {
       return `data: ${String(index).repeat(length)}\n\n`
@@ -109,14 +109,14 @@ describe('the event splitter', () => {
     const splitter = createEventSplitter()
     const given: Buffer[] = []
     for (const piece of cutInPieces(bytes, random, 1_000)) given.push(splitter.push(piece))
-    // Read only at the end: later bytes must not have overwritten earlier ones.
+    // Checked only at the end: later bytes must not have overwritten earlier ones.
     expect(Buffer.concat(given).equals(bytes)).toBe(true)
     for (const whole of given)
       expect(whole.length === 0 || whole.toString('latin1').endsWith('\n\n')).toBe(true)
     expect(splitter.rest()).toHaveLength(0)
   })
 
-  test('refuses an event that is longer than any vendor sends, and takes the longest allowed', () => {
+  test('refuses an event longer than any vendor sends, and accepts the longest permitted one', () => {
     const half = new Uint8Array(MAX_EVENT_BYTES / 2).fill(120)
     const splitter = createEventSplitter()
     expect(splitter.push(half)).toHaveLength(0)
@@ -126,7 +126,7 @@ describe('the event splitter', () => {
     const patient = createEventSplitter()
     patient.push(half)
     expect(patient.push(encoder.encode('\n\n')).length).toBe(MAX_EVENT_BYTES / 2 + 2)
-    // Many events together may be longer: they need not be kept.
+    // Many events together may be longer, because they need not be buffered.
     const many = encoder.encode(`data: ${'x'.repeat(1_000_000)}\n\n`.repeat(20))
     expect(createEventSplitter().push(many).length).toBe(many.length)
   })
@@ -152,7 +152,7 @@ test.each([
 
 // ---- The relay on real streams ----
 
-/** A stream as a vendor wrote it, and its properties. */
+/** A stream as written by a vendor, and its properties. */
 interface Recorded {
   name: string
   bytes: Uint8Array
@@ -189,7 +189,7 @@ const recipes: readonly Recipe[] = [
   { name: 'no closing event', words: 'no_done tokens=3', vendor: 'dashscope', model: 'qwen-plus' },
   { name: 'an error after the beginning', words: 'error_after=3 tokens=9' },
   { name: 'an error at once', words: 'error_after=0', vendor: 'dashscope', model: 'qwen-plus' },
-  { name: 'no sense', words: 'garbage', vendor: 'dashscope', model: 'qwen-plus' },
+  { name: 'invalid data', words: 'garbage', vendor: 'dashscope', model: 'qwen-plus' },
   { name: 'no output', words: 'empty', vendor: 'dashscope', model: 'qwen-plus' },
 ]
 
@@ -235,7 +235,7 @@ function recorded(name: string): Recorded {
   return recording
 }
 
-/** Makes counts that show every difference of the text. */
+/** Counts tokens such that every difference in the text changes the count. */
 const characterCounter: TokenCounter = {
   count: async (text) => ({ tokens: text.length, exact: true }),
   close() {},
@@ -251,7 +251,7 @@ async function relay({ hideUsage }: Recorded, source: Source) {
   return {
     output: output.toString(),
     captured: Buffer.from(relaying.captured(), 'latin1').toString(),
-    // Text is kept only where it counts, so its tokens are compared, not the text.
+    // Text is kept only if it is counted, so its tokens are compared, not the text.
     metered: { endedBy, failed, usageJson, paid: await measure(outcome, ask, model, characterCounter) },
   }
 }
@@ -275,7 +275,7 @@ function parsed(data: string): Json | undefined {
   }
 }
 
-/** Events of the vendor that a caller must see. */
+/** The vendor's events that a caller must get. */
 function shown(events: readonly string[], { hideUsage, model: name }: Recorded): string[] {
   return (
     events
@@ -299,12 +299,12 @@ function hasError(events: readonly string[]): boolean {
   return events.some((data) => parsed(data)?.error !== undefined)
 }
 
-/** The caller knows how it ended: the answer is complete, or the vendor has reported the error. */
+/** The caller can see how the stream ended: the answer is complete, or the vendor has reported an error. */
 function isExplained(events: readonly string[]): boolean {
   return isWhole(events) || hasError(events)
 }
 
-/** The text of a model in events, which is what a caller pays for when no usage comes. */
+/** The model's text in events, which is charged if no usage arrives. */
 function textIn(events: readonly string[]): string {
   return events
     .flatMap((data) => parsed(data)?.choices ?? [])
@@ -315,13 +315,13 @@ function textIn(events: readonly string[]): string {
     .join('')
 }
 
-/** One byte in seven is tried, different ones in each run, or every byte. */
+/** One in seven byte positions is tested, different ones in each run, or all of them. */
 const STEP = isWholeRun ? 1 : 7
 const seed = seedOf('CUTS_SEED')
 const FIRST = seed % STEP
 
 describe.each(recipes.map(({ name }) => name))(`a stream with %s (CUTS_SEED=${seed})`, (name) => {
-  test('gives the caller the same bytes and costs the same, cut at every byte', async () => {
+  test('gives the caller the same bytes at the same price, split at every byte', async () => {
     const recording = recorded(name)
     const { bytes } = recording
     const whole = await relay(recording, sourceOf([bytes]))
@@ -344,7 +344,7 @@ describe.each(recipes.map(({ name }) => name))(`a stream with %s (CUTS_SEED=${se
     }
   })
 
-  test('ends for the caller with whole events and one reason, whatever byte the vendor closes at', async () => {
+  test('ends for the caller with whole events and one reason, at whatever byte the vendor closes', async () => {
     const recording = recorded(name)
     const { bytes, blankLine } = recording
     for (let length = FIRST; length < bytes.length; length += STEP) {
@@ -374,7 +374,7 @@ describe.each(recipes.map(({ name }) => name))(`a stream with %s (CUTS_SEED=${se
     }
   })
 
-  test('ends for the caller with whole events and one reason, whatever byte the connection breaks at', async () => {
+  test('ends for the caller with whole events and one reason, at whatever byte the connection breaks', async () => {
     const recording = recorded(name)
     const { bytes, blankLine } = recording
     for (let length = FIRST; length < bytes.length; length += STEP) {

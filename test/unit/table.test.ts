@@ -1,5 +1,5 @@
-// Tables and blocks of the command line: which parts shrink on a narrow terminal, that none does without a terminal, and that no
-// value makes a line or moves a column.
+// Tables and blocks of the command line: which parts shrink on a narrow terminal, that none shrink without a terminal,
+// and that no value adds a line or shifts a column.
 
 import { describe, expect, test } from 'bun:test'
 import { type Column, renderBlock, renderTable } from '../../cli/view/table'
@@ -15,18 +15,18 @@ const rows = [
   ['small', 'east', '0.25 in, 2.00 out per 1M tokens'],
   ['large', 'west', 'free'],
 ]
-/** 5 and 8 columns, the price, and two gaps of 2. */
+/** Two columns of 5 and 8 characters, the price, and two gaps of 2. */
 const WHOLE = 48
 
 describe('a table', () => {
   const cases: [name: string, width: number | undefined, lines: string[]][] = [
     [
-      'is whole without a terminal',
+      'is complete without a terminal',
       undefined,
       ['MODEL  UPSTREAM  PRICE', 'small  east      0.25 in, 2.00 out per 1M tokens', 'large  west      free'],
     ],
     [
-      'wraps what is flexible before it leaves anything out',
+      'wraps flexible columns before it omits anything',
       WHOLE - 15,
       [
         'MODEL  UPSTREAM  PRICE',
@@ -37,12 +37,12 @@ describe('a table', () => {
       ],
     ],
     [
-      'leaves out what is optional where even that is too wide',
+      'omits optional columns if that is still too wide',
       WHOLE - 16,
       ['MODEL  PRICE', 'small  0.25 in, 2.00 out per 1M', '       tokens', 'large  free'],
     ],
     [
-      'keeps the least of a flexible column, however narrow the terminal',
+      'keeps the minimum width of a flexible column, however narrow the terminal',
       10,
       ['MODEL  PRICE', 'small  0.25 in, 2.00', '       out per 1M', '       tokens', 'large  free'],
     ],
@@ -50,7 +50,7 @@ describe('a table', () => {
   const ids: Column[] = [{ title: 'ID', isId: true }, ...columns]
   const withIds: typeof cases = [
     [
-      'has ids in a column of their own where there is room',
+      'has ids in a separate column if there is room',
       undefined,
       [
         'ID     MODEL  UPSTREAM  PRICE',
@@ -59,7 +59,7 @@ describe('a table', () => {
       ],
     ],
     [
-      'has ids below their rows, whole, before it leaves anything out',
+      'has complete ids below their rows before it omits anything',
       WHOLE - 15,
       [
         'MODEL  UPSTREAM  PRICE',
@@ -87,7 +87,7 @@ describe('a table', () => {
 })
 
 const seed = seedOf('PRINTABLE_SEED')
-test(`a value is one line, as wide as it looks, whatever it holds (seed ${seed})`, () => {
+test(`a value is one line of its displayed width, whatever it contains (seed ${seed})`, () => {
   const random = createRandom(seed)
   for (let round = 0; round < casesOf(2_000); round++) {
     const value = hostileText(random)

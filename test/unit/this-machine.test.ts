@@ -1,5 +1,5 @@
-// Who counts as a program of this machine: by the address of the connection, by the requested host, and without a proxy that
-// forwards for somebody else.
+// Which callers count as programs on this machine: by the connection's address, by the requested host, and only if no
+// proxy forwards for another caller.
 
 import { expect, test } from 'bun:test'
 import type { Listener } from '../../src/http/connection'
@@ -30,7 +30,7 @@ test.each([
   ],
   [HERE, { host: 'localhost', authorization: 'Bearer adm-1', 'idempotency-key': 'x', 'x-request-id': 'y' }],
   [HERE, { host: 'localhost', traceparent: '00-1-2-01', 'x-stainless-os': 'Linux', 'x-csrf-token': 'z' }],
-])('from %s with %j it is', (address, headers) => {
+])('a request from %s with %j is from this machine', (address, headers) => {
   expect(asks(address, headers)).toBe(true)
 })
 
@@ -45,7 +45,7 @@ test.each([
   [HERE, {}],
   [HERE, { host: 'localhost', 'x-forwarded-for': '127.0.0.1' }],
   [HERE, { host: 'localhost', forwarded: 'for=127.0.0.1' }],
-  // The version of HTTP is not shown, but a proxy that speaks 1.0 closes each connection.
+  // The HTTP version is not available, but a proxy that uses HTTP/1.0 closes each connection.
   [HERE, { host: '127.0.0.1:8080', connection: 'close' }],
   [HERE, { host: '127.0.0.1:8080', connection: 'keep-alive, Close' }],
   ...[
@@ -73,6 +73,6 @@ test.each([
     ...['proxy-connection', 'proxy-authorization', 'x-proxy-id', 'x-host', 'x-scheme', 'x-ssl-cipher'],
     ...['x-request-start'],
   ].map((name) => [HERE, { host: 'localhost', [name]: '203.0.113.7' }] as const),
-])('from %s with %j it is not', (address, headers) => {
+])('a request from %s with %j is not from this machine', (address, headers) => {
   expect(asks(address, headers as Record<string, string>)).toBe(false)
 })

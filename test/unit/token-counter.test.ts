@@ -1,4 +1,4 @@
-// The worker that counts tokens: it goes when it is idle, and never while it still counts.
+// The worker that counts tokens ends when it is idle, and never while it is counting.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { createTokenCounter } from '../../src/media/token-counter'
@@ -7,14 +7,14 @@ setDefaultTimeout(180_000)
 
 const long = 'The quick brown fox counts every single token of it. '.repeat(20_000)
 
-test('a count that takes longer than a worker may be idle is exact, and so are the following ones', async () => {
+test('a count that takes longer than the idle limit is exact, and so are later counts', async () => {
   const counter = createTokenCounter({ idleMs: 1 })
   const counts = await Promise.all(Array.from({ length: 4 }, (_, index) => counter.count(`${index} ${long}`)))
   for (const { exact, tokens } of counts) {
     expect(exact).toBe(true)
     expect(tokens).toBeGreaterThan(200_000)
   }
-  // It has gone by now, and comes again.
+  // The worker has ended by now, and is started again.
   await Bun.sleep(50)
   expect(await counter.count('one two three')).toEqual({ tokens: 3, exact: true })
   counter.close()

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { place, prepareTemporaryPath, remove, temporaryPathOf } from '../../src/listen/unix-socket'
 import { temporaryFolder } from '../support/databases/databases'
 
-test('a socket that comes while another one leaves stays', () => {
+test('a socket that is created while another one is removed is kept', () => {
   const rounds = 300
   const path = join(temporaryFolder(), 'control.sock')
   const shared = new SharedArrayBuffer(8)
@@ -18,7 +18,7 @@ test('a socket that comes while another one leaves stays', () => {
     const placed = place(path, 'a', 0o600)
     Atomics.store(turns, 0, round)
     Atomics.notify(turns, 0)
-    // The other one needs some time to wake up.
+    // The other process needs some time to wake up.
     for (let turn = 0; turn < (round % 30) * 1_000; turn++) worker.spin()
     remove(placed)
     while (Atomics.load(turns, 1) < round) Atomics.wait(turns, 1, round - 1)
@@ -28,7 +28,7 @@ test('a socket that comes while another one leaves stays', () => {
   expect(lost).toBe(0)
 })
 
-test('a socket is reached at its place until it is removed', async () => {
+test('a socket can be reached at its path until it is removed', async () => {
   const path = join(temporaryFolder(), 'http.sock')
   const serve = (maker: string) =>
     Bun.serve({ unix: prepareTemporaryPath(path, maker), fetch: () => new Response(maker) })

@@ -1,10 +1,10 @@
-// Bytes kept for streams until they are read: each stream gets its own back, although the streams use the same memory in turn.
+// Bytes kept for streams until they are parsed: each stream gets its own bytes, although the streams share memory.
 
 import { expect, test } from 'bun:test'
 import { UnreadEvents } from '../../src/request/stream/unread-events'
 import { createRandom } from '../support/random'
 
-test('streams side by side and one after another never see the kept bytes of another', () => {
+test('concurrent and successive streams never get each other’s bytes', () => {
   const random = createRandom(7)
   const streams = Array.from({ length: 20 }, () => ({ unread: new UnreadEvents(), wanted: '' }))
   for (let step = 0; step < 20_000; step++) {

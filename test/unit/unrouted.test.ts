@@ -1,4 +1,4 @@
-// The hint for an unknown path: the path that may be meant, by common words.
+// The hint for an unknown path: the path that is probably meant, by common words.
 
 import { expect, test } from 'bun:test'
 import { type Route, unrouted } from '../../src/http/routes/unrouted'
@@ -58,7 +58,7 @@ test.each([
   ['the API of Ollama', '/api/tags'],
   ['assistants', '/v1/assistants'],
   ['a very long path', `/${'x'.repeat(5_000)}`],
-] as const)('%s: nothing that is served can be meant', (_, path) => {
+] as const)('%s gets no hint', (_, path) => {
   const { status, message } = answerTo('POST', path)
   expect(status).toBe(404)
   expect(message).not.toContain('Did you mean')
@@ -73,10 +73,13 @@ test.each([
   ['GET', '/responses/resp_1', 404],
   ['POST', '/v1/responses_of_mine', 404],
   ['POST', '/chat/completions', 404],
-] as const)('%s %s is %d: clients of responses repeat a 404', (method, path, status) => {
-  expect(answerTo(method, path)).toMatchObject({
-    status,
-    code: 'unknown_route',
-    headers: { 'x-should-retry': 'false' },
-  })
-})
+] as const)(
+  '%s %s is answered with %d, because clients of responses retry after a 404',
+  (method, path, status) => {
+    expect(answerTo(method, path)).toMatchObject({
+      status,
+      code: 'unknown_route',
+      headers: { 'x-should-retry': 'false' },
+    })
+  },
+)

@@ -1,4 +1,5 @@
-// The keys of one upstream: which one a session has, whose turn it is without one, which refusals let one rest, and for how long.
+// The keys of one upstream: which key a session uses, which is next without a session, which refusals make a key rest,
+// and for how long.
 
 import { describe, expect, test } from 'bun:test'
 import { hashOf } from '../../src/lib/rendezvous'
@@ -21,10 +22,10 @@ describe('keys in turn', () => {
 
   const rows: readonly [string, KeyRefusal, number][] = [
     ['a key that is not served rests for five minutes', operator(401), 300_000],
-    ['a key of which the vendor wants money does so too', operator(402), 300_000],
-    ['a bad key by a 400 does so too', operator(400), 300_000],
-    ['a key over its rate rests for five seconds', busy(), 5_000],
-    ['a key over its rate rests as long as the vendor says', busy(20_000), 20_000],
+    ['a key without credit at the vendor rests as long', operator(402), 300_000],
+    ['an invalid key reported with a 400 rests as long', operator(400), 300_000],
+    ['a key over its rate limit rests for five seconds', busy(), 5_000],
+    ['a key over its rate limit rests as long as the vendor requests', busy(20_000), 20_000],
     ['but no longer than ten minutes', busy(86_400_000), 600_000],
   ]
   for (const [title, refusal, restMs] of rows) {
@@ -45,7 +46,7 @@ describe('keys in turn', () => {
     ['a fault of the vendor', { status: 500, whose: 'caller', retryAfterMs: undefined }],
   ]
   for (const [title, refusal] of others) {
-    test(`${title} lets no key rest`, () => {
+    test(`${title} makes no key rest`, () => {
       const { keys, next } = keysOf(2)
       expect(keys.refused(keys.choose(undefined).key, refusal)).toBe(false)
       expect([next(), next()]).toEqual(['b', 'a'])
@@ -58,7 +59,7 @@ describe('keys in turn', () => {
     expect([next(), next()]).toEqual(['a', 'a'])
   })
 
-  test('where all rest no other may do, and the one that wakes first is next', () => {
+  test('if all keys rest, there is no alternative, and the one whose rest ends first is used', () => {
     const { keys, next } = keysOf(2)
     expect(keys.refused(keys.choose(undefined).key, busy(20_000))).toBe(true)
     expect(keys.refused(keys.choose(undefined).key, busy(10_000))).toBe(false)
@@ -78,7 +79,7 @@ describe('the keys of sessions', () => {
     return { clock, keys, all }
   }
 
-  test('are the same on every node and in every order of the list, and again after any other calls', () => {
+  test('are the same on every node, in every order of the list, and after any other calls', () => {
     const [one, other] = [nodeOf(), nodeOf(secrets.toReversed())]
     const first = one.all()
     one.keys.choose(undefined)
@@ -92,29 +93,32 @@ describe('the keys of sessions', () => {
       expect(Math.abs((counts.get(secret)?.length ?? 0) / SESSIONS - 1 / 4)).toBeLessThan(0.03)
   })
 
-  test.each(secrets)('move from %s alone while it rests, to all others equally, and come back', (resting) => {
-    const { clock, keys, all } = nodeOf()
-    const before = all()
-    const key = keys.choose(sessions[before.indexOf(resting)]).key
-    keys.refused(key, busy(20_000))
-    const during = all()
-    const moved = during.filter((secret, index) => secret !== before[index])
-    expect(moved).toHaveLength(before.filter((secret) => secret === resting).length)
-    expect(during).not.toContain(resting)
-    for (const [, group] of Map.groupBy(moved, (secret) => secret))
-      expect(Math.abs(group.length / moved.length - 1 / 3)).toBeLessThan(0.03)
-    clock.now += 20_000
-    expect(all()).toEqual(before)
-  })
+  test.each(secrets)(
+    'change only for sessions of %s while it rests, to all others equally, and then return',
+    (resting) => {
+      const { clock, keys, all } = nodeOf()
+      const before = all()
+      const key = keys.choose(sessions[before.indexOf(resting)]).key
+      keys.refused(key, busy(20_000))
+      const during = all()
+      const moved = during.filter((secret, index) => secret !== before[index])
+      expect(moved).toHaveLength(before.filter((secret) => secret === resting).length)
+      expect(during).not.toContain(resting)
+      for (const [, group] of Map.groupBy(moved, (secret) => secret))
+        expect(Math.abs(group.length / moved.length - 1 / 3)).toBeLessThan(0.03)
+      clock.now += 20_000
+      expect(all()).toEqual(before)
+    },
+  )
 
-  test('move to a new key only, and only its share of them', () => {
+  test('change only to a new key, and only for its share of the sessions', () => {
     const [before, after] = [nodeOf().all(), nodeOf([...secrets, 'sk-5']).all()]
     const moved = after.filter((secret, index) => secret !== before[index])
     expect(new Set(moved)).toEqual(new Set(['sk-5']))
     expect(Math.abs(moved.length / SESSIONS - 1 / 5)).toBeLessThan(0.03)
   })
 
-  test('tell which of them rest that would come first, in the order of the session', () => {
+  test('report the resting keys that the session prefers, in its order', () => {
     const { keys } = nodeOf()
     const session = sessions[0] as number
     const order: (number | null)[] = []
@@ -125,7 +129,7 @@ describe('the keys of sessions', () => {
       keys.refused(key, busy(20_000 + count))
     }
     expect(order.toSorted()).toEqual([1, 2, 3, 4])
-    // All keys rest: the one whose rest ends first serves, and no other is before it.
+    // All keys rest: the one whose rest ends first is used, and none is preferred to it.
     expect(keys.choose(session)).toMatchObject({ key: { number: order[0] }, resting: null })
   })
 })

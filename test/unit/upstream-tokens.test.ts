@@ -1,5 +1,5 @@
-// Tokens for which a key is exchanged: one exchange for all waiting requests, none while a token is valid, a new one ahead of its
-// end and after its revocation, and no key in a failure's message.
+// Tokens obtained by exchanging a key: one exchange for all waiting requests, none while a token is valid, a new one
+// before it expires and after it is revoked, and no key in the message of a failure.
 
 import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { startSandbox } from '../../sandbox'
@@ -38,26 +38,26 @@ function open(secret: string): { tokens: Tokens; key: UpstreamKey } {
   }
 }
 
-test('one exchange serves all who wait, and lasts until shortly before its end', async () => {
+test('one exchange serves all waiting requests, until shortly before its token expires', async () => {
   const { tokens, key } = open(sandbox.secrets.vertex)
   const all = await Promise.all(Array.from({ length: 20 }, () => tokens.of(key)))
   expect(new Set(all).size).toBe(1)
   now += 3_000_000
   expect(tokens.of(key)).toBe(all[0] as string)
   expect(exchanges()).toBe(1)
-  // Ahead of its end the old one is still used, while a new one is on its way.
+  // Shortly before it expires, the old token is still used while a new one is requested.
   now += 310_000
   expect(tokens.of(key)).toBe(all[0] as string)
   await waitFor(() => tokens.of(key) !== all[0])
   expect(exchanges()).toBe(2)
-  // After the end nobody gets the old one.
+  // After it has expired, the old token is not used.
   now += 3_600_000
   const last = await tokens.of(key)
   expect(all).not.toContain(last)
   expect(exchanges()).toBe(3)
 })
 
-test('an exchange that fails says why, without the key, and is tried again', async () => {
+test('a failed exchange reports its reason without the key, and is repeated', async () => {
   const account = JSON.parse(sandbox.secrets.vertex)
   const { tokens, key } = open(JSON.stringify({ ...account, client_email: 'other@example.com' }))
   for (const _ of [1, 2]) {
@@ -81,7 +81,7 @@ test('a key that is a token is sent unchanged', async () => {
   expect(exchanges()).toBe(0)
 })
 
-test('a token that was taken back is replaced once, and a key that is refused is the affair of the operator', async () => {
+test('a revoked token is replaced once, and a refused key is reported as the operator’s problem', async () => {
   const account = JSON.parse(sandbox.secrets.vertex)
   const model = (upstream: string) => ({
     family: ['openai-chat', 'anthropic-messages'],
@@ -123,7 +123,7 @@ test('a token that was taken back is replaced once, and a key that is refused is
   await gateway.close()
 })
 
-test('a token that the vendor repeats reaches nobody', async () => {
+test('a token that the vendor repeats in an answer is never shown', async () => {
   const token = 'ya29.a-token-of-the-operator-0001'
   const vendor = startVendor({
     async answer(request) {

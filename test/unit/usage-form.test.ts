@@ -1,4 +1,5 @@
-// The short form of usage objects gives back what a vendor wrote, character by character, and is shared by requests of one kind.
+// The short form of usage objects restores the vendor's text character by character, and its shape is shared by
+// requests of one kind.
 
 import { expect, test } from 'bun:test'
 import { shortUsageOf, wholeUsageOf } from '../../src/billing/reports/usage-form'
@@ -12,7 +13,7 @@ const chat = (input: number, output: number) =>
     service_tier: 'default',
   })
 
-test('requests of one kind share a shape and differ in figures', () => {
+test('requests of one kind share a shape and differ only in figures', () => {
   const [first, second] = [shortUsageOf(chat(1_000, 20)), shortUsageOf(chat(7, 0))]
   expect(first.shape).toBe(second.shape)
   expect([first.figures, second.figures]).toEqual(['1000,20,,', '7,,,'])
@@ -38,11 +39,11 @@ const texts = [
   '{"a":"e5"}',
 ]
 
-test.each(texts)('%s comes back as it was', (text) => {
+test.each(texts)('%s is restored exactly', (text) => {
   expect(wholeUsageOf(shortUsageOf(text))).toBe(text)
 })
 
-test('so does any text', () => {
+test('any text is restored exactly', () => {
   const random = createRandom(seedOf('USAGE_SEED'))
   const letters = '{}[]:,"0123456789eE+-. ab\u0001'
   for (let count = 0; count < 20_000; count++) {

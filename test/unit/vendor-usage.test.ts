@@ -1,4 +1,4 @@
-// Files of usage as spreadsheets and databases write them (RFC 4180, also with semicolons and tabs) are read back as they were meant.
+// Usage files as spreadsheets and databases write them (RFC 4180, also with semicolons and tabs) are parsed correctly.
 // VENDOR_USAGE_SEED repeats a run.
 
 import { expect, test } from 'bun:test'
@@ -10,13 +10,13 @@ const CASES = casesOf(2_000)
 const SEPARATORS = [',', ';', '\t'] as const
 const PIECES = ['"', '""', ',', ';', '\t', '\n', '\r\n', '\r', 'é', '语', '😀', '-', 'a b', '$', "'", '\\']
 
-/** A value that no reader may split; spaces around a value are not a part of it. */
+/** A value that must not be split. Spaces around a value are not a part of it. */
 function awkward(random: Random): string {
   const pieces = Array.from({ length: random.below(6) }, () => random.pick(PIECES))
   return `x${pieces.join('')}y`
 }
 
-/** A value according to RFC 4180: in quotes if it has one of these characters, and sometimes without one. */
+/** A value according to RFC 4180: quoted if it contains one of these characters, and sometimes otherwise. */
 function written(value: string, separators: readonly string[], random: Random): string {
   const isPlain = ![...separators, '"', '\n', '\r'].some((part) => value.includes(part))
   if (isPlain && random.chance(0.7)) return value
@@ -56,7 +56,7 @@ function makeFile(random: Random) {
   const separator = random.pick(SEPARATORS)
   const end = random.pick(['\n', '\r\n'])
   const lines = [order, ...rows.map(({ line }) => line)].map((line) => {
-    // Titles show which separator the file has, so another one is in quotes there.
+    // The separator is detected in the titles, so other separators are quoted there.
     const separators = line === order ? SEPARATORS : [separator]
     return line.map((value) => written(value, separators, random)).join(separator)
   })
@@ -64,7 +64,7 @@ function makeFile(random: Random) {
   return { text, columns, rows: rows.map(({ row }) => row) }
 }
 
-test(`${CASES} files with quotes, separators and line ends in titles and values are read back as written (seed ${SEED})`, () => {
+test(`${CASES} files with quotes, separators and line ends in titles and values are parsed as written (seed ${SEED})`, () => {
   const random = createRandom(SEED)
   for (let number = 0; number < CASES; number++) {
     const { text, columns, rows } = makeFile(random)

@@ -1,4 +1,4 @@
-// How callers say that they wait, or want a deferred answer: in the address and in the header `Prefer`.
+// How callers request to wait or to get a deferred answer: in the URL and in the `Prefer` header.
 
 import { expect, test } from 'bun:test'
 import { prefersLater, waitOfRequest } from '../../src/lib/waiting'
@@ -14,7 +14,7 @@ test.each([
   ['foo="respond-async"', false],
   ['respond-asynchronously', false],
   ['', false],
-])('%p asks for a later answer: %p', (prefer, isLater) => {
+])('%p requests a deferred answer: %p', (prefer, isLater) => {
   expect(prefersLater(prefer)).toBe(isLater)
 })
 

@@ -1,4 +1,4 @@
-// A watched configuration is reloaded for each change, also for one during a reload.
+// A watched configuration is reloaded after each change, also after one during a reload.
 
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { watchConfig } from '../../cli/process/watch-config'
 import { temporaryFolder } from '../support/databases/databases'
 import { waitFor } from '../support/gateway'
 
-test('a change in the middle of a reload gets its own reload, and without a change there is none', async () => {
+test('a change during a reload causes another reload, and without a change there is none', async () => {
   const file = join(temporaryFolder(), 'gateway.config.json')
   writeFileSync(file, '{}')
   const read: string[] = []
@@ -23,6 +23,6 @@ test('a change in the middle of a reload gets its own reload, and without a chan
   await waitFor(() => read.length === 2)
   await Bun.sleep(2_500)
   expect(read).toEqual(['watchConfig: {"second":1}', 'watchConfig: {"third":1}'])
-  // The watch continues, and the file is removed with the tests.
+  // The watch continues until the file is removed after the tests.
   config.server.watchConfig = false
 })

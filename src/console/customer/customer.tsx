@@ -89,9 +89,7 @@ function Head({ customer }: { customer: CustomerJson }) {
         <Figure
           title={words.spend}
           href={hrefOf('usage', { account, by: 'model', range: '30d' })}
-          note={
-            customer.last_used_on === null ? words.notUsed : `${words.lastUsed}: ${customer.last_used_on}`
-          }
+          note={`${words.lastUsed}: ${customer.last_used_on ?? words.notUsed}`}
         >
           <Money usd={customer.spend_usd} />
         </Figure>

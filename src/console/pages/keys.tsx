@@ -24,7 +24,7 @@ type Key = Reply<'getKey'>
 
 const columns: readonly Column<RowOf<'listKeys'>>[] = [
   { title: words.key, isFirstLine: true, cell: ({ name }) => name },
-  { title: words.secret, cell: ({ hint }) => <code>{hint}</code> },
+  { title: words.secret, cell: ({ hint }) => <code class="one-line">{hint}</code> },
   { title: words.account, cell: ({ account }) => <a href={hrefOf('accounts', {}, account)}>{account}</a> },
   { title: words.status, isFirstLine: true, cell: ({ status }) => <Status state={status} /> },
   {

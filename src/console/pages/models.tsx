@@ -35,13 +35,18 @@ const columns: readonly Column<Row>[] = [
   },
   {
     title: words.operations,
+    priority: 3,
     cell: ({ model }) => ('operations' in model ? model.operations.join(', ') : words.route),
   },
   {
     title: words.upstreams,
     cell: ({ model }) => ('upstreams' in model ? model.upstreams.join(', ') : model.route.join(' > ')),
   },
-  { title: words.price, cell: ({ model }) => ('price' in model ? <PriceLine price={model.price} /> : '') },
+  {
+    title: words.price,
+    priority: 1,
+    cell: ({ model }) => ('price' in model ? <PriceLine price={model.price} /> : ''),
+  },
   { title: words.requests, isNumber: true, cell: ({ speed }) => speed && numberText(speed.requests) },
   { title: words.failed, isNumber: true, cell: ({ speed }) => texts.share(speed?.failed, speed?.requests) },
   { title: words.firstByte, isNumber: true, cell: ({ speed }) => <Duration ms={speed?.first_byte_p50_ms} /> },

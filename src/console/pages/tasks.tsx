@@ -25,13 +25,13 @@ type State = 'submitted' | 'succeeded' | 'failed' | 'unknown'
 const columns: readonly Column<RowOf<'listTasks'>>[] = [
   { title: words.task, isFirstLine: true, cell: ({ id }) => <span class="id">{id}</span> },
   { title: texts.state, isFirstLine: true, cell: (task) => <TaskState task={task} /> },
-  { title: words.operation, cell: ({ operation }) => texts.operations[operation] ?? operation },
-  { title: words.model, cell: ({ model }) => model },
+  { title: words.operation, priority: 3, cell: ({ operation }) => texts.operations[operation] ?? operation },
+  { title: words.model, priority: 1, cell: ({ model }) => model },
   { title: words.account, cell: ({ account }) => <a href={hrefOf('accounts', {}, account)}>{account}</a> },
-  { title: words.upstream, cell: ({ upstream }) => upstream },
+  { title: words.upstream, priority: 4, cell: ({ upstream }) => upstream },
   { title: words.created, cell: ({ created_at }) => <Time at={created_at} /> },
-  { title: words.held, isNumber: true, cell: ({ held_usd }) => <Money usd={held_usd} /> },
-  { title: words.paid, isNumber: true, cell: ({ amount_usd }) => <Money usd={amount_usd} /> },
+  { title: words.held, isNumber: true, priority: 3, cell: ({ held_usd }) => <Money usd={held_usd} /> },
+  { title: words.paid, isNumber: true, priority: 1, cell: ({ amount_usd }) => <Money usd={amount_usd} /> },
 ]
 
 function TaskState({ task: { state, progress } }: { task: { state: string; progress: number | null } }) {

@@ -75,6 +75,9 @@ export function closeOpen(): void {
   document.querySelector<HTMLElement>('a[data-closes]')?.click()
 }
 
+/** Whether a value is a sentence, which needs the whole width. */
+const isLong = (value: ComponentChildren) => typeof value === 'string' && value.length > 60
+
 /** Facts about an item: a name and a value each. */
 export function Facts({
   facts,
@@ -86,7 +89,7 @@ export function Facts({
       {facts.map(
         (fact) =>
           fact && (
-            <div key={fact[0]}>
+            <div key={fact[0]} class={isLong(fact[1]) ? 'long-fact' : undefined}>
               <dt>{fact[0]}</dt>
               <dd>{fact[1] ?? '–'}</dd>
             </div>

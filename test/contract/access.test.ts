@@ -1,5 +1,5 @@
-// Who may use what, for every operation and path: without a key, with a token, from a page of another site, without the token of a
-// session, and for objects of another account. An operation or path without a row here fails.
+// Access to every operation and path: without a key, with a token, from a page of another site, without a session's
+// token, and to objects of another account. An operation or path without a row here fails.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
@@ -25,7 +25,7 @@ const HOSTILE = `"><img src=x onerror=alert(1)><script>alert(2)</script>`
 const PAGES = ['/docs', '/docs/reference']
 
 let gateway: TestGateway
-/** Sessions of the console, as the browsers of their people have them. */
+/** Console sessions, as stored by browsers. */
 let holder: Session
 let admin: Session
 /** Secrets of keys of two accounts, and a token of the first. */
@@ -95,7 +95,7 @@ async function send(method: string, path: string, { headers = {}, body }: Sent =
 
 const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` })
 
-/** Requests with the cookie of a session that its own page would never send, by the refusal that each must get. */
+/** Requests with a session's cookie that its own page would never send, each with the refusal that it must get. */
 function forgeries(
   { cookie, csrf }: Session,
   method: string,
@@ -117,7 +117,7 @@ function forgeries(
   ]
 }
 
-/** Expects a refusal in the form of whatever client asks. Errors of Google's and Anthropic's forms have no code of the gateway. */
+/** Expects a refusal in the client's form. Errors in Google's and Anthropic's forms have no code of the gateway. */
 function expectRefused(what: object, { status, text, body }: Answer, expected: number, code: string) {
   const told =
     text === '' || 'status' in (body.error ?? {}) || body.type === 'error' ? code : body.error?.code
@@ -167,7 +167,7 @@ describe('operations of the admin API', () => {
     })
 })
 
-/** Ids of things that the first key has made. */
+/** Ids of objects that the first key has created. */
 interface Made {
   response: string
   conversation: string
@@ -209,7 +209,7 @@ async function makeAll(): Promise<Made> {
   }
 }
 
-/** Issues the statement of a month in which the first account was paid, the first of all. */
+/** Issues the first statement, for a month in which the first account had a payment. */
 async function makeStatement(): Promise<void> {
   const { db, now } = gateway.server.world
   const [month, at] = ['2024-01', Date.UTC(2024, 0, 15)]
@@ -218,11 +218,11 @@ async function makeStatement(): Promise<void> {
   expect(content && (await issueStatement(db, content, now()))).toMatchObject({ number: 1 })
 }
 
-/** The path of each operation that takes an id, with the id of another account; null where the id is not a secret of a key. */
+/** The path of each operation with an id, with the id of another account. Null if the id is not private to a key. */
 const ofOthers: Record<string, ((made: Made) => string) | null> = {
   getModel: null,
   getContentsModel: null,
-  // Whoever has the signed address may read the file: artifacts-http.test.ts.
+  // Anyone with the signed URL may read the file: artifacts-http.test.ts.
   getFile: null,
   headFile: null,
   getResponse: ({ response }) => `/v1/responses/${response}`,
@@ -252,12 +252,12 @@ const ofOthers: Record<string, ((made: Made) => string) | null> = {
 }
 
 describe('objects of another account', () => {
-  test('each operation that takes an id has a row', () => {
+  test('each operation with an id has a row', () => {
     const taking = callerOperations.filter(({ path }) => path.includes('{')).map(({ id }) => id)
     expect(Object.keys(ofOthers).toSorted()).toEqual(taking.toSorted())
   })
 
-  test('is not there, and stays as it is', async () => {
+  test('are not found, and are not changed', async () => {
     const made = await makeAll()
     await gateway.server.world.requestLog.flush()
     const said = { type: 'message', role: 'user', content: 'Mine' }
@@ -271,7 +271,7 @@ describe('objects of another account', () => {
       const found = []
       for (const { id, path } of readable) {
         const { status, body } = await send('GET', path, { headers: bearer(gateway.secret) })
-        // Of a task that runs, all but its progress.
+        // For a running task, everything except its progress.
         found.push({
           id,
           status,
@@ -303,7 +303,7 @@ describe('objects of another account', () => {
     }
   })
 
-  test('is on none of the lists of another account', async () => {
+  test('are in no list of another account', async () => {
     const made = await makeAll()
     await gateway.server.world.requestLog.flush()
     const lists = callerOperations.filter(({ method, path }) => method === 'GET' && !path.includes('{'))
@@ -316,7 +316,7 @@ describe('objects of another account', () => {
   })
 })
 
-/** How each path that is not an operation is guarded. */
+/** How each path that is not an operation is protected. */
 const otherPaths: Record<string, Guard> = {
   '/': 'public',
   '/.well-known/oauth-authorization-server': 'public',
@@ -362,7 +362,7 @@ const rawPaths: Record<string, Guard> = {
 }
 
 const guards = {
-  /** Answered in the same way for everybody: no answer shows anybody's data. */
+  /** The answer is the same for all callers, and contains no private data. */
   async public(path) {
     const [bare, known] = [
       await send('GET', path),
@@ -372,14 +372,14 @@ const guards = {
     expect({ path, isSame: known.text === bare.text }).toEqual({ path, isSame: true })
     expect(known.headers.getSetCookie()).toEqual([])
   },
-  /** Requested with a key, or from the console's own page. */
+  /** Requires a key, or a request from the console's own page. */
   async key(path) {
     const at = path.replace(':id', 'video_1')
     expect([path, (await send('POST', at, { body: {} })).status]).toEqual([path, 401])
     for (const [headers, code] of forgeries(holder, 'POST'))
       expectRefused({ path, headers }, await send('POST', at, { body: {}, headers }), 403, code)
   },
-  /** Requested with a key or a token in a header: no cookie counts. */
+  /** Requires a key or a token in a header. Cookies are ignored. */
   async header(path) {
     const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
     const own = { cookie: holder.cookie, origin: gateway.url, 'x-csrf-token': holder.csrf }
@@ -388,7 +388,7 @@ const guards = {
       expect({ path, isRefused: status === 401 || status === 403 }).toEqual({ path, isRefused: true })
     }
   },
-  /** The console's own page, and no other. */
+  /** Requires a request from the console's own page. */
   async page(path) {
     for (const method of path === '/console/live' ? ['GET'] : ['GET', 'POST', 'DELETE'])
       for (const [headers, code] of forgeries(holder, method)) {
@@ -396,14 +396,14 @@ const guards = {
           headers,
           body: method === 'POST' ? {} : undefined,
         })
-        // During a sign-in there is no session yet, and so no token of one.
+        // During a sign-in there is no session yet, and therefore no session token.
         if (path === '/console/session' && method === 'POST' && code === 'csrf_token_invalid') continue
         const expected =
           path === '/console/consent' && method === 'DELETE' ? [405, 'method_not_allowed'] : [403, code]
         expect({ path, method, headers, told: [status, body.error?.code] }).toMatchObject({ told: expected })
       }
   },
-  /** Proven by what a program sends: a person's session is ignored, and a request without proof has no effect. */
+  /** The program's own proof is required: a person's session is ignored, and a request without proof has no effect. */
   async program(path) {
     const method = path === '/oauth/authorize' ? 'GET' : 'POST'
     const own = { cookie: holder.cookie, origin: gateway.url, 'x-csrf-token': holder.csrf }
@@ -436,8 +436,8 @@ describe('all other paths', () => {
     test(`${path}: ${guard}`, () => guards[guard](path))
 })
 
-describe('texts of others', () => {
-  test('are never a page of the gateway', async () => {
+describe('texts from other users', () => {
+  test('are never served as a page of the gateway', async () => {
     const text = encodeURIComponent(HOSTILE)
     const at = (path: string) => path.replaceAll(/\{\+?\w+\}|:id/g, text)
     const asked = [
@@ -466,7 +466,7 @@ describe('texts of others', () => {
     }
   })
 
-  test('are data where a program has given them as its name', async () => {
+  test('are shown as data if a program has registered them as its name', async () => {
     const made = await granted(gateway, '1', { client_name: HOSTILE })
     const query = new URLSearchParams({
       response_type: 'code',

@@ -1,5 +1,5 @@
-// The admin API on both databases: every operation by role, refused without a token and audited where it changes
-// something; money exactly once; and a fuzz of every operation by its own document, which must never end in a 500.
+// The admin API on both databases: every operation by role, refused without a token, and audited if it changes
+// something; money moves exactly once; and random requests made from its OpenAPI document never cause a 500.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
@@ -30,7 +30,7 @@ const document = createAdminDocument('0.0.0')
 /** A recipient without a listening server, and a plan. */
 const config = {
   events: { to: { nobody: { slack: 'http://127.0.0.1:1/' } } },
-  // No account has the plan with the allowance, which would be granted between two steps.
+  // No account has the plan with the allowance, because it would be granted between two steps.
   plans: {
     team: { priceFactor: '0.9' },
     club: { allowance: { usd: '5', per: 'month' as const } },
@@ -100,7 +100,10 @@ function caller(database: string) {
   }
 }
 
-/** Makes what the journey needs: a request that ended, a kept picture, a token, and two tasks, of which the submit of one was not answered. */
+/**
+ * Creates what the test needs: an ended request, a kept picture, a token, and two tasks, one of whose submissions got
+ * no answer.
+ */
 async function makeKnown({ url, secret, server }: TestGateway): Promise<Known> {
   const asked = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
@@ -128,7 +131,7 @@ async function makeKnown({ url, secret, server }: TestGateway): Promise<Known> {
   return { token, request: asked.headers.get('x-request-id'), followed: followed.id, sent: sent.id }
 }
 
-/** Answers of operations by their ids, and ids of things that existed before. */
+/** Answers by operation id, and ids of objects that existed before. */
 type Known = Record<string, Reply['body']>
 
 interface Step {
@@ -427,12 +430,12 @@ const journey: Step[] = [
   },
 ]
 
-test('the document is valid OpenAPI, and names each operation once', async () => {
+test('the document is valid OpenAPI, and contains each operation once', async () => {
   const copy = structuredClone(document) as object as Record<string, unknown>
   expect(await new Validator().validate(copy)).toMatchObject({ valid: true })
   expect(new Set(operations.map(({ id }) => id)).size).toBe(operations.length)
   const tried = journey.map(({ id }) => id)
-  // Tested where sessions and statements are made, and where vendors are simulated for operators.
+  // These are tested with sessions, statements, and the simulation of vendors for operators.
   const apart: string[] = ['getStatement', 'revokeSession', 'fillSandbox']
   expect(operations.map(({ id }) => id).filter((id) => !tried.includes(id))).toEqual(apart)
 })
@@ -480,7 +483,7 @@ for (const database of databaseKinds) {
           ...change,
         })
     }
-    // No vendor works on it, so nobody else ends it.
+    // No vendor works on this task, so nothing else ends it.
     const { db, now } = (gateways.get(database) as TestGateway).server.world
     const ending = { state: 'failed', document: {}, error: STOPPED } as const
     const options = { now: now(), webhookId: newId('msg') }
@@ -489,7 +492,7 @@ for (const database of databaseKinds) {
     expect(JSON.stringify(await entries())).not.toMatch(/sk-[0-9A-Za-z]{30}|adm-[0-9A-Za-z]{30}|whsec_/)
   })
 
-  test(`a kept result comes whole and in parts, with its type, and never another's (${database})`, async () => {
+  test(`a kept result is served whole and in ranges, with its type, and never that of another account (${database})`, async () => {
     const gateway = gateways.get(database) as TestGateway
     const call = caller(database)
     const drawn = await gateway.post('/v1/images/generations', { model: 'test-image', prompt: 'An owl' })
@@ -505,7 +508,7 @@ for (const database of databaseKinds) {
       })
     const file = await ask(id)
     expect(file.headers.get('content-type')).toBe(type)
-    // A vendor decides its content: no page may mistake it for its own.
+    // A vendor decides its content, so that no page may run it.
     expect(file.headers.get('x-content-type-options')).toBe('nosniff')
     expect(await file.bytes()).toEqual(whole)
     const part = await ask(id, { range: 'bytes=2-5' })
@@ -515,7 +518,7 @@ for (const database of databaseKinds) {
     expect((await fetch(`${gateway.url}/admin/v1/artifacts/${id}/content`)).status).toBe(401)
   })
 
-  test(`a text that no path could contain is not a name (${database})`, async () => {
+  test(`a text that cannot be in a path is refused as a name (${database})`, async () => {
     const call = caller(database)
     for (const name of ['.', '..']) {
       for (const body of [{ name }, { name: 'dots', account: name }])
@@ -557,7 +560,7 @@ for (const database of databaseKinds) {
     expect((await audit(world.db, world.now())).problems).toEqual([])
   })
 
-  test(`lists continue where a page ends (${database})`, async () => {
+  test(`the next page of a list continues after the last row (${database})`, async () => {
     const call = caller(database)
     for (let index = 0; index < 5; index++)
       await call('POST', '/keys', { body: { name: `page-${index}`, account: 'pages' } })
@@ -588,7 +591,7 @@ for (const database of databaseKinds) {
       { amount_usd: '7.00', balance_after_usd: '28.00' },
       { amount_usd: '6.00', balance_after_usd: '21.00' },
     ])
-    // New rows are on no older page.
+    // New rows do not appear on older pages.
     await call('POST', '/accounts/pages/credits', { body: { amount_usd: '8' } })
     const older = await call('GET', `${ledger}?limit=2&after=${encodeURIComponent(newest.next)}`)
     expect(older.body.data).toMatchObject([
@@ -597,7 +600,7 @@ for (const database of databaseKinds) {
     ])
     for (const after of ['1', '1.2', '9999999999999999.1.x', "' or 1=1"])
       expect((await call('GET', `${ledger}?after=${encodeURIComponent(after)}`)).status).toBe(400)
-    // A table is in the order of time.
+    // The rows are in chronological order.
     const amounts = async (query: string) =>
       (await call('GET', `${ledger}?format=csv${query}`)).text
         .trim()
@@ -613,7 +616,7 @@ for (const database of databaseKinds) {
     expect((await call('GET', '/usage?by=account&format=csv')).text).toStartWith('account,requests')
   })
 
-  test(`a query that does not fit is refused in the words that callers read (${database})`, async () => {
+  test(`an invalid query is refused with a clear message (${database})`, async () => {
     const call = caller(database)
     const wrong = {
       'keys?limit=0': "Invalid 'limit': expected a whole number from 1 to 1000.",
@@ -630,7 +633,7 @@ for (const database of databaseKinds) {
     }
   })
 
-  test(`a period that is over before it begins is refused (${database})`, async () => {
+  test(`a period that ends before it begins is refused (${database})`, async () => {
     const call = caller(database)
     for (const path of ['/usage', '/usage?format=csv', '/requests', '/accounts/ann/ledger', '/overview'])
       for (const until of ['2026-10-01', '2026-10-02T00:00Z']) {
@@ -648,7 +651,7 @@ for (const database of databaseKinds) {
     )
   })
 
-  test(`no request that follows or violates its document ends in an internal error (${database})`, async () => {
+  test(`no valid or invalid request causes an internal error (${database})`, async () => {
     const call = caller(database)
     const texts = [
       '',
@@ -663,7 +666,7 @@ for (const database of databaseKinds) {
     ]
     const values: unknown[] = [null, true, -1, 1e300, 0.5, [], {}, [[]], ...texts, { constructor: 1 }]
     for (const { id, method, path, query, body } of operations) {
-      // The others would stop this test, or make a backup of it.
+      // The other operations would stop this test, or make a backup.
       if (id === 'makeBackup' || id === 'revokeAdmin') continue
       for (const text of texts) {
         const place = path.replaceAll(/\{\w+\}/g, () => encodeURIComponent(text || '-'))
@@ -693,7 +696,7 @@ for (const database of databaseKinds) {
     }
   }, 180_000)
 
-  test(`a token is refused when it is revoked, has expired or is wrong, and then its address (${database})`, async () => {
+  test(`a revoked, expired or wrong token is refused, and after several attempts also its address (${database})`, async () => {
     const call = caller(database)
     const gateway = gateways.get(database) as TestGateway
     const { db, now } = gateway.server.world
@@ -718,9 +721,9 @@ for (const database of databaseKinds) {
     expect((await call('GET', '/nothing', { token: null })).status).toBe(401)
     expect((await call('GET', '/nothing')).status).toBe(404)
     expect((await call('PUT', '/keys')).status).toBe(405)
-    // A proxy forwards for somebody else, and a page of another site uses its own host name.
+    // A proxy forwards for other machines, and a page of another site uses its own host name.
     for (const headers of OF_OTHERS) expect((await call('GET', '/keys', { headers })).status).toBe(404)
-    // A page of another site can have a browser ask, without a token: that closes the API to nobody.
+    // A page of another site can make a browser send requests without a token. They must not block the API for others.
     const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }
     const preflight = { origin: 'https://evil.example.com', 'access-control-request-method': 'GET' }
     for (let index = 0; index < 12; index++) {
@@ -739,7 +742,7 @@ for (const database of databaseKinds) {
   })
 }
 
-test('with its own listener it is nowhere else, and the viewer loads from there', async () => {
+test('with its own listener, the admin API is served only there, and so is its viewer', async () => {
   const gateway = await startTestGateway({ config: { admin: { port: 0 } } })
   try {
     const { adminUrl } = gateway.server
@@ -754,7 +757,7 @@ test('with its own listener it is nowhere else, and the viewer loads from there'
   }
 })
 
-test('others than programs of this machine reach it once they may, and only with a token', async () => {
+test('other machines reach the admin API only if the configuration allows it, and only with a token', async () => {
   const gateway = await startTestGateway({ config: { admin: { allowRemote: true } } })
   try {
     const token = makeToken(randomBytes)

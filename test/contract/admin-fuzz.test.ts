@@ -1,5 +1,5 @@
-// Requests of the admin API generated from its own document, valid ones and ones with one fault, on both databases: none ends in an
-// internal error, and all money on accounts is money that an answer reported as moved.
+// Admin API requests generated from its OpenAPI document, valid or with one fault, on both databases: none causes an
+// internal error, and the money of all accounts equals the movements reported in answers.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
@@ -14,9 +14,9 @@ import { createRandom, type Random, seedOf } from '../support/random'
 setDefaultTimeout(180_000)
 
 const ROUNDS = 12
-/** The maximum number of requests until each one that moves money was once valid and once invalid. */
+/** The maximum number of requests until each operation that moves money was requested validly and invalidly. */
 const MAX_MORE = 5_000
-/** Operations that move money, or make codes of it. */
+/** Operations that move money or create codes worth money. */
 const MOVING = ['creditAccount', 'adjustAccount', 'createKey', 'createCustomer', 'createCodes']
 const seed = seedOf('ADMIN_FUZZ_SEED')
 
@@ -46,7 +46,7 @@ interface Described {
 }
 
 const { paths } = createAdminDocument('0.0.0')
-/** These would end the test, ask a vendor, fill the disk, or close the accounts that money goes to. */
+/** These would end the test, call a vendor, fill the disk, or close the accounts that receive money. */
 const APART = ['closeAccount', 'makeBackup', 'revokeAdmin', 'testUpstream', 'reloadConfiguration']
 const operations = Object.entries(paths).flatMap(([path, methods]) =>
   Object.entries(methods as Record<string, Described>)
@@ -54,7 +54,7 @@ const operations = Object.entries(paths).flatMap(([path, methods]) =>
     .map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
 )
 
-/** Texts that mean something somewhere: names, amounts, times, ids, and attacks. */
+/** Texts with a meaning in some field: names, amounts, times, ids, and attacks. */
 const TEXTS = [
   'alice',
   'ann',
@@ -156,13 +156,13 @@ function movedNano(operation: string, status: number, body: unknown, asked: unkn
   return parseUsd(deposit) as number
 }
 
-/** The money of all accounts, of which each may have as much as a number holds exactly. */
+/** The money of all accounts. Each may have as much as a number represents exactly. */
 async function totalOf({ server }: TestGateway): Promise<bigint> {
   return (await balances(server.world.db)).reduce((sum, { balanceNano }) => sum + BigInt(balanceNano), 0n)
 }
 
 for (const database of databaseKinds) {
-  test(`requests generated from the document never end in an internal error, nor make money (${database}, ADMIN_FUZZ_SEED=${seed})`, async () => {
+  test(`requests generated from the document never cause an internal error or create money (${database}, ADMIN_FUZZ_SEED=${seed})`, async () => {
     const random = createRandom(seed)
     const gateway = await startTestGateway({ database, balance: '10' })
     const token = makeToken(randomBytes)
@@ -223,7 +223,7 @@ for (const database of databaseKinds) {
     for (let more = 0; more < MAX_MORE && lacking().length > 0; more++) await ask(random.pick(lacking()))
     expect(await totalOf(gateway)).toBe(expected)
     expect((await gateway.audit()).problems).toEqual([])
-    // Valid ones were among them.
+    // Some of them were valid.
     for (const id of MOVING)
       expect({ id, statuses: [...(statuses.get(id) ?? [])] }).toMatchObject({
         statuses: expect.arrayContaining([200, 400]),

@@ -1,4 +1,4 @@
-// GET and HEAD /v1/artifacts/{id}: whole files and parts of them with the signed address, the same 404 for everybody else, and
+// GET and HEAD /v1/artifacts/{id}: whole files and ranges with the signed URL, the same 404 for all other requests, and
 // nothing that a browser would run.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -26,7 +26,7 @@ const HOUR_MS = 3_600_000
 let vendor: PictureVendor
 let gateway: TestGateway
 let now = Date.now()
-/** The signed address of the picture, its id and its query. */
+/** The signed URL of the picture, its id and its query. */
 let url: string
 let id: string
 let query: URLSearchParams
@@ -46,7 +46,7 @@ afterAll(async () => {
   await vendor.stop()
 })
 
-test('the whole file, with all that a player or a cache wants to know', async () => {
+test('the whole file is served with the headers for players and caches', async () => {
   const response = await fetch(url)
   expect(response.status).toBe(200)
   expect(await response.bytes()).toEqual(bytes)
@@ -63,7 +63,7 @@ test('the whole file, with all that a player or a cache wants to know', async ()
   })
 })
 
-test('HEAD answers with the same headers without the file', async () => {
+test('HEAD returns the same headers without the file', async () => {
   const [get, head] = [await fetch(url), await fetch(url, { method: 'HEAD' })]
   expect(head.status).toBe(200)
   expect((await head.bytes()).length).toBe(0)
@@ -88,7 +88,7 @@ describe('ranges', () => {
     ['bytes=10-19', 10, 20, { 'if-range': etag }],
   ]
   for (const [range, start, end, more] of rows) {
-    test(`${range}${more ? ' of this very file' : ''} is a part`, async () => {
+    test(`${range}${more ? ' of this version' : ''} is answered with a part`, async () => {
       const response = await fetch(url, { headers: { range, ...more } })
       expect(response.status).toBe(206)
       expect(await response.bytes()).toEqual(bytes.slice(start, end))
@@ -108,7 +108,7 @@ describe('ranges', () => {
     ['bytes=0-9', { 'if-range': 'Sat, 21 Nov 2026 04:00:00 GMT' }],
   ]
   for (const [range, more] of whole) {
-    test(`${range.slice(0, 20)} ${JSON.stringify(more ?? {})} is answered with all of it`, async () => {
+    test(`${range.slice(0, 20)} ${JSON.stringify(more ?? {})} is answered with the whole file`, async () => {
       const response = await fetch(url, { headers: { range, ...more } })
       expect(response.status).toBe(200)
       expect(response.headers.get('content-range')).toBeNull()
@@ -117,7 +117,7 @@ describe('ranges', () => {
   }
 
   for (const range of ['bytes=100000-', 'bytes=9999999999999999-', 'bytes=-0']) {
-    test(`${range} lies outside`, async () => {
+    test(`${range} is outside the file`, async () => {
       const response = await fetch(url, { headers: { range } })
       expect([response.status, response.headers.get('x-should-retry')]).toEqual([416, 'false'])
       expect(response.headers.get('content-range')).toBe('bytes */100000')
@@ -125,13 +125,13 @@ describe('ranges', () => {
     })
   }
 
-  test('HEAD knows no ranges', async () => {
+  test('HEAD ignores ranges', async () => {
     const response = await fetch(url, { method: 'HEAD', headers: { range: 'bytes=0-9' } })
     expect(response.status).toBe(200)
     expect(response.headers.get('content-length')).toBe('100000')
   })
 
-  test('a file that the caller has is not sent again', async () => {
+  test('a file in the caller’s cache is not sent again', async () => {
     const response = await fetch(url, { headers: { 'if-none-match': etag } })
     expect(response.status).toBe(304)
     expect((await response.bytes()).length).toBe(0)
@@ -139,7 +139,7 @@ describe('ranges', () => {
   })
 })
 
-describe('nobody gets a file', () => {
+describe('no file is served', () => {
   const changed = (change: (query: URLSearchParams) => void) => () => {
     const copy = new URLSearchParams(query)
     change(copy)
@@ -150,10 +150,10 @@ describe('nobody gets a file', () => {
   const signature = () => query.get('signature') as string
   const rows: Record<string, () => string> = {
     'without a signature': changed((copy) => copy.delete('signature')),
-    'with an empty one': changed((copy) => copy.set('signature', '')),
+    'with an empty signature': changed((copy) => copy.set('signature', '')),
     'with another first letter': changed((copy) => copy.set('signature', flip(signature(), 0))),
     'with another last letter': changed((copy) => copy.set('signature', flip(signature(), -1))),
-    'with a longer one': changed((copy) => copy.set('signature', `${signature()}A`)),
+    'with a longer signature': changed((copy) => copy.set('signature', `${signature()}A`)),
     'with letters of several bytes': changed((copy) => copy.set('signature', 'ä'.repeat(43))),
     'without the time': changed((copy) => copy.delete('expires')),
     'with a later time': changed((copy) => copy.set('expires', String(Number(copy.get('expires')) + 1))),
@@ -163,10 +163,10 @@ describe('nobody gets a file', () => {
     'with the time as a float': changed((copy) => copy.set('expires', `${copy.get('expires')}.0`)),
     'with two times': () => `/v1/artifacts/${id}?expires=99999999999&${query}`,
     'for another id': () => `/v1/artifacts/${flip(id, 10)}?${query}`,
-    'for an id that is none': () => `/v1/artifacts/art_1?${query}`,
+    'for an invalid id': () => `/v1/artifacts/art_1?${query}`,
     'for an id in capitals': () => `/v1/artifacts/${id.toUpperCase()}?${query}`,
-    'on the way up': () => `/v1/artifacts/..%2f..%2fgateway.sqlite?${query}`,
-    'on the way up, encoded twice': () => `/v1/artifacts/%252e%252e%252fgateway.sqlite?${query}`,
+    'with dot segments': () => `/v1/artifacts/..%2f..%2fgateway.sqlite?${query}`,
+    'with dot segments, encoded twice': () => `/v1/artifacts/%252e%252e%252fgateway.sqlite?${query}`,
     'with a byte of zero': () => `/v1/artifacts/${id}%00.png?${query}`,
     'with a broken escape': () => `/v1/artifacts/%E0%A4%A?${query}`,
   }
@@ -180,13 +180,13 @@ describe('nobody gets a file', () => {
     })
   }
 
-  test('a key of the gateway opens nothing either, and the right address needs none', async () => {
+  test('even with a key, and with the signed URL no key is needed', async () => {
     const headers = { authorization: `Bearer ${gateway.secret}` }
     expect((await fetch(`${gateway.url}/v1/artifacts/${id}`, { headers })).status).toBe(404)
     expect((await fetch(url, { headers: { authorization: 'Bearer wrong' } })).status).toBe(200)
   })
 
-  test('when it is lost, which is in the log', async () => {
+  test('if it is lost, which is logged', async () => {
     const lost = await drawnUrl(gateway)
     const lostId = new URL(lost).pathname.split('/').at(-1) as string
     unlinkSync(join(gateway.dataDir, 'artifacts', lostId.slice(-2), lostId))
@@ -197,20 +197,20 @@ describe('nobody gets a file', () => {
     })
   })
 
-  test('by writing', async () => {
+  test('for methods that write', async () => {
     for (const method of ['POST', 'PUT', 'DELETE']) {
       expect((await fetch(url, { method })).status).toBe(405)
     }
     expect((await fetch(url)).status).toBe(200)
   })
 
-  test('where results are not kept', async () => {
+  test('if results are not kept', async () => {
     const plain = await startKeeper(vendor, undefined)
     expect((await fetch(`${plain.url}/v1/artifacts/${id}?${query}`)).status).toBe(404)
     await plain.close()
   })
 
-  test('of another gateway: each has a secret of its own', async () => {
+  test('of another gateway, which has a different secret', async () => {
     const other = await startKeeper(vendor, { keep: '7d' })
     const theirs = new URL(await drawnUrl(other))
     expect((await fetch(theirs)).status).toBe(200)
@@ -254,7 +254,7 @@ describe('the address begins with', () => {
     return (await drawnUrl(keeper, headers)).split('/v1/artifacts/')[0] as string
   }
 
-  test('the name under which the caller reached the gateway, whatever a proxy or a caller adds', async () => {
+  test('the host name that the caller used, whatever a proxy or a caller adds', async () => {
     expect(await originOf(gateway, {})).toBe(gateway.url)
     expect(await originOf(gateway, { host: 'ai.example.com:8443' })).toBe('http://ai.example.com:8443')
     const forwarded = {
@@ -265,14 +265,14 @@ describe('the address begins with', () => {
     expect(await originOf(gateway, forwarded)).toBe(gateway.url)
   })
 
-  test('what the operator says, where there is a proxy', async () => {
+  test('the configured public URL', async () => {
     const publicUrl = 'https://ai.example.com/gateway/'
     const keeper = await startKeeper(vendor, { keep: '1h' }, { config: { server: { publicUrl } } })
     expect(await originOf(keeper, { host: 'evil.example' })).toBe('https://ai.example.com/gateway')
     await keeper.close()
   })
 
-  test('where the gateway listens, for a request without a usable host', async () => {
+  test('the gateway’s own address, for a request without a usable host', async () => {
     const body = '{"model":"picture","input":{"messages":[{"role":"user","content":[{"text":"a fox"}]}]}}'
     for (const host of ['', 'Host: \r\n']) {
       const caller = await RawCaller.connect(gateway.url)
@@ -288,14 +288,14 @@ describe('the address begins with', () => {
 
 // The following tests move the clock, which never goes back.
 
-test('an address that was given out an hour ago says to caches how long it still holds', async () => {
+test('a URL issued an hour ago tells caches the time until it expires', async () => {
   now += HOUR_MS
   const left = Number(query.get('expires')) - Math.floor(now / 1000)
   const age = /max-age=(\d+)/.exec((await fetch(url)).headers.get('cache-control') ?? '')?.[1]
   expect(Math.abs(Number(age) - left)).toBeLessThanOrEqual(1)
 })
 
-test('nobody gets a file after its expiry, to the second', async () => {
+test('no file is served from the second of its expiry on', async () => {
   now = Number(query.get('expires')) * 1000 - 1
   expect((await fetch(url)).status).toBe(200)
   now = Number(query.get('expires')) * 1000

@@ -1,5 +1,5 @@
-// GET /v1/audio/models and /v1/audio/voices, as Open WebUI asks them: without a key, in its own form, and with names that
-// work when they are sent back.
+// GET /v1/audio/models and /v1/audio/voices, as Open WebUI requests them: without a key, in its own form, and with
+// names that work in requests.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import catalogue from '../../gateway.config'
@@ -37,26 +37,23 @@ const modelsShown = (json: Json) => json.models.map(({ id }: Json) => id)
 const voicesShown = (json: Json) =>
   Object.fromEntries(json.voices.map(({ id, name }: Json): [string, string] => [id, name]))
 
-test.each(['', '/v1'])(
-  'below %s/v1, without a key: all models of speech, with all voices',
-  async (prefix) => {
-    const models = await get(`${prefix}/v1/audio/models`)
-    expect([models.status, models.json]).toEqual([200, { models: named(SPEAKING) }])
-    expect(modelsShown(models.json)).toEqual([...SPEAKING])
-    const voices = await get(`${prefix}/v1/audio/voices`)
-    expect(voices.status).toBe(200)
-    expect(voices.response.headers.get('x-request-id')).toMatch(/^req_/)
-    expect(voicesShown(voices.json)).toMatchObject({
-      Cherry: 'Cherry',
-      'Eldric Sage': 'Eldric Sage',
-      Kiki: 'Kiki',
-    })
-    const ids = voices.json.voices.map(({ id }: Json) => id)
-    expect(new Set(ids).size).toBe(ids.length)
-  },
-)
+test.each(['', '/v1'])('below %s/v1, without a key: all speech models, with all voices', async (prefix) => {
+  const models = await get(`${prefix}/v1/audio/models`)
+  expect([models.status, models.json]).toEqual([200, { models: named(SPEAKING) }])
+  expect(modelsShown(models.json)).toEqual([...SPEAKING])
+  const voices = await get(`${prefix}/v1/audio/voices`)
+  expect(voices.status).toBe(200)
+  expect(voices.response.headers.get('x-request-id')).toMatch(/^req_/)
+  expect(voicesShown(voices.json)).toMatchObject({
+    Cherry: 'Cherry',
+    'Eldric Sage': 'Eldric Sage',
+    Kiki: 'Kiki',
+  })
+  const ids = voices.json.voices.map(({ id }: Json) => id)
+  expect(new Set(ids).size).toBe(ids.length)
+})
 
-describe('a key sees what it may use', () => {
+describe('a key gets', () => {
   test('one model, with its own voices', async () => {
     const secret = await keyFor('qnx3-tts-instruct-flash', 'test-chat')
     expect((await get('/v1/audio/models', secret)).json).toEqual({
@@ -67,7 +64,7 @@ describe('a key sees what it may use', () => {
     expect(shown).not.toHaveProperty('Kiki')
   })
 
-  test('nothing, where it may use none', async () => {
+  test('nothing, if it may use no speech model', async () => {
     const secret = await keyFor('test-chat')
     expect((await get('/v1/audio/models', secret)).json).toEqual({ models: [] })
     expect((await get('/v1/audio/voices', secret)).json).toEqual({ voices: [] })
@@ -80,7 +77,7 @@ describe('a key sees what it may use', () => {
   })
 })
 
-test.each([...SPEAKING])('every voice that is listed for %s speaks', async (model) => {
+test.each([...SPEAKING])('every voice listed for %s works', async (model) => {
   const { json } = await get('/v1/audio/voices', await keyFor(model))
   expect(json.voices.length).toBeGreaterThan(20)
   for (const { id: voice } of json.voices) {

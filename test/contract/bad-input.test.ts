@@ -1,4 +1,4 @@
-// Mistakes of callers: each is one row with an answer that says what to change. None of them may reach a vendor, hold money, or be
+// Callers' mistakes, one per row: each is answered with what to change. None may reach a vendor, hold money, or be
 // missing in the request log.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -75,10 +75,10 @@ describe('keys', () => {
     })
   })
 
-  test('a bad key is refused before the body is looked at', async () => {
-    // Another caller: one without a known key has few rows in the request log.
+  test('an invalid key is refused before the body is read', async () => {
+    // Another caller, because the request log keeps only a few rows per caller without a known key.
     const headers = { 'x-forwarded-for': '192.0.2.1' }
-    await play(gateway, { ...unauthorized, name: 'no JSON', key: newSecret(), headers, body: '{' })
+    await play(gateway, { ...unauthorized, name: 'not JSON', key: newSecret(), headers, body: '{' })
   })
 })
 
@@ -120,7 +120,7 @@ for (const database of databaseKinds) {
   })
 }
 
-test('a stream that began before its key was revoked may end', async () => {
+test('a stream that began before its key was revoked may finish', async () => {
   const { secret, id } = await gateway.makeKey('alice', '0')
   const response = await gateway.chat(
     { messages: say('[sandbox tokens=8 token_delay_ms=20] Hello!'), stream: true },
@@ -254,7 +254,7 @@ describe('models', () => {
 })
 
 describe('fields of a chat', () => {
-  /** The wrong value, the field that the answer names, its code, and words of its text. */
+  /** The wrong value, the field named in the answer, its code, and words of its message. */
   const rows: [wrong: Record<string, unknown>, param: string, code: string, word: string][] = [
     [
       { messages: undefined },
@@ -457,26 +457,26 @@ describe('hostile bodies', () => {
     deep('nested objects', `"metadata":${'{"a":'.repeat(200)}1${'}'.repeat(200)}`, 'metadata'),
     deep('a million brackets that never close', `"x":${'['.repeat(1_000_000)}`, 'x'),
     {
-      name: 'more messages than are taken',
+      name: 'more messages than the limit',
       body: () => ({ model: 'test-chat', messages: Array(17_000).fill(say('x')[0]) }),
       status: 400,
       error: { param: 'messages', code: 'invalid_value' },
       words: ['Expected at most 16384 items, but got 17000 instead.'],
     },
     {
-      name: 'a prototype in the place of fields',
+      name: '__proto__ instead of fields',
       body: `{"__proto__":{"model":"test-chat","polluted":true},"constructor":{"prototype":{"polluted":true}},${messages}}`,
       status: 400,
       error: { param: 'model', code: 'missing_required_parameter' },
     },
     {
-      name: 'a prototype in the place of a message’s fields',
+      name: '__proto__ instead of a message’s fields',
       body: '{"model":"test-chat","messages":[{"__proto__":{"role":"user","content":"Hello!"}}]}',
       status: 400,
       error: { param: 'messages[0].role', code: 'missing_required_parameter' },
     },
     {
-      name: 'compressed in a way that is not read',
+      name: 'an unsupported compression',
       body: Bun.zstdCompressSync(`{"model":"test-chat",${messages}}`),
       headers: { 'content-encoding': 'zstd' },
       status: 415,
@@ -509,7 +509,7 @@ describe('hostile bodies', () => {
   })
 })
 
-describe('bodies with more in them than is read', () => {
+describe('bodies above the limits of content', () => {
   const list = (count: number, item: (index: number) => string) =>
     `[${Array.from({ length: count }, (_, index) => item(index)).join()}]`
   const unique = (count: number) => Array.from({ length: count }, (_, index) => `"field${index}":0`).join()
@@ -633,7 +633,7 @@ describe('bodies with more in them than is read', () => {
   ])
 })
 
-describe('names that readers interpret differently', () => {
+describe('names that parsers interpret differently', () => {
   const messages = '"messages":[{"role":"user","content":"Hello!"}]'
   const twice = (body: string, param: string): Scenario => ({
     name: `${param} twice`,
@@ -665,7 +665,7 @@ describe('names that readers interpret differently', () => {
     chat('"Max_Tokens":5', 'Max_Tokens', 'max_tokens'),
     chat('"max_tokens":5,"MAX_TOKENS":100000', 'MAX_TOKENS', 'max_tokens'),
     chat('"M\\u0061x_tokens":5', 'Max_tokens', 'max_tokens'),
-    // Letters that fold to others: readers such as Go's take these for `stream` and `max_tokens`.
+    // Letters that fold to others: parsers such as Go's read these as `stream` and `max_tokens`.
     chat('"\u017ftream":true', '\u017ftream', 'stream'),
     chat('"max_to\u212aens":100000', 'max_to\u212aens', 'max_tokens'),
     chat('"stream_options":{"Include_Usage":true}', 'stream_options.Include_Usage', 'include_usage'),
@@ -685,7 +685,7 @@ describe('names that readers interpret differently', () => {
     ),
     cased('{"model":"test-embedding","input":"a","Input":"b"}', 'Input', 'input', '/v1/embeddings'),
     {
-      name: 'names of free form that differ by case only',
+      name: 'freely chosen names that differ only in case',
       body: {
         model: 'test-chat',
         messages: [
@@ -751,7 +751,7 @@ describe('routes', () => {
     { ...wrongMethod, name: 'DELETE', method: 'DELETE', path: '/v1/embeddings' },
   ])
 
-  test('every path answers another method with 405 and the methods that it takes', async () => {
+  test('every path answers other methods with 405 and the list of its methods', async () => {
     const { world } = gateway.server
     const routes = createApp(world, createGateway(world)).routes.filter(({ method }) => method !== 'ALL')
     const literal = (path: string) => path.replace(/:\w+|\*/g, 'some')
@@ -763,7 +763,7 @@ describe('routes', () => {
         .filter((route) => literal(route.path) === literal(path))
         .map(({ method }) => method)
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
-        // The path may also be that of a kept object whose id reads like this.
+        // The path can also be that of a kept object with this id.
         if (taken.includes(method) || routes.some((route) => isObject(route, method, path))) continue
         const response = await fetch(`${gateway.url}${literal(path)}`, { method })
         const { error } = (await response.json()) as { error: { code?: string } }

@@ -1,5 +1,5 @@
-// Chat completions and messages served by models that exist only behind responses: recordings, streams cut at any place,
-// candidates, loops of tools that keep their reasoning, and the official clients.
+// Chat completions and messages served by models that are available only over responses: recordings, streams cut at any
+// place, candidates, tool loops that keep their reasoning, and the official clients.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
@@ -61,7 +61,7 @@ function bridgeOf(name: string, id = 'recorded'): Model {
   return models.find(({ family }) => family.name === name) as Model
 }
 
-/** The bodies that the vendor was sent since a number of calls. */
+/** The bodies that the vendor got after this number of calls. */
 const sentSince = (calls: number): Json[] =>
   gateway.sandbox.calls.slice(calls).map(({ body }) => JSON.parse(body))
 
@@ -70,7 +70,7 @@ test.each([
   ['/v1/chat/completions', 'max_completion_tokens'],
   ['/v1/messages', 'max_tokens'],
 ])(
-  '%s with one token of %s asks for the fewest that the vendor takes, which are held',
+  '%s with one token of %s requests and holds the vendor’s minimum number of tokens',
   async (path, field) => {
     for (const stream of [false, true]) {
       const calls = gateway.sandbox.calls.length
@@ -89,7 +89,7 @@ test.each([
   },
 )
 
-test('a model that its vendor serves in both ways is translated to the first of them', () => {
+test('a model with two APIs is translated to the first one', () => {
   const forms = gateway.server.world.catalogue.models.get('bilingual') ?? []
   const names = forms.map(({ family }) => family.name)
   expect(names).toContain('openai-chat')
@@ -103,7 +103,7 @@ describe.each(bridges)('%s', (name, path) => {
   const records = fixtures.filter(({ family }) => family === name)
 
   test.each(records.filter(({ answer }) => answer).map((record) => [record.name, record] as const))(
-    '%s is asked and answered word for word',
+    '%s is translated as recorded',
     async (_, { request, sent, reply, answer }) => {
       vendor.answer = { reply }
       const response = await gateway.post(path, { model: 'recorded', ...request })
@@ -114,11 +114,11 @@ describe.each(bridges)('%s', (name, path) => {
     },
   )
 
-  /** A vendor's stream as the caller gets it, when it arrives in pieces that end at these offsets. */
+  /** A vendor's stream as the caller gets it, if it arrives in pieces that end at these offsets. */
   function translated(events: readonly Json[], cuts: readonly number[] = []): string {
     const model = bridgeOf(name)
     const { family } = model
-    if (family.kind !== 'made' || !family.stream) throw new Error('nothing translates')
+    if (family.kind !== 'made' || !family.stream) throw new Error('there is no translation')
     const body = {
       messages: say('Hi'),
       max_tokens: 100,
@@ -145,9 +145,9 @@ describe.each(bridges)('%s', (name, path) => {
 
   const streams = records.filter(({ events }) => events)
   test.each(streams.map((record) => [record.name, record] as const))(
-    '%s is the same wherever the network cuts it, and of the right form',
+    '%s is valid and the same wherever the network splits it',
     (_, { events = [] }) => {
-      // Chunks of chat know custom tools, whose form the reader does not.
+      // Chat chunks can have custom tools, which the reader of these tests does not support.
       const known = events.filter(
         ({ output_index: place, item }) => !isCustom(item) && !(place === 1 && mixed(events)),
       )
@@ -163,7 +163,7 @@ describe.each(bridges)('%s', (name, path) => {
     },
   )
 
-  test('streams of any items in any order lose and repeat nothing', () => {
+  test('streams of any items in any order arrive complete and without repetitions', () => {
     const random = createRandom(seed)
     for (let round = 0; round < 300; round++) {
       const { events, content } = randomResponse(random)
@@ -183,7 +183,7 @@ interface Content {
   calls: { id: string; name: string; arguments: string }[]
 }
 
-/** A response of random items, whose events come in a random order that keeps each item's own. */
+/** A response of random items, whose events are in a random order that keeps the order within each item. */
 function randomResponse(random: ReturnType<typeof createRandom>): { events: Json[]; content: Content } {
   const content: Content = { said: '', thinking: '', calls: [] }
   const word = () => random.pick(['a', ' b', 'ä', '世', '🎉', '"', '\\', '\n'])
@@ -290,7 +290,7 @@ const schema = {
 describe('chat completions', () => {
   const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: schema } }]
 
-  test('the official client: words, a stream, candidates, an object and its figures', async () => {
+  test('the official client: text, a stream, candidates, an object and usage', async () => {
     const whole = await chat.chat.completions.create({
       model: 'words',
       messages: [{ role: 'user', content: 'Hi' }],
@@ -323,7 +323,7 @@ describe('chat completions', () => {
     expect(JSON.parse(object.choices[0]?.message.content ?? '')).toHaveProperty('city')
   })
 
-  test('a loop of tools: the call has the id by which its result is sent', async () => {
+  test('a tool loop: the result refers to the id of the call', async () => {
     const asked = { role: 'user' as const, content: 'The weather, please' }
     const first = await chat.chat.completions.create({ model: 'thinker', messages: [asked], tools })
     const [choice] = first.choices
@@ -347,7 +347,7 @@ describe('chat completions', () => {
     expect(sent.tools[0]).toMatchObject({ type: 'function', name: 'weather', strict: false })
   })
 
-  test('thoughts are shown on request, and a limit is respected', async () => {
+  test('reasoning is returned on request, and a limit is respected', async () => {
     const ask = {
       model: 'thinker',
       messages: [{ role: 'user' as const, content: '[sandbox reasoning=9] Hi' }],
@@ -366,7 +366,7 @@ describe('chat completions', () => {
     expect(cut.choices[0]?.finish_reason).toBe('length')
   })
 
-  test('probabilities of the text', async () => {
+  test('log probabilities of the text', async () => {
     const response = await gateway.post('/v1/chat/completions', {
       model: 'words',
       messages: say('Hi'),
@@ -384,7 +384,7 @@ describe('messages', () => {
   const asked = { role: 'user' as const, content: 'The weather, please' }
   const thinking = { type: 'enabled' as const, budget_tokens: 2_000, display: 'summarized' as const }
 
-  test('a stream begins with an estimate of its input, and ends with what was counted', async () => {
+  test('a stream begins with an estimate of its input, and ends with the counted tokens', async () => {
     const prompt = say('How is the weather in the north of Norway in the middle of the winter?'.repeat(20))
     const stream = messages.messages.stream({ model: 'words', max_tokens: 300, messages: prompt })
     let first = 0
@@ -396,7 +396,7 @@ describe('messages', () => {
     expect(first / usage.input_tokens).toBeWithin(0.7, 1.5)
   })
 
-  test('the official client: words and a stream', async () => {
+  test('the official client: text and a stream', async () => {
     const whole = await messages.messages.create({
       model: 'words',
       max_tokens: 500,
@@ -414,7 +414,7 @@ describe('messages', () => {
   test.each([
     ['whole', false],
     ['streamed', true],
-  ])('a loop of tools keeps the reasoning of the model, byte for byte: %s', async (_, isStream) => {
+  ])('a tool loop keeps the model’s reasoning byte for byte: %s', async (_, isStream) => {
     const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
     const create = async (request: Json) =>
       isStream
@@ -433,7 +433,7 @@ describe('messages', () => {
     const calls = gateway.sandbox.calls.length
     expect(((await create(next)) as Json).content.at(-1).text).toContain('The tool answered: Rain')
     const [sent] = sentSince(calls)
-    // The simulator refuses reasoning that is not as it was sealed.
+    // The simulator refuses changed reasoning.
     expect(sent.input.map(({ type, role }: Json) => type ?? role)).toEqual([
       'user',
       'reasoning',
@@ -446,7 +446,7 @@ describe('messages', () => {
     expect(sent.reasoning).toEqual({ effort: 'low', summary: 'auto' })
   })
 
-  test('reasoning that was altered is refused by its place', async () => {
+  test('changed reasoning is refused with its place', async () => {
     const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
     const [block, use] = ((await messages.messages.create(body as Json)) as Json).content
     const signature: string = block.signature
@@ -470,7 +470,7 @@ describe('messages', () => {
     expect(gateway.sandbox.calls.length).toBe(calls)
   })
 
-  test('reasoning of another account, of another model, or of another account of the vendor is left out', async () => {
+  test('reasoning of another account, model, or vendor account is omitted', async () => {
     const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
     const first = (await messages.messages.create(body as Json)) as Json
     const [, use] = first.content
@@ -494,7 +494,7 @@ describe('messages', () => {
     expect(await typesSent({ ...turn(first.content), model: 'words' })).toEqual([without])
     const foreign = [{ type: 'thinking', thinking: 'Hm.', signature: 'EuYBCkQ=' }, use]
     expect(await typesSent(turn(foreign))).toEqual([without])
-    // Reasoning whose turn was cut has nothing that follows it.
+    // Reasoning whose turn was cut is not followed by an item.
     expect(
       await typesSent({
         ...body,
@@ -506,7 +506,7 @@ describe('messages', () => {
     expect(again).toEqual(without)
   })
 
-  test('a model of messages that takes the conversation over is not sent what it has not signed', async () => {
+  test('a messages model that continues the conversation gets only reasoning that it has signed', async () => {
     const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
     const first = (await messages.messages.create(body as Json)) as Json
     const [, use] = first.content
@@ -530,7 +530,7 @@ describe('messages', () => {
     expect(sent[2].messages).toEqual(turns([use]))
   })
 
-  test('a call next to a text is to be made, and a limit is one', async () => {
+  test('a call after a text ends with tool use, and a limit with its own reason', async () => {
     vendor.answer = {
       reply: {
         id: 'resp_1',

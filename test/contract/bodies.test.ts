@@ -1,4 +1,4 @@
-// Bodies of requests: permitted compression, types, sizes and slowness, and that a refused body holds nothing.
+// Request bodies: supported compression, types, sizes and minimum speed, and that a refused body uses no memory.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { deflateSync, gzipSync } from 'node:zlib'
@@ -41,7 +41,7 @@ function inPieces(bytes: Uint8Array): ReadableStream<Uint8Array> {
   })
 }
 
-describe('packed bodies', () => {
+describe('compressed bodies', () => {
   const packed = (
     name: string,
     encoding: string,
@@ -92,7 +92,7 @@ describe('packed bodies', () => {
     }),
   ])
 
-  test('what a small body unpacks to is never held beyond the limit', async () => {
+  test('a small body is never decompressed beyond the limit', async () => {
     Bun.gc(true)
     const before = process.memoryUsage().rss
     const answers = await Promise.all(
@@ -103,11 +103,11 @@ describe('packed bodies', () => {
       ),
     )
     expect(answers).toEqual(Array(8).fill(413))
-    // Eight times 200 MB would be far beyond.
+    // Eight times 200 MB would be far above the limit.
     expect(process.memoryUsage().rss - before).toBeLessThan(300 * MEBIBYTE)
   })
 
-  test('a form may be packed as well', async () => {
+  test('a form may be compressed too', async () => {
     const form = rawForm([
       { name: 'model', content: 'nobody' },
       { name: 'prompt', content: 'x' },
@@ -125,7 +125,7 @@ describe('packed bodies', () => {
 
 describe('types of bodies', () => {
   const typed = (type: string, more: Partial<Scenario> = served): Scenario => ({
-    name: `JSON as ${type || 'nothing'}`,
+    name: `JSON with the type ${type || '(none)'}`,
     status: 200,
     headers: { 'content-type': type },
     body: hello,
@@ -154,7 +154,7 @@ describe('types of bodies', () => {
     { ...refused('text/plain'), path: '/v1/messages', error: {}, name: 'a message as text' },
     { ...refused('text/plain'), path: '/v1/videos', name: 'a video of OpenAI’s API as text' },
     {
-      name: 'JSON where a form is taken',
+      name: 'JSON instead of a form',
       path: '/v1/images/edits',
       body: hello,
       status: 415,
@@ -163,7 +163,7 @@ describe('types of bodies', () => {
     },
   ])
 
-  test('a body without a type is taken', async () => {
+  test('a body without a type is accepted', async () => {
     const caller = await RawCaller.connect(gateway.url)
     caller.send(chatRequest(gateway.secret, JSON.parse(hello)).replace(/content-type: .*\r\n/, ''))
     await waitFor(() => caller.head().includes('\r\n'))
@@ -175,7 +175,7 @@ describe('types of bodies', () => {
 describe('sizes of bodies', () => {
   const tooLarge = { status: 413, error: { code: 'body_too_large' }, words: ['server.maxBodyBytes'] }
   playAll([
-    { name: 'as large as is configured', body: () => hello.padEnd(LIMIT), ...served },
+    { name: 'of the configured size', body: () => hello.padEnd(LIMIT), ...served },
     { name: 'one byte more', body: () => hello.padEnd(LIMIT + 1), ...tooLarge },
     {
       name: 'one byte more, in pieces',
@@ -183,14 +183,14 @@ describe('sizes of bodies', () => {
       ...tooLarge,
     },
     {
-      name: 'the limit of another operation stays',
+      name: 'the limit of another operation is unchanged',
       path: '/v1/messages',
       body: () => JSON.stringify({ model: 'nobody', max_tokens: 1, messages: say('x'.repeat(LIMIT)) }),
       status: 400,
     },
   ])
 
-  test('messages of tools have a limit of their own', async () => {
+  test('messages to the MCP server have a separate limit', async () => {
     const message = { jsonrpc: '2.0', id: 1, method: 'ping', params: { a: 'x'.repeat(1_000) } }
     const response = await gateway.post('/mcp', message, { accept: 'application/json, text/event-stream' })
     expect(response.status).toBe(413)
@@ -198,7 +198,7 @@ describe('sizes of bodies', () => {
   })
 })
 
-describe('bodies that are refused before they have come', () => {
+describe('bodies that are refused before they have arrived', () => {
   const head = (secret: string, length: number | 'chunked', more = '') =>
     `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\n${more}` +
     `${length === 'chunked' ? 'transfer-encoding: chunked' : `content-length: ${length}`}\r\n\r\n`
@@ -209,14 +209,14 @@ describe('bodies that are refused before they have come', () => {
     ['a wrong key, of unknown length', () => `${head('wrong', 'chunked')}5\r\nhello\r\n`, 401],
     ['too large', () => head(gateway.secret, LIMIT + 1), 413],
     [
-      'a type that is not taken',
+      'an unsupported type',
       () => head(gateway.secret, 1_000_000).replace('application/json', 'text/plain'),
       415,
     ],
-    ['a coding that is not read', () => head(gateway.secret, 1_000_000, 'content-encoding: br\r\n'), 415],
+    ['an unsupported coding', () => head(gateway.secret, 1_000_000, 'content-encoding: br\r\n'), 415],
   ]
   for (const [name, request, status] of rows) {
-    test.concurrent(`${name}: answered at once, and the connection is closed while the body is still being sent`, async () => {
+    test.concurrent(`${name}: answered immediately, and the connection is closed while the body is being sent`, async () => {
       const caller = await RawCaller.connect(gateway.url)
       caller.send(request())
       await waitFor(() => caller.head().includes('\r\n\r\n'))
@@ -228,7 +228,7 @@ describe('bodies that are refused before they have come', () => {
     })
   }
 
-  test('a model that does not exist: answered while the rest of a large body is still to come', async () => {
+  test('a model that does not exist: answered before the rest of a large body has arrived', async () => {
     const text = `{"model":"nobody","messages":[{"role":"user","content":"${'x'.repeat(70_000)}`
     for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/messages/count_tokens']) {
       const caller = await RawCaller.connect(gateway.url)
@@ -240,7 +240,7 @@ describe('bodies that are refused before they have come', () => {
     }
   })
 
-  test('a sender of megabytes reads the answer', async () => {
+  test('a client that is sending megabytes can read the answer', async () => {
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: 'Bearer wrong', 'content-type': 'application/json' },
@@ -255,7 +255,7 @@ describe('bodies that are refused before they have come', () => {
     ['body_too_complex', LIMIT, `{"messages":[${'0,'.repeat(600_000)}`],
   ]
   test.each(begun)(
-    'the rest of one is thrown away, and the connection serves the next request: %s',
+    'the rest of a refused body is discarded, and the connection serves the next request: %s',
     async (code, length, beginning) => {
       const caller = await RawCaller.connect(gateway.url)
       caller.send(head(gateway.secret, length))
@@ -270,7 +270,7 @@ describe('bodies that are refused before they have come', () => {
     },
   )
 
-  test('one that has arrived whole keeps its connection', async () => {
+  test('a refused body that has arrived completely does not close the connection', async () => {
     const caller = await RawCaller.connect(gateway.url)
     caller.send(chatRequest(gateway.secret, { model: 'nobody', messages: [] }))
     await waitFor(() => caller.head().includes('model_not_found'))
@@ -281,7 +281,7 @@ describe('bodies that are refused before they have come', () => {
   })
 })
 
-describe('bodies that come slowly', () => {
+describe('slow bodies', () => {
   const clock = createHandClock()
   const pace = { smallMs: 1_000, windowMs: 1_000, windowBytes: 20_000, totalMs: 4_000 }
   const bodies = new BodyReader(clock.ticker, () => bodyLimitsOf({}), pace)
@@ -311,7 +311,7 @@ describe('bodies that come slowly', () => {
     await server.stop(true)
   })
 
-  /** Sends this number of bytes at a time, at this interval by the test's clock, until the body is complete or refused. */
+  /** Sends this number of bytes at this interval by the test's clock, until the body is complete or refused. */
   async function send(length: number | 'chunked', bytes: number, everyMs: number) {
     outcomes.length = 0
     const caller = await RawCaller.connect(server.url.href)
@@ -321,7 +321,7 @@ describe('bodies that come slowly', () => {
     for (let sent = 0; !caller.closed && sent < (length === 'chunked' ? Infinity : length); sent += bytes) {
       const piece = ' '.repeat(length === 'chunked' ? bytes : Math.min(bytes, length - sent))
       caller.send(length === 'chunked' ? `${bytes.toString(16)}\r\n${piece}\r\n` : piece)
-      // Until it has reached the server, which listens in this process.
+      // Waits until the bytes have reached the server, which runs in this process.
       await Bun.sleep(2)
       await clock.pass(everyMs)
       if (caller.head() !== '') break
@@ -339,12 +339,12 @@ describe('bodies that come slowly', () => {
     outcome: string,
     within: number,
   ][] = [
-    ['a small one that dribbles', 5_000, 1, 50, '408 body_too_slow', 2_000],
-    ['a large one that dribbles', 1_000_000, 100, 50, '408 body_too_slow', 2_500],
-    ['one of unknown length that dribbles', 'chunked', 10, 50, '408 body_too_slow', 2_500],
-    ['one that never begins', 1_000_000, 1, 600, '408 body_too_slow', 2_500],
-    ['one that is steady, but has no end', 100_000_000, 5_000, 50, '413 body_too_large', 1_000],
-    ['one that is steady, but takes too long', 30_000_000, 3_000, 50, '408 body_too_slow', 6_000],
+    ['a small body that arrives too slowly', 5_000, 1, 50, '408 body_too_slow', 2_000],
+    ['a large body that arrives too slowly', 1_000_000, 100, 50, '408 body_too_slow', 2_500],
+    ['a body of unknown length that arrives too slowly', 'chunked', 10, 50, '408 body_too_slow', 2_500],
+    ['a body that never begins', 1_000_000, 1, 600, '408 body_too_slow', 2_500],
+    ['a steady body without an end', 100_000_000, 5_000, 50, '413 body_too_large', 1_000],
+    ['a steady body that takes too long', 30_000_000, 3_000, 50, '408 body_too_slow', 6_000],
   ]
   for (const [name, length, bytes, everyMs, outcome, within] of rows) {
     test(`${name}: ${outcome}, and the connection ends`, async () => {
@@ -360,7 +360,7 @@ describe('bodies that come slowly', () => {
     })
   }
 
-  test('one that takes longer than a window, but keeps arriving, is read', async () => {
+  test('a body that takes longer than the window but keeps arriving is accepted', async () => {
     const sent = await send(150_000, 2_500, 50)
     expect(sent.outcomes).toEqual(['read 150000'])
     expect(sent.tookMs).toBeGreaterThan(2_500)

@@ -1,5 +1,5 @@
-// Parts of an answer about the operator: costs next to the usage, and the ids of organization, project, team or account in
-// complaints. Callers see neither, in any kind of answer, and everything else passes unchanged.
+// The operator's data in answers: costs next to the usage, and ids of organizations, projects, teams or accounts in
+// errors. Callers get neither in any kind of answer, and everything else is unchanged.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
@@ -38,7 +38,7 @@ afterAll(async () => {
 })
 
 const ORGANIZATION = 'org-Abc123Def456Ghi789'
-/** The members that vendors on record put next to their figures. */
+/** The members that vendors add to their usage, as recorded. */
 const COSTS = {
   cost: 0.00012,
   cost_details: { upstream_inference_cost: null, upstream_inference_prompt_cost: 7e-7 },
@@ -140,12 +140,12 @@ describe('the operator’s costs are removed from', () => {
     })
   }
 
-  test('every event of a stream, also one that has an account and no figures', async () => {
+  test('every event of a stream, also one with an account but without usage', async () => {
     const piece = (text: string) =>
       `data: ${JSON.stringify({ ...JSON.parse(chunk(text).slice(6)), organization_id: ORGANIZATION })}\n\n`
     const words = ['One', 'of', 'many', 'events']
     const body = `${words.map(piece).join('')}${usageEvent({ prompt_tokens: 3, completion_tokens: 4 })}${DONE}`
-    // All at once, and each by itself.
+    // All together, and each separately.
     for (const pieces of [[body], body.split(/(?<=\n\n)/)]) {
       vendor.answer = () => {
         const source = new ReadableStream({
@@ -168,7 +168,7 @@ describe('the operator’s costs are removed from', () => {
     }
   })
 
-  test('a native answer, but not of what the model has written', async () => {
+  test('a native answer, but not from text written by the model', async () => {
     vendor.answer = () => Response.json(native)
     const response = await gateway.post('/v1/messages', { ...chat, model: 'odd-native', max_tokens: 9 })
     const { content, usage } = (await response.json()) as typeof native
@@ -177,7 +177,7 @@ describe('the operator’s costs are removed from', () => {
     expect(usage.prompt_tokens_details).toEqual({ cached_tokens: 1 } as never)
   })
 
-  test('a video task, while the operator’s books keep them', async () => {
+  test('a video task, but not from the operator’s books', async () => {
     const response = await gateway.post('/v1/videos/generations?wait=300', {
       model: 'gkx-imagine-video',
       prompt: '[sandbox task_ms=1] x',
@@ -193,7 +193,7 @@ describe('the operator’s costs are removed from', () => {
   })
 })
 
-describe('a text loses what is the operator’s and nothing else', () => {
+describe('only the operator’s data is removed from a text', () => {
   const rows: readonly [name: string, before: string, after: string][] = [
     [
       'in the middle',
@@ -215,7 +215,7 @@ describe('a text loses what is the operator’s and nothing else', () => {
         '{"id":"a","choices":[]}',
       ],
     ),
-    ['said twice', '{"usage":{"cost":1,"cost":2,"n":3}}', '{"usage":{"n":3}}'],
+    ['repeated', '{"usage":{"cost":1,"cost":2,"n":3}}', '{"usage":{"n":3}}'],
     ['nothing', '{"usage":{"n":1.0},"message":{"cost":4}}', '{"usage":{"n":1.0},"message":{"cost":4}}'],
   ]
   for (const [name, before, after] of rows) {
@@ -234,7 +234,7 @@ describe('a text loses what is the operator’s and nothing else', () => {
   })
 })
 
-/** Complaints as the vendors word them. */
+/** Errors in the vendors' words. */
 const complaints: readonly [reported: string, shown: string][] = [
   [
     `Rate limit reached for gpt-5-mini in organization ${ORGANIZATION} on tokens per min (TPM): Limit 30000, Used 29000, Requested 1500. Please try again in 1s.`,
@@ -265,7 +265,7 @@ const complaints: readonly [reported: string, shown: string][] = [
     'Your account … has reached the set inference limit',
   ],
   ['account_id=acct-99881122, wait', 'account_id=…, wait'],
-  // No data of the operator.
+  // These contain no data of the operator.
   [
     'The org-mode file of your organization has 12 projects and 3 accounts.',
     'The org-mode file of your organization has 12 projects and 3 accounts.',

@@ -1,5 +1,5 @@
-// Chat completions served by models that speak messages: the translation of recorded and random streams, conversations with
-// tools, several candidates, the official SDK, and what it all costs.
+// Chat completions served by models with the messages API: the translation of recorded and random streams,
+// conversations with tools, several candidates, the official SDK, and the costs.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -48,7 +48,7 @@ beforeAll(async () => {
   gateway = await startTestGateway({
     models: {
       recorded,
-      // Without its own limit: that of the model known by its name.
+      // Without a configured limit: that of the model known by its name.
       'test-long-messages': testModels['test-messages'] as ModelConfig,
       'test-unknown-messages': {
         ...(testModels['test-messages'] as ModelConfig),
@@ -76,7 +76,7 @@ function bridgeOf(id: string): Model {
 const askFor = (body: Json): ParsedRequest => ({ body, byteLength: 50, at: 1_770_000_000_000 })
 const ask = askFor({ messages: say('Hi'), stream_options: { include_usage: true } })
 
-/** A vendor's stream as the caller gets it, when it arrives in pieces that end at these offsets. */
+/** A vendor's stream as the caller gets it, if it arrives in pieces that end at these offsets. */
 function translated(
   text: string,
   cuts: readonly number[] = [],
@@ -84,7 +84,7 @@ function translated(
 ): { chunks: string; meter: StreamMeter } {
   const model = bridgeOf('recorded')
   const { family } = model
-  if (family.kind !== 'made' || !family.stream) throw new Error('nothing translates')
+  if (family.kind !== 'made' || !family.stream) throw new Error('there is no translation')
   const translator = family.stream.translate(asked, model)
   const meter = createTranslatingMeter(
     { model, hideUsage: true, judge: (usage) => usage, translateError: (json) => JSON.stringify(json) },
@@ -96,7 +96,7 @@ function translated(
 const textOf = (events: readonly unknown[]) =>
   [...events.map((event) => JSON.stringify(event)), STOP].map((data) => `data: ${data}\n\n`).join('')
 
-/** Requests a completion; returns the rows that the request left behind. */
+/** Requests a completion, and returns the rows that the request created. */
 async function request(body: Record<string, Json>, headers: Record<string, string> = {}) {
   const calls = gateway.sandbox.calls.length
   const before = await gateway.newest()
@@ -124,8 +124,8 @@ async function request(body: Record<string, Json>, headers: Record<string, strin
   }
 }
 
-describe('on record', () => {
-  test.each(named(records))('%s is asked and answered word for word', async (_, record) => {
+describe('as recorded:', () => {
+  test.each(named(records))('%s is translated to the recorded request and answer', async (_, record) => {
     const { request: body, sent, events, reply, answer } = record
     vendor.answer = events ? { events, end: STOP } : { reply }
     const response = await gateway.post('/v1/chat/completions', { model: 'recorded', ...body })
@@ -141,7 +141,7 @@ describe('on record', () => {
     expect(closed).toBe(true)
   })
 
-  test.each(named(streams))('%s is the same wherever the network cuts it', (_, { events = [] }) => {
+  test.each(named(streams))('%s is the same wherever the network splits it', (_, { events = [] }) => {
     const text = textOf(events)
     const whole = translated(text).chunks
     readChunks(whole, true)
@@ -149,7 +149,7 @@ describe('on record', () => {
     expect(translated(text, everywhere).chunks).toBe(whole)
   })
 
-  test('a stream that is answered whole is a completion all the same', async () => {
+  test('a stream request that the vendor answers with a whole reply is still a completion', async () => {
     const { request: body, reply, answer } = records.find(({ name }) => name === 'refusal') as Fixture
     vendor.answer = { reply }
     const { json, charge } = await request({ ...body, model: 'recorded', stream: true })
@@ -157,11 +157,11 @@ describe('on record', () => {
     expect(charge).toMatchObject({ state: 'settled', usage_source: 'upstream', amount: 21_000 + 2_000 })
   })
 
-  test('a stream without any one of its events is of the right form', () => {
+  test('a stream with any one event missing still becomes a valid stream', () => {
     const { events = [] } = streams.find(({ name }) => name === 'stream-tools') as Fixture
     const end = events.length - 1
     for (const [gone, event] of events.entries()) {
-      // A block that does not stop may still go on next to the next one; only the last is stopped by the end.
+      // A block that does not stop may continue next to the next one. Only the last is stopped by the end.
       if ((event as Json).type === 'content_block_stop' && gone < end - 1) continue
       const { finish } = readChunks(translated(textOf(events.toSpliced(gone, 1))).chunks, true)
       expect(finish).toBe('tool_calls')
@@ -169,7 +169,7 @@ describe('on record', () => {
     expect(readChunks(translated(textOf([])).chunks, true)).toMatchObject({ said: '', finish: 'stop' })
   })
 
-  test('an answer that is not a message is the fault of the vendor, and free', async () => {
+  test('an answer that is not a message is a vendor failure, and free', async () => {
     for (const reply of [{}, { type: 'message', content: 'Hello' }, { ok: true }]) {
       vendor.answer = { reply }
       const { status, json, charge } = await request({ model: 'recorded' })
@@ -205,7 +205,7 @@ describe('on record', () => {
     ])
   })
 
-  test('without a limit the answer is not cut before the limit of the model, and no more is held', async () => {
+  test('without a caller’s limit, the answer may reach the model’s limit, and the hold is not larger', async () => {
     const body = { messages: say('[sandbox tokens=5000] Hello!'), max_tokens: null }
     const usual = await request({ ...body, model: 'test-long-messages', max_tokens: 4_096 })
     const cut = await request({ ...body, model: 'test-unknown-messages' })
@@ -218,12 +218,12 @@ describe('on record', () => {
     // The cost beyond the usual hold was held before the delivery.
     expect(charge?.held).toBe(Math.max(Number(charge?.amount), Number(usual.charge?.held)))
     expect(Number(charge?.amount)).toBeGreaterThanOrEqual(5_000 * 2_000)
-    // The caller's own limit wins.
+    // The caller's own limit has precedence.
     const asked = await request({ ...body, model: 'test-long-messages', max_completion_tokens: 70 })
     expect(asked.sent[0].max_tokens).toBe(70)
   })
 
-  test('every model of the catalogue that speaks messages says how much it writes at once', () => {
+  test('every messages model of the catalogue has an output limit', () => {
     const spoken: [string, Partial<ModelConfig>][] = Object.entries(shipped.models)
     const native = spoken.filter(([, { family }]) => [family].flat().includes('anthropic-messages'))
     expect(native.length).toBeGreaterThan(4)
@@ -234,26 +234,26 @@ describe('on record', () => {
       expect({ id, most: maxOutputTokens ?? 0 }).toEqual({ id, most: id.includes('4-5') ? 64_000 : 128_000 })
   })
 
-  test('a model that thinks gets no settings of sampling', async () => {
+  test('a thinking model gets no sampling fields', async () => {
     vendor.answer = { reply: records.find(({ name }) => name === 'refusal')?.reply }
     await request({ model: 'recorded-thinker', temperature: 0.2, top_p: 0.3 })
     expect(Object.keys(vendor.received as object)).toEqual(['model', 'max_tokens', 'messages'])
   })
 
-  test('a temperature that messages do not know is the highest that they know, which need not be said', async () => {
+  test('a temperature above the maximum of messages becomes the maximum, which is the default', async () => {
     for (const temperature of [1, 1.5, 2])
       expect((await request({ temperature })).sent[0]).not.toHaveProperty('temperature')
     expect((await request({ temperature: 0, top_p: 0.5 })).sent[0]).toMatchObject({ temperature: 0 })
   })
 
-  test('a model that speaks chat completions itself is asked in them', () => {
+  test('a model with chat completions gets chat completions', () => {
     expect(bridgeOf('bilingual').family.name).toBe('openai-chat')
     expect(bridgeOf('recorded').family.name).toBe('chat-on-messages')
   })
 })
 
 describe(`random streams (CHAT_SEED=${seed})`, () => {
-  test('say the same, call the same and cost the same in the other form', () => {
+  test('have the same text, calls and cost after translation', () => {
     const random = createRandom(seed)
     for (let round = 0; round < casesOf(1_000); round++) {
       const stream = messageStream(random)
@@ -275,7 +275,7 @@ describe(`random streams (CHAT_SEED=${seed})`, () => {
     }
   })
 
-  test('are the same wherever the network cuts them', () => {
+  test('are the same wherever the network splits them', () => {
     const random = createRandom(seed)
     for (let round = 0; round < casesOf(200); round++) {
       const { text } = messageStream(random)
@@ -285,7 +285,7 @@ describe(`random streams (CHAT_SEED=${seed})`, () => {
     }
   })
 
-  test('that break off anywhere are a beginning of the whole, and not complete', () => {
+  test('that break off anywhere are an incomplete beginning of the whole', () => {
     const random = createRandom(seed)
     let broken = 0
     for (let round = 0; round < casesOf(300); round++) {
@@ -295,7 +295,7 @@ describe(`random streams (CHAT_SEED=${seed})`, () => {
       if (meter.isComplete()) continue
       broken++
       expect(chunksOf(chunks).closed).toBe(false)
-      // What the gateway ends it with.
+      // The gateway's own end of the stream.
       readChunks(`${chunks}data: {"error":{}}\n\n`, true)
     }
     expect(broken).toBeGreaterThan(casesOf(200))
@@ -339,7 +339,7 @@ describe('the reader of these tests refuses', () => {
   const streamOf = (chunks: Json[]) =>
     [...chunks.map((each) => JSON.stringify(each)), '[DONE]'].map((data) => `data: ${data}\n\n`).join('')
 
-  test('nothing of a good stream', () => {
+  test('no correct stream', () => {
     const more = call({ index: 0, function: { arguments: '{}' } })
     expect(readChunks(streamOf([start, word, begun, more, end]), false)).toMatchObject({
       said: 'a',
@@ -356,13 +356,13 @@ describe('the reader of these tests refuses', () => {
     ['a word after the end', [start, end, word]],
     ['an empty piece', [start, chunk({ content: '' }), end]],
     ['another id', [start, { ...word, id: 'b' }, end]],
-    ['a piece of a call that did not begin', [start, call({ index: 0, function: { arguments: '{}' } }), end]],
+    ['a piece of a call that has not begun', [start, call({ index: 0, function: { arguments: '{}' } }), end]],
     ['a call that begins twice', [start, begun, begun, end]],
     ['a gap between calls', [start, call({ ...begun.choices[0].delta.tool_calls[0], index: 1 }), end]],
-    ['figures that nobody asked for', [start, end, figures]],
+    ['usage that was not requested', [start, end, figures]],
   ])('%s', (_, chunks) => expect(() => readChunks(streamOf(chunks), false)).toThrow())
 
-  test('a stream that is not closed, and figures that are missing', () => {
+  test('a stream that is not closed, and missing usage', () => {
     expect(() => readChunks(streamOf([start, end]).replace('data: [DONE]\n\n', ''), false)).toThrow(
       'not closed',
     )
@@ -376,8 +376,8 @@ const tools = ['get_weather', 'get_time'].map((name) => ({
   function: { name, description: `The ${name.slice(4)} of a city`, parameters: city },
 }))
 
-describe('a conversation with two tools at once', () => {
-  test.each([true, false])('there and back (stream: %p)', async (stream) => {
+describe('a conversation with two calls at once', () => {
+  test.each([true, false])('with their results (stream: %p)', async (stream) => {
     const question = say('[sandbox tool=2 reasoning=6] What is it like there?')
     const first = await request({ stream, tools, messages: question })
     const message = messageOf(first)
@@ -458,7 +458,7 @@ function messageOf({ json, completion, text }: Answered) {
 }
 
 describe('several candidates', () => {
-  test.each([2, 6])('%d are as many calls, one charge for all, and one row in the log', async (n) => {
+  test.each([2, 6])('%d are the same number of calls, one charge, and one row in the log', async (n) => {
     const { json, charge, charges, logRows, sent, headers } = await request({
       n,
       messages: say('[sandbox prompt_tokens=100 cached=30 written=20 tokens=10] Hi'),
@@ -482,11 +482,11 @@ describe('several candidates', () => {
       sent: n,
     })
     expect(Number(headers.get('x-gateway-cost-usd'))).toBe(amount / 1e9)
-    // Each request is for one message: the dialect cannot ask for more.
+    // Each request is for one message, because the dialect does not support more.
     for (const body of sent) expect(body).not.toHaveProperty('n')
   })
 
-  test('of which one fails are an error, for nothing', async () => {
+  test('of which one fails are an error, and free', async () => {
     const { status, json, charge } = await request({
       n: 3,
       messages: say('[sandbox status=500 times=1 one-of-three] Hi'),
@@ -495,13 +495,13 @@ describe('several candidates', () => {
     expect(charge).toMatchObject({ state: 'released', amount: 0 })
   })
 
-  test('that all fail at once are not requested again', async () => {
+  test('that all fail are not requested again', async () => {
     const { status, sent } = await request({ n: 100, messages: say('[sandbox status=429] Hi') })
     expect(status).toBe(429)
     expect(sent.length).toBeLessThanOrEqual(4)
   })
 
-  test('are held for, each with its own input', async () => {
+  test('are held, each with its own input', async () => {
     const [one, five] = [await request({ n: 1 }), await request({ n: 5 })]
     // A digit more or less is the same number of bytes.
     expect(five.charge.held).toBe(5 * Number(one.charge.held))
@@ -517,7 +517,7 @@ describe('several candidates', () => {
     return { ...played, events, chunks, of }
   }
 
-  test('are streamed side by side, each with its index, and paid as one answer', async () => {
+  test('are streamed concurrently, each with its index, and charged as one answer', async () => {
     const { events, chunks, of, status, sent, charge, charges, logRows } = await streamed({
       messages: say('[sandbox tokens=10 cached=30 written=20 prompt_tokens=100] Hi'),
     })
@@ -545,7 +545,7 @@ describe('several candidates', () => {
     for (const body of sent) expect(body).toMatchObject({ stream: true })
   })
 
-  test('of which one cannot begin are an error, for nothing', async () => {
+  test('of which one cannot begin are an error, and free', async () => {
     const { status, charge } = await request({
       n: 3,
       stream: true,
@@ -555,7 +555,7 @@ describe('several candidates', () => {
     expect(charge).toMatchObject({ state: 'released', amount: 0 })
   })
 
-  test('of which one is cut end with an error, and the delivered part is paid', async () => {
+  test('of which one breaks off end with an error, and the delivered part is charged', async () => {
     const { events, charge } = await streamed({
       messages: say('[sandbox cut_after=6 times=1 tokens=40 one-cut-of-three] Hi'),
     })
@@ -565,8 +565,8 @@ describe('several candidates', () => {
     expect(Number(charge.amount)).toBeGreaterThan(0)
   })
 
-  test.each([false, true])('have figures that are judged as one, streamed: %p', async (stream) => {
-    // Each alone is within the context of the model, and all together are more than one request can come to.
+  test.each([false, true])('have usage that is checked as one sum, streamed: %p', async (stream) => {
+    // Each alone is within the model's context, but the sum is more than one request can use.
     const { status, charge } = await request({
       n: 3,
       stream,
@@ -577,7 +577,7 @@ describe('several candidates', () => {
     expect(Number(charge.amount)).toBeLessThan(100_000 * 1_000)
   })
 
-  test('are at most sixteen in a stream, which says so', async () => {
+  test('are limited to sixteen in a stream, with a clear error', async () => {
     const { status, json, sent, charges } = await request({ n: 17, stream: true })
     expect({ status, sent, charges }).toEqual({ status: 400, sent: [], charges: 0 })
     expect(json.error).toMatchObject({ param: 'n', message: expect.stringContaining('at most 16') })
@@ -595,27 +595,24 @@ describe('an error', () => {
     ['status=500 soft error_text="It broke"', 400, 'It broke'],
     ['garbage', 502, 'not JSON'],
   ]
-  test.each(rows)(
-    '%s reads as one of chat completions, and costs nothing',
-    async (words, status, message) => {
-      const { json, id, charge, sent, headers, ...answer } = await request({
-        messages: say(`[sandbox ${words}] Hi`),
-      })
-      expect({ status: answer.status, text: answer.text }).toEqual({ status, text: answer.text })
-      expect(json.error).toEqual({
-        message: expect.stringContaining(message),
-        type: expect.any(String),
-        param: null,
-        code: expect.any(String),
-        request_id: id,
-      })
-      expect(charge).toMatchObject({ state: 'released', amount: 0 })
-      expect(sent).toHaveLength(1)
-      if (words.includes('retry_after')) expect(headers.get('retry-after')).toBe('7')
-    },
-  )
+  test.each(rows)('%s becomes one of chat completions, and is free', async (words, status, message) => {
+    const { json, id, charge, sent, headers, ...answer } = await request({
+      messages: say(`[sandbox ${words}] Hi`),
+    })
+    expect({ status: answer.status, text: answer.text }).toEqual({ status, text: answer.text })
+    expect(json.error).toEqual({
+      message: expect.stringContaining(message),
+      type: expect.any(String),
+      param: null,
+      code: expect.any(String),
+      request_id: id,
+    })
+    expect(charge).toMatchObject({ state: 'released', amount: 0 })
+    expect(sent).toHaveLength(1)
+    if (words.includes('retry_after')) expect(headers.get('retry-after')).toBe('7')
+  })
 
-  test('within a stream ends it with the words of the vendor, and the part before is paid', async () => {
+  test('within a stream ends it with the vendor’s message, and the part before is charged', async () => {
     const answer = await request({ stream: true, messages: say('[sandbox error_after=6 tokens=40] Hi') })
     expect(answer.completion?.error).toEqual({
       message: 'Overloaded',
@@ -627,7 +624,7 @@ describe('an error', () => {
     expect(answer.charge).toMatchObject({ state: 'settled', usage_source: 'counted' })
   })
 
-  test('is the last event that a caller gets, whatever the vendor still sends', () => {
+  test('is the last event that a caller gets, whatever the vendor sends afterwards', () => {
     const { events = [] } = streams[0] as Fixture
     const broken = [...events.slice(0, 4), { type: 'error', error: { type: 'api_error', message: 'Out' } }]
     const { chunks, meter } = translated(textOf([...broken, ...events]))
@@ -635,7 +632,7 @@ describe('an error', () => {
     expect(meter.failure()).toBeDefined()
   })
 
-  test('of a vendor that breaks off is a chunk too', async () => {
+  test('for a vendor that breaks off is a chunk too', async () => {
     const answer = await request({ stream: true, messages: say('[sandbox cut_after=6 tokens=40] Hi') })
     expect(answer.completion?.error).toMatchObject({
       code: 'upstream_cut',
@@ -643,7 +640,7 @@ describe('an error', () => {
     })
   })
 
-  test('money that is missing, and a key', async () => {
+  test('a missing balance and a missing key are refused in this form', async () => {
     const { secret } = await gateway.makeKey('poor', '0')
     const poor = await request({}, { authorization: `Bearer ${secret}` })
     expect(poor).toMatchObject({
@@ -707,7 +704,7 @@ describe('a completion costs what the same message costs', () => {
     expect(Number(charge.held)).toBeGreaterThanOrEqual(Number(charge.amount))
   })
 
-  test('in figures: input, what is read from a cache and written to it, and output, each at its own price', async () => {
+  test('by usage: input, cache reads, cache writes and output, each at its own price', async () => {
     for (const stream of [true, false]) {
       const content = '[sandbox prompt_tokens=1000 cached=300 written=200 tokens=20] Hi'
       const { charge } = await request({ stream, messages: say(content) })
@@ -715,7 +712,7 @@ describe('a completion costs what the same message costs', () => {
     }
   })
 
-  test('and the caller sees the counted tokens if the vendor counts nothing', async () => {
+  test('and the caller gets the gateway’s count if the vendor counts nothing', async () => {
     const { json, charge } = await request({ messages: say('[sandbox usage=missing tokens=20] Hi') })
     const { prompt_tokens: input, completion_tokens: output } = json.usage
     expect(charge.usage_source).toBe('counted')
@@ -765,7 +762,7 @@ describe('the official SDK', () => {
     expect(completion._request_id).toMatch(/^req_/)
   })
 
-  test.each([true, false])('a stream, with figures only when they are asked for (%p)', async (wantsUsage) => {
+  test.each([true, false])('a stream, with usage only if requested (%p)', async (wantsUsage) => {
     const stream = await connect().chat.completions.create({
       model,
       messages: say('[sandbox tokens=40] Hi'),
@@ -779,7 +776,7 @@ describe('the official SDK', () => {
     expect(chunks.flatMap((chunk) => chunk.usage?.completion_tokens ?? [])).toEqual(wantsUsage ? [40] : [])
   })
 
-  test('the streaming helper: words, calls and figures', async () => {
+  test('the streaming helper: text, calls and usage', async () => {
     let heard = ''
     const stream = connect()
       .chat.completions.stream({
@@ -839,7 +836,7 @@ describe('the official SDK', () => {
     expect(completion.choices[0]?.message.parsed).toHaveProperty('city')
   })
 
-  test('the errors that its users catch', async () => {
+  test('the errors that users catch', async () => {
     const caught = (words: string, stream = false) =>
       connect()
         .chat.completions.create({ model, stream, messages: say(`[sandbox ${words}] Hi`) })

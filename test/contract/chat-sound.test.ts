@@ -1,5 +1,5 @@
-// Audio and video in chat: models that read them get them and are paid for them, in chat and in responses; others refuse them with
-// the name of the part, before anything is sent.
+// Audio and video in chat and responses: models that accept them get them, and they are charged. For other models they
+// are refused with the name of the part, before anything is sent.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import shipped from '../../gateway.config'
@@ -48,7 +48,7 @@ describe.each([
   ['chat', asChat],
   ['responses', asResponse],
 ] as const)('%s', (_, ask) => {
-  test.each(['gmx-2.5-flash-lite', 'gmx-3.5-flash-lite'])('%s reads sound', async (model) => {
+  test.each(['gmx-2.5-flash-lite', 'gmx-3.5-flash-lite'])('%s accepts sound', async (model) => {
     const response = await ask(model, sound)
     expect(response.status).toBe(200)
     const body = JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '{}') as Json
@@ -79,7 +79,7 @@ describe.each([
     expect([state, Number(amount)]).toEqual(['settled', input * 300 + output * 400])
   })
 
-  test.each(['deaf', 'free-deaf'])('%s refuses sound, priced or not', async (model) => {
+  test.each(['deaf', 'free-deaf'])('sound is refused for %s, with or without a price', async (model) => {
     const before = gateway.sandbox.calls.length
     const response = await ask(model, sound)
     const { error } = (await response.json()) as Json
@@ -98,14 +98,14 @@ describe.each([
   })
 })
 
-test.each(['deaf', 'free-deaf'])('%s refuses films', async (model) => {
+test.each(['deaf', 'free-deaf'])('video is refused for %s', async (model) => {
   const response = await asChat(model, film)
   const { error } = (await response.json()) as Json
   expect([response.status, error.param]).toEqual([400, 'messages[0].content[1].type'])
   expect(error.message).toContain('does not read films')
 })
 
-test('films go to a model that reads them', async () => {
+test('video is sent to a model that accepts it', async () => {
   expect((await asChat('unpriced', film)).status).toBe(200)
 })
 
@@ -113,7 +113,7 @@ test.each([
   { type: 'audio_url', audio_url: { url: 'http://10.0.0.1/a.wav' } },
   { type: 'video_url', video_url: { url: 'http://localhost/a.mp4' } },
   { type: 'input_audio', input_audio: { data: 'file:///etc/passwd', format: 'wav' } },
-])('a private address is refused as one of a picture is: %j', async (part) => {
+])('a private address is refused like that of a picture: %j', async (part) => {
   const before = gateway.sandbox.calls.length
   const response = await asChat('free-any', part)
   expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('private network')])

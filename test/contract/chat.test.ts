@@ -1,5 +1,5 @@
-// POST /v1/chat/completions and GET /v1/models as callers use them: every field of the spec reaches the vendor, the answer reads
-// like the gateway's own, and the reported usage is paid.
+// POST /v1/chat/completions and GET /v1/models as callers use them: every field of the spec reaches the vendor, the
+// answer has the gateway's ids, and the reported usage is charged.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readCompletion } from '../../src/families/chat/caller-side'
@@ -83,7 +83,7 @@ describe('every field of the spec', () => {
     test(`${field} ${JSON.stringify(value)} reaches the vendor`, async () => {
       const sent = { model: 'test-local', messages: say('Hello!'), ...others, [field]: value }
       expect(vendorBody(await chat(sent))).toEqual({ ...sent, model: 'local-model' })
-      // What the gateway lets through by these names is also what the strict vendor knows by them.
+      // The gateway and the strict vendor accept the same fields.
       const strict = { ...sent, model: 'test-chat' }
       if (field !== 'reasoning_effort' && field !== 'verbosity') {
         expect(vendorBody(await chat(strict))).toEqual({ ...sent, model: 'gpt-4.1-mini' })
@@ -106,12 +106,12 @@ describe('every field of the spec', () => {
         ],
       },
     ],
-  ])('sound reaches the vendor of a model that has a price for it: %j', async (sound) => {
+  ])('sound reaches the vendor if the model has a price for it: %j', async (sound) => {
     const sent = { model: 'test-sound', messages: say('Hello!'), ...sound }
     expect(vendorBody(await chat(sent))).toEqual({ ...sent, model: 'local-model' })
   })
 
-  test('cache writes are found under the names of both vendors that report them', () => {
+  test('cache writes are read from the fields of both vendors that report them', () => {
     for (const name of ['cache_write_tokens', 'cache_creation_input_tokens']) {
       const usage = {
         prompt_tokens: 100,
@@ -136,7 +136,7 @@ describe('every field of the spec', () => {
     await chat({ ...sent, model: 'test-reasoning' })
   })
 
-  test('an effort is refused for a model that takes none, and a verbosity left out', async () => {
+  test('an effort is refused for a model without efforts, and a verbosity is omitted', async () => {
     await chat(
       { model: 'test-chat', messages: say('Hello!'), reasoning_effort: 'low' },
       {
@@ -150,7 +150,7 @@ describe('every field of the spec', () => {
     expect(vendorBody(await chat({ ...sent, verbosity: 'low' }))).toEqual({ ...sent, model: 'gpt-4.1-mini' })
   })
 
-  test('a vendor that does not take a field says so itself, and nothing is charged', async () => {
+  test('a vendor’s own refusal of a field is returned, and nothing is charged', async () => {
     const { charges } = await chat(
       { model: 'test-chat', messages: say('Hello!'), enable_thinking: true },
       {
@@ -224,14 +224,14 @@ describe('messages', () => {
         ['test-chat', 'gpt-4.1-mini'],
         ['test-dashscope', 'qwen-plus'],
       ]) {
-        // This model is known to read no films.
+        // This model is known not to accept video.
         if (model === 'test-chat' && what.startsWith('video')) continue
         expect(vendorBody(await chat({ model, messages }))).toEqual({ model: upstreamModel, messages })
       }
     })
   }
 
-  test('the answer is built on the result of a tool', async () => {
+  test('the answer uses the result of a tool', async () => {
     const messages = conversations[3]?.[1]
     const { json } = await chat({ model: 'test-chat', messages, tools: [weather] })
     expect(json.choices[0].message.content).toContain('The tool answered: 21 degrees')
@@ -266,8 +266,8 @@ describe('tools', () => {
   }
 })
 
-describe('what the caller gets back', () => {
-  test('a whole answer: the spec’s members, the gateway’s model id, its price', async () => {
+describe('what the caller gets', () => {
+  test('a whole answer: the spec’s members, the gateway’s model id, and the price', async () => {
     const { json, response, charges } = await chat({
       model: 'test-chat',
       messages: say('[sandbox prompt_tokens=100 tokens=20] Hello!'),
@@ -292,7 +292,7 @@ describe('what the caller gets back', () => {
     expect(charges).toMatchObject([{ state: 'settled', amount: 140_000, ended_by: 'done' }])
   })
 
-  test('the vendor’s headers stay behind, and its own request id with them', async () => {
+  test('the vendor’s headers are removed, including its request id', async () => {
     const { response } = await chat({ model: 'test-chat', messages: say('Hello!') })
     const own = [
       'content-type',
@@ -306,7 +306,7 @@ describe('what the caller gets back', () => {
   })
 
   for (const model of ['test-chat', 'test-reasoning', 'test-dashscope', 'test-xai', 'test-google']) {
-    test(`${model} streams with the gateway’s id in every chunk and no usage chunk unless it was asked for`, async () => {
+    test(`${model} streams with the gateway’s id in every chunk, and a usage chunk only on request`, async () => {
       const body = { model, messages: say('[sandbox tokens=6] Hello!'), stream: true }
       const plain = await chat(body, { answers: { 'content-type': /^text\/event-stream/ } })
       const chunks = chunksOf(plain.text)
@@ -327,7 +327,7 @@ describe('what the caller gets back', () => {
     })
   }
 
-  test('asking not to see usage keeps the other stream options and still bills by the vendor’s count', async () => {
+  test('include_usage: false keeps the other stream options, and the vendor’s usage is still charged', async () => {
     const { text, calls, charges } = await chat({
       model: 'test-chat',
       messages: say('[sandbox prompt_tokens=50 tokens=4] Hello!'),
@@ -343,7 +343,7 @@ describe('what the caller gets back', () => {
     expect(charges).toMatchObject([{ amount: 58_000, usage_source: 'upstream' }])
   })
 
-  test('log probabilities and JSON answers come through', async () => {
+  test('log probabilities and JSON answers are returned', async () => {
     const logprobs = await chat({ model: 'test-chat', messages: say('Hello!'), logprobs: true })
     expect(logprobs.json.choices[0].logprobs.content[0]).toMatchObject({ logprob: expect.any(Number) })
     const json = await chat({
@@ -373,34 +373,37 @@ describe('stop', () => {
     [['four', 'two'], 'You said: one '],
     [['nowhere'], undefined],
     ['wo thr', 'You said: one t'],
-  ])('%j ends the simulated answer before it, whole, streamed and in messages', async (stop, expected) => {
-    const body = { model: 'test-chat', messages: say(said), stop }
-    const { json } = await chat(body)
-    const content = expected ?? json.choices[0].message.content
-    expect(json.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content } })
-    expect(content).toContain('one')
-    const streamed = await (await gateway.chat({ ...body, stream: true })).text()
-    const pieces = streamed.split('\n').flatMap((line) => {
-      if (!line.startsWith('data: {')) return []
-      return JSON.parse(line.slice(6)).choices.map((choice: Json) => choice.delta.content ?? '')
-    })
-    expect(pieces.join('')).toBe(content)
-    const message = {
-      model: 'test-messages',
-      max_tokens: 500,
-      messages: say(said),
-      stop_sequences: [stop].flat(),
-    }
-    const answer = (await (await gateway.post('/v1/messages', message)).json()) as Json
-    expect(answer.content[0].text).toBe(content)
-    expect(answer.stop_reason).toBe(expected === undefined ? 'end_turn' : 'stop_sequence')
-  })
+  ])(
+    '%j ends the simulated answer before that text: whole, streamed and in messages',
+    async (stop, expected) => {
+      const body = { model: 'test-chat', messages: say(said), stop }
+      const { json } = await chat(body)
+      const content = expected ?? json.choices[0].message.content
+      expect(json.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content } })
+      expect(content).toContain('one')
+      const streamed = await (await gateway.chat({ ...body, stream: true })).text()
+      const pieces = streamed.split('\n').flatMap((line) => {
+        if (!line.startsWith('data: {')) return []
+        return JSON.parse(line.slice(6)).choices.map((choice: Json) => choice.delta.content ?? '')
+      })
+      expect(pieces.join('')).toBe(content)
+      const message = {
+        model: 'test-messages',
+        max_tokens: 500,
+        messages: say(said),
+        stop_sequences: [stop].flat(),
+      }
+      const answer = (await (await gateway.post('/v1/messages', message)).json()) as Json
+      expect(answer.content[0].text).toBe(content)
+      expect(answer.stop_reason).toBe(expected === undefined ? 'end_turn' : 'stop_sequence')
+    },
+  )
 })
 
 describe('reasoning models', () => {
   const ask = { model: 'test-reasoning', messages: say('[sandbox tokens=10] Hello!') }
 
-  test('fields that they refuse are removed, and the caller gets no error for them', async () => {
+  test('get no fields that they refuse, and the caller gets no error', async () => {
     const played = await chat({
       ...ask,
       temperature: 0.2,
@@ -444,13 +447,13 @@ describe('reasoning models', () => {
       const played = await chat({ ...ask, [field]: value })
       expect(vendorBody(played)).toEqual({ model: 'gpt-5-mini', messages: ask.messages })
     }
-    // Another model says what is wrong with it.
+    // For another model, the vendor reports what is wrong with the value.
     const odd = field === 'stop' || field === 'modalities' ? 5 : 'odd'
     const refused = { status: 400, error: { param: field }, vendorCalls: 0, charges: 0 }
     await chat({ ...ask, model: 'test-chat', [field]: odd }, refused)
   })
 
-  test('and so are the ones of messages, for the same models', async () => {
+  test('of messages are removed for the same models', async () => {
     for (const odd of [{ temperature: 5 }, { top_p: 'x' }, { stop_sequences: 5 }]) {
       const body = { model: 'test-reasoning', max_tokens: 50, messages: ask.messages, ...odd }
       expect((await gateway.post('/v1/messages', body)).status).toBe(200)
@@ -473,7 +476,7 @@ describe('reasoning models', () => {
     })
   }
 
-  test('an unsupported effort is refused, with the list of what the model supports, and nothing is held', async () => {
+  test('an unsupported effort is refused with the list of supported ones, and nothing is held', async () => {
     await chat(
       { ...ask, reasoning_effort: 'xhigh' },
       {
@@ -486,7 +489,7 @@ describe('reasoning models', () => {
     )
   })
 
-  test('thinking can use up the whole budget: empty text, `length`, and it is paid for', async () => {
+  test('thinking can use the whole limit: the text is empty, the reason is `length`, and it is charged', async () => {
     const { json, charges } = await chat({
       ...ask,
       messages: say('[sandbox prompt_tokens=10] Hello!'),
@@ -505,7 +508,7 @@ describe('reasoning models', () => {
   })
 })
 
-describe('bytes: the vendor gets what the caller wrote, except the edited members', () => {
+describe('the vendor gets the caller’s bytes, except the edited members', () => {
   const odd = [
     '\n\t{ "messages" :[ {"role":"user",\r\n"content":"caf\\u00e9 é \\/ \\ud83d\\ude00 \\ud800 \\"model\\":\\"x\\"" , "name":"a" } ] ',
     ',"seed": 9007199254740993, "temperature":1.0 ,"top_p":1E-0, "zeta":{"b":1,"a":[ ]},',
@@ -518,7 +521,7 @@ describe('bytes: the vendor gets what the caller wrote, except the edited member
     expect(calls[0]?.body).toBe(odd.replace('"test-local"', '"local-model"'))
   })
 
-  test('a stream adds its options at the end and touches nothing else', async () => {
+  test('a stream adds its options at the end and changes nothing else', async () => {
     const streamed = odd.replace('"last"', '"stream" :true, "last"')
     const { calls } = await chat(streamed)
     const expected = streamed
@@ -527,7 +530,7 @@ describe('bytes: the vendor gets what the caller wrote, except the edited member
     expect(calls[0]?.body).toBe(expected)
   })
 
-  test('fields that reasoning models refuse are cut out with their comma, wherever they are', async () => {
+  test('fields that reasoning models refuse are removed with their comma, wherever they are', async () => {
     const head = '{"temperature" : 0.5 ,"model":"test-reasoning", "stop":["a"],'
     const tail = ' "messages":[{"role":"user","content":"Hello!"}], "seed":9007199254740993 ,"top_p":0.1 }'
     const { calls } = await chat(head + tail)
@@ -536,7 +539,7 @@ describe('bytes: the vendor gets what the caller wrote, except the edited member
     )
   })
 
-  test('an escaped key is the member that it spells', async () => {
+  test('an escaped name is the member that it spells', async () => {
     const body = '{"\\u006dodel":"test-local","messages":[{"role":"user","content":"Hi"}]}'
     const { calls } = await chat(body)
     expect(calls[0]?.body).toBe(body.replace('test-local', 'local-model'))
@@ -550,17 +553,17 @@ describe('bytes: the vendor gets what the caller wrote, except the edited member
       messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
     })
     const { calls } = await chat(sent)
-    // Not by `toBe`: a failure would print all of it.
+    // Not compared with `toBe`, because a failure would print all of it.
     expect(calls[0]?.body === sent.replace('"test-local"', '"local-model"')).toBe(true)
   })
 })
 
-describe('the vendor’s usage is paid', () => {
+describe('the vendor’s usage is charged', () => {
   const bill = (input: number, cached: number, output: number) =>
     input * 1_000 + cached * 100 + output * 2_000
   const rows: [what: string, directive: string, extra: Record<string, unknown>, paidNano: number][] = [
     ['input and output', 'prompt_tokens=100 tokens=20 reasoning=0', {}, bill(100, 0, 20)],
-    ['cached input apart', 'prompt_tokens=100 cached=40 tokens=20 reasoning=0', {}, bill(60, 40, 20)],
+    ['cached input separately', 'prompt_tokens=100 cached=40 tokens=20 reasoning=0', {}, bill(60, 40, 20)],
     ['reasoning as output, once', 'prompt_tokens=100 tokens=20 reasoning=30', {}, bill(100, 0, 50)],
     ['all candidates', 'prompt_tokens=100 tokens=20 reasoning=5', { n: 3 }, bill(100, 0, 75)],
     ['all of it', 'prompt_tokens=90 cached=90 tokens=7 reasoning=3', { n: 2 }, bill(0, 90, 20)],
@@ -584,7 +587,7 @@ describe('the vendor’s usage is paid', () => {
           ])
           expect(logRows).toMatchObject([{ amount: paidNano, usage_source: 'upstream', ended_by: 'done' }])
         }
-        // The vendor's own words are kept for a later audit, and no caller sees the operator's cost.
+        // The vendor's own usage is kept for audits, and callers do not get the operator's cost.
         const { cost_in_usd_ticks: cost, ...figures } = JSON.parse(String(whole.charges[0]?.usage))
         expect(typeof cost).toBe(model === 'test-xai' ? 'number' : 'undefined')
         // Callers see all of the output, because its figures are billed.
@@ -601,7 +604,7 @@ describe('the vendor’s usage is paid', () => {
     [{ n: 2 }, 8_192],
     [{ max_tokens: 50 }, 50],
     [{ max_completion_tokens: 60, n: 3 }, 180],
-    // A vendor may know only one of the two: a small one must not hide a large one.
+    // A vendor may support only one of the two, so a small value must not hide a large one.
     [{ max_completion_tokens: 1, max_tokens: 900 }, 900],
     [{ max_completion_tokens: 900, max_tokens: 1 }, 900],
   ]
@@ -613,7 +616,7 @@ describe('the vendor’s usage is paid', () => {
     })
   }
 
-  test('what the vendors’ own ways of thinking cost is found in their totals', async () => {
+  test('thinking that vendors report only in their totals is charged', async () => {
     const rows: [model: string, extra: Record<string, unknown>, thinking: number][] = [
       ['test-xai', {}, 16],
       ['test-xai', { reasoning_effort: 'high' }, 32],
@@ -646,7 +649,7 @@ describe('GET /v1/models', () => {
     })
   })
 
-  test('lists only what the key may use, and answers for nothing else', async () => {
+  test('lists only the models that the key may use, and finds no others', async () => {
     const { secret: key } = await gateway.makeKey('bob', '1', { models: ['test-xai', 'vgx-4', 'not-there'] })
     const { json } = await play(gateway, { ...list, key })
     expect(json.data.map((model: Json) => model.id)).toEqual(['test-xai', 'vgx-4'])

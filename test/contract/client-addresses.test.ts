@@ -1,5 +1,5 @@
-// From where a key and an operator's token may be used, on both databases: every use of either is tried from an allowed address,
-// from another one, and without a trustworthy address. No vendor is called for a refused request.
+// Networks from which a key and an operator's token may be used, on both databases: every use of either is tested from
+// an allowed address, from another one, and without a trustworthy address. No vendor is called for a refused request.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
@@ -70,7 +70,7 @@ async function send(
 }
 
 const messages = [{ role: 'user', content: 'Hello' }]
-/** Each use of a key: paid ones, counted ones, look-ups, and tools. */
+/** Each use of a key: charged requests, token counts, look-ups, and tools. */
 const USES: Record<string, UseRequest> = {
   chat: { path: '/v1/chat/completions', body: { model: 'test-chat', messages } },
   'a stream': { path: '/v1/chat/completions', body: { model: 'test-chat', messages, stream: true } },
@@ -91,7 +91,7 @@ const USES: Record<string, UseRequest> = {
 for (const database of databaseKinds) {
   const at = () => gateways.get(database) as TestGateway
 
-  test(`a key is used from its networks and refused from elsewhere (${database})`, async () => {
+  test(`a key is accepted from its networks and refused from others (${database})`, async () => {
     const gateway = at()
     const { secret } = await gateway.makeKey(newId('key'), '5', { addresses: NETWORKS })
     for (const [use, asked] of Object.entries(USES)) {
@@ -111,13 +111,13 @@ for (const database of databaseKinds) {
   test(`a caller's stated address counts only behind a trusted proxy (${database})`, async () => {
     const gateway = at()
     const { secret } = await gateway.makeKey(newId('key'), '5', { addresses: NETWORKS })
-    // The last address is that of the proxy's caller, whatever that one wrote before it.
+    // The last address is that of the proxy's caller, whatever the caller wrote before it.
     const refused = await send(gateway, secret, `${INSIDE}, ${OUTSIDE}`, USES.chat as UseRequest)
     expect([refused.status, refused.code]).toEqual([403, 'address_not_allowed'])
     expect(refused.answer.error.message).toContain(OUTSIDE)
   })
 
-  test(`a session of the console is refused elsewhere as well (${database})`, async () => {
+  test(`a console session is refused from other networks too (${database})`, async () => {
     const gateway = at()
     const { secret } = await gateway.makeKey(newId('key'), '5', { addresses: NETWORKS })
     const admin = await makeAdmin(gateway, NETWORKS)
@@ -142,7 +142,7 @@ for (const database of databaseKinds) {
     }
   })
 
-  test(`the token of an operator is refused elsewhere, which is not counted as a wrong token (${database})`, async () => {
+  test(`an operator’s token is refused from other networks, which does not count as a wrong token (${database})`, async () => {
     const gateway = at()
     const owner = owners.get(database) as string
     const made = await send(gateway, owner, OUTSIDE, {

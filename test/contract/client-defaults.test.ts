@@ -1,5 +1,5 @@
-// Names of models that clients request by default, according to their packages (test/fixtures/client-defaults.json): each is served
-// by the built-in catalogue, or its refusal says how an operator gives a model that name.
+// Model names that clients request by default, according to their packages (test/fixtures/client-defaults.json): each
+// is served by the built-in catalogue, or its refusal says how an operator can give a model that name.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { shippedList } from '../../cli/configuration/shipped-lists'
@@ -44,7 +44,10 @@ const plain: Readonly<Record<string, object>> = {
   'audio/speech': { input: 'Hello!', voice: 'alloy' },
 }
 
-/** Names that another model answers by an alias: newer than the shipped lists, ended, or without a certain price. */
+/**
+ * Names that an alias leads to another model, because they are newer than the shipped lists, have ended, or have no
+ * certain price.
+ */
 const byAlias = new Set([
   'gpt-6.2-sol',
   'gpt-6.2-astra',
@@ -79,7 +82,7 @@ describe('a client’s default model is served', () => {
           const response = await ask(path, model)
           const { error } = (await response.json()) as Json
           expect([model, response.status, error.code]).toEqual([model, 400, 'model_not_found'])
-          // OpenAI has no model of completions left, so no name can lead to one.
+          // OpenAI has no completions model left, so no name can lead to one.
           const hint =
             path === 'completions'
               ? `This key may use no model for /v1/${path}.`

@@ -1,5 +1,6 @@
-// Vendors with a closed list of fields: a request that is valid here is answered with any of its fields, in every dialect. A field
-// without an effect on the answer is left out, and one that would change it is refused by its name before anything is held.
+// Vendors with a closed list of fields: a valid request succeeds with any of its fields, in every dialect. A field
+// without an effect on the answer is omitted, and one that would change it is refused with its name before anything is
+// held.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Sandbox, startSandbox, type VendorName } from '../../sandbox'
@@ -44,7 +45,7 @@ function lastBody(): Json {
   return JSON.parse(sandbox.calls.at(-1)?.body ?? '{}')
 }
 
-/** Every field that a caller may send and whose absence changes nothing. */
+/** Every permitted field whose absence changes nothing. */
 const labels = {
   store: true,
   metadata: { team: 'blue' },
@@ -101,7 +102,7 @@ describe.each(names)('%s', (kind) => {
   })
 })
 
-test('fields that mean something to a vendor are sent to it', async () => {
+test('fields that a vendor supports are sent to it', async () => {
   await gateway.post('/v1/chat/completions', { model: 'any-mistral', messages: say('hi'), ...labels })
   const { messages: _, ...sent } = lastBody()
   expect(sent).toEqual({
@@ -124,7 +125,7 @@ const refused: [Kind, string, unknown, plain: unknown][] = (['groq', 'mistral'] 
 ])
 
 describe.each([...refused, ['groq', 'n', 2, 1] as const])('%s refuses %s', (kind, field, value, plain) => {
-  test('with its name, and nothing is sent or held', async () => {
+  test('with the field’s name, and nothing is sent or held', async () => {
     const before = sandbox.calls.length
     const response = await gateway.chat({ model: `any-${kind}`, messages: say('hi'), [field]: value })
     const { error } = (await response.json()) as Json
@@ -138,7 +139,7 @@ describe.each([...refused, ['groq', 'n', 2, 1] as const])('%s refuses %s', (kind
   })
 })
 
-test('reasoning is refused by Google in chat, and translated from responses', async () => {
+test('reasoning fields are refused for Google in chat, and translated from responses', async () => {
   const reasoning = { effort: 'low' }
   const refusal = await gateway.chat({ model: 'any-google', messages: say('hi'), reasoning })
   const { error } = (await refusal.json()) as Json
@@ -148,7 +149,7 @@ test('reasoning is refused by Google in chat, and translated from responses', as
 })
 
 test.each([{ top_logprobs: 2 }, { include: ['message.output_text.logprobs'] }])(
-  'probabilities of responses are refused like those of chat: %j',
+  'log probabilities are refused in responses as in chat: %j',
   async (more) => {
     for (const kind of ['groq', 'mistral']) {
       const response = await gateway.post('/v1/responses', { model: `any-${kind}`, input: 'hi', ...more })
@@ -161,7 +162,7 @@ test.each([{ top_logprobs: 2 }, { include: ['message.output_text.logprobs'] }])(
   },
 )
 
-test('an operator names further fields that a vendor does not get', async () => {
+test('an operator can configure further fields that a vendor does not get', async () => {
   const more = { verbosity: 'low', house_rule: null, seed: 3 }
   const response = await gateway.chat({ model: 'any-own', messages: say('hi'), ...more })
   expect(response.status).toBe(200)

@@ -1,4 +1,4 @@
-// POST /v1/completions: texts that a model continues, as local servers and older clients use it, paid by tokens.
+// POST /v1/completions: a model continues texts, as local servers and older clients use it, charged by tokens.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -47,7 +47,7 @@ async function lastCharge() {
 }
 
 describe('the official client', () => {
-  test('a text, with what it costs', async () => {
+  test('a text with its cost', async () => {
     const { data, response } = await openai.completions
       .create({ model: 'local', prompt: 'Once upon a time', max_tokens: 5, stop: ['said'] })
       .withResponse()
@@ -79,7 +79,7 @@ describe('the official client', () => {
     expect(choices.map(({ index }) => index)).toEqual([0, 1, 2, 3])
     expect(choices.map(({ text }) => text.slice(0, 3))).toEqual(['One', 'One', 'Two', 'Two'])
     expect(choices[0]?.logprobs?.tokens?.[0]).toBe('One')
-    // Six were made, of which four are shown.
+    // Six were generated, and four are returned.
     expect(usage?.completion_tokens).toBe(2 * 3 * 4)
     const [sent] = gateway.sandbox.calls.slice(-1)
     expect(JSON.parse(sent?.body ?? '')).toEqual({
@@ -93,13 +93,13 @@ describe('the official client', () => {
     })
   })
 
-  test('tokens in place of a text', async () => {
+  test('tokens instead of a text', async () => {
     const answer = await openai.completions.create({ model: 'instruct', prompt: [[1, 2, 3], [4]] })
     expect(answer.usage?.prompt_tokens).toBe(4)
     expect(answer.choices).toHaveLength(2)
   })
 
-  test.each([true, false])('a stream, with usage for those who ask for it (%p)', async (asked) => {
+  test.each([true, false])('a stream, with usage only on request (%p)', async (asked) => {
     const stream = await openai.completions.create({
       model: 'local',
       prompt: 'Once upon a time',
@@ -131,7 +131,7 @@ test.each([
   { n: 2 },
   { best_of: 2 },
   { prompt: ['One', 'Two'] },
-])('a stream with %j comes piece by piece, each before the vendor makes the next', async (more) => {
+])('a stream with %j arrives piece by piece, each before the vendor sends the next', async (more) => {
   const piece = (text: string) => `data: ${JSON.stringify({ choices: [{ index: 0, text }] })}\n\n`
   const words = ['A ', 'red ', 'fox']
   const { promise: taken, resolve: take } = Promise.withResolvers<void>()
@@ -177,7 +177,7 @@ describe('money', () => {
     return { status: response.status, charge: await lastCharge() }
   }
 
-  test('every prompt and every completion is held, of which the vendor may return fewer', async () => {
+  test('is held for every prompt and every completion, also if the vendor may return fewer', async () => {
     const one = await complete({ prompt: [[1, 2, 3]] })
     expect(one.charge).toMatchObject({ held: 3 * INPUT + 10 * OUTPUT })
     const many = await complete({
@@ -191,7 +191,7 @@ describe('money', () => {
     expect(many.charge).toMatchObject({ held: 5 * (5 * INPUT + 2 * 10 * OUTPUT) })
   })
 
-  test('without figures of the vendor the texts are counted, and a repeated prompt is not written again', async () => {
+  test('without vendor usage is by the count of texts, and a repeated prompt is not output', async () => {
     const prompt = 'Once upon a time there was a fox'
     const plain = await complete({ prompt })
     odd.answer = () => Response.json({ choices: [{ index: 0, text: `${prompt}ok`, finish_reason: 'stop' }] })
@@ -200,7 +200,7 @@ describe('money', () => {
     expect(echoed.charge).toMatchObject({ amount: plain.charge.amount, usage_source: 'counted' })
   })
 
-  test('in a stream a repeated prompt without figures is paid as output at most, within the hold', async () => {
+  test('for a repeated prompt in a stream without usage is at most that of output, within the hold', async () => {
     const prompt = 'Once upon a time there was a fox. '.repeat(20)
     const piece = (text: string) =>
       `data: ${JSON.stringify({ choices: [{ index: 0, text, finish_reason: null }] })}\n\n`
@@ -213,7 +213,7 @@ describe('money', () => {
     expect(Number(charge.amount)).toBeWithin(1, Number(charge.held) + 1)
   })
 
-  test('the probabilities of a prompt are an answer, though nothing is written', async () => {
+  test('is charged for the log probabilities of a prompt, also without output', async () => {
     odd.answer = () =>
       Response.json({
         choices: [{ index: 0, text: 'A fox', finish_reason: 'length' }],
@@ -236,7 +236,7 @@ describe('money', () => {
   })
 })
 
-test('a model that speaks only chat is refused with the path that serves it', async () => {
+test('a chat model is refused with the path that serves it', async () => {
   const response = await gateway.post('/v1/completions', { model: 'test-chat', prompt: 'Hi' })
   expect(response.status).toBe(400)
   const { error } = (await response.json()) as { error: Record<string, string> }

@@ -1,4 +1,4 @@
-// The files of the console as they are sent: how large, with which policy and how long they are kept.
+// The files of the console as sent: their size, content security policy and caching.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { readConsoleFiles } from '../../src/console-server/files'
@@ -18,27 +18,27 @@ afterAll(async () => {
   await gateway.close()
 })
 
-test('all of it, in all languages, is at most 200 KB, packed', async () => {
+test('the whole console, in all languages, is at most 200 KB compressed', async () => {
   const files = [...(await readConsoleFiles()).values()]
-  // A second language is a file of its own, loaded only by those who read it.
+  // The second language is a separate file, loaded only when it is used.
   const german = files.filter(({ body }) => Buffer.from(body).includes('Wird geladen'))
   expect(german).toHaveLength(1)
   expect(files.length).toBeGreaterThan(10)
   expect(files.reduce((sum, { packed }) => sum + packed.length, 0)).toBeLessThan(MAX_PACKED_BYTES)
 })
 
-test('nothing of it is loaded before its first request', async () => {
+test('the console is not loaded before its first request', async () => {
   const { whileServing, byConsole } = await modulesLoaded(temporaryFolder())
   const ofConsole = (paths: readonly string[]) =>
     paths.filter((path) => /src\/(console|console-server)\/|node_modules\/(@?preact|uplot)/.test(path))
   expect(whileServing.length).toBeGreaterThan(100)
   expect(ofConsole(whileServing)).toEqual([])
-  // The text is there once somebody requests it.
+  // The text is loaded with the first request.
   for (const name of ['src/console/index.html', 'src/console-server/files.ts', 'console-server.ts'])
     expect(ofConsole(byConsole)).toContainEqual(expect.stringContaining(name))
 })
 
-test('the page runs no inline script, and names no other host', async () => {
+test('the page runs no inline script, and contains no other host', async () => {
   const response = await fetch(`${gateway.url}/console`)
   const html = await response.text()
   expect(response.headers.get('content-security-policy')).toMatch(
@@ -50,7 +50,7 @@ test('the page runs no inline script, and names no other host', async () => {
     expect(address).toMatch(/^console\/[\w.-]+$/)
 })
 
-test('files are cached permanently by their names, the page is revalidated, and other paths are not found', async () => {
+test('files are cached permanently by name, the page is revalidated, and other paths are not found', async () => {
   const page = await fetch(`${gateway.url}/console`)
   expect(page.headers.get('cache-control')).toBe('no-cache')
   const etag = page.headers.get('etag') ?? ''

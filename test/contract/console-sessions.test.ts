@@ -1,5 +1,5 @@
-// Sessions of the console on both databases: who may sign in, from which page, for how long, and what a cookie permits; links that
-// work once, on any node and after a restart; and the stream of events.
+// Console sessions on both databases: signing in, the pages and the time for which a session is valid, and what a
+// cookie permits; links that work once, on any node and after a restart; and the event stream.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { freezeAccount } from '../../src/accounts/accounts'
@@ -134,7 +134,7 @@ for (const database of databaseKinds) {
     expect(JSON.stringify(trail.body)).not.toMatch(/sk-|adm-[0-9A-Za-z]{30}/)
   })
 
-  test(`a change takes the token of the same session and the origin of its page (${database})`, async () => {
+  test(`a change requires the session’s own token and the origin of its page (${database})`, async () => {
     const gateway = at(database)
     const holder = await signIn(gateway, { token: gateway.secret })
     const other = await signIn(gateway, { token: (await gateway.makeKey('bob', '1')).secret })
@@ -167,7 +167,7 @@ for (const database of databaseKinds) {
       expect({ why, refused: codeOf(out) }).toEqual({ why, refused: [403, code] })
     }
     expect((await gateway.charges()).length).toBe(charges)
-    // A page of another origin learns nothing from a request, and a header has precedence over a cookie.
+    // A page of another origin cannot read an answer, and a header has precedence over a cookie.
     for (const path of ['/v1/me', '/console/session'])
       expect(
         codeOf(await send(gateway, 'GET', path, { page: holder, headers: { origin: 'http://localhost:1' } })),
@@ -175,12 +175,12 @@ for (const database of databaseKinds) {
     const named = { authorization: 'Bearer sk-wrong' }
     expect((await send(gateway, 'GET', '/v1/me', { page: holder, headers: named })).status).toBe(401)
     expect((await send(gateway, 'GET', '/admin/v1/me', { page: admin, headers: named })).status).toBe(401)
-    // The protocol of tools, metrics and other paths know no cookie.
+    // MCP, metrics and other paths ignore cookies.
     const tool = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
     expect((await send(gateway, 'POST', '/mcp', { page: holder, body: tool })).status).toBe(401)
   })
 
-  test(`signing in makes a new token whatever cookie came, and ends that of the cookie (${database})`, async () => {
+  test(`signing in always creates a new session, and ends the one in the cookie (${database})`, async () => {
     const gateway = at(database)
     const planted = `gateway_key=${'A'.repeat(43)}`
     const first = await signIn(gateway, { token: gateway.secret }, { cookie: planted })
@@ -205,7 +205,7 @@ for (const database of databaseKinds) {
       expect((await signIn(gateway, { token: gateway.secret, base })).status).toBe(400)
   })
 
-  test(`a session ends without use, in the end in any case, and with what it was made with (${database})`, async () => {
+  test(`a session ends when idle, at its maximum age, and with the key or admin that signed in (${database})`, async () => {
     const gateway = at(database)
     const { db } = gateway.server.world
     const isOpen = async (page: Page) =>
@@ -255,7 +255,7 @@ for (const database of databaseKinds) {
     expect(await isOpen(ownerPage)).toBe(false)
   })
 
-  test(`a person who may not sign in gets no link, no session and no entry in the audit trail (${database})`, async () => {
+  test(`a refused sign-in creates no link, no session and no entry in the audit trail (${database})`, async () => {
     const gateway = at(database)
     const { db } = gateway.server.world
     const ownerPage = await signIn(gateway, { token: (await makeAdmin(gateway)).token })
@@ -303,7 +303,7 @@ for (const database of databaseKinds) {
     }
   })
 
-  test(`an operator lists sessions and ends one, and an owner has no more than twenty (${database})`, async () => {
+  test(`an operator lists and ends sessions, and each owner has at most twenty (${database})`, async () => {
     const gateway = at(database)
     const operator = await signIn(gateway, { token: (await makeAdmin(gateway, 'operator')).token })
     const { secret, id } = await gateway.makeKey(newId('acc'), '0')
@@ -355,7 +355,7 @@ for (const database of databaseKinds) {
       const there = await signIn(node, { link: later })
       expect(there.status).toBe(200)
       expect((await signIn(gateway, { link: later })).status).toBe(401)
-      // Signed in at one node, known at the other, and signed out at both.
+      // A session from one node is valid at the other, and signing out ends it at both.
       const here = { ...there, cookie: there.cookie }
       expect((await send(gateway, 'GET', '/admin/v1/me', { page: here })).status).toBe(200)
       expect((await send(gateway, 'DELETE', '/console/session', { page: here })).status).toBe(204)
@@ -366,7 +366,7 @@ for (const database of databaseKinds) {
     clock += 2 * MINUTE_MS
   })
 
-  test(`attempts are limited by address, and other machines find nothing (${database})`, async () => {
+  test(`attempts are limited by address, and other machines get 404 (${database})`, async () => {
     const gateway = at(database)
     for (const headers of OF_OTHERS) {
       const refused = await signIn(gateway, { token: gateway.secret }, headers)
@@ -386,7 +386,7 @@ for (const database of databaseKinds) {
   })
 }
 
-test('the listener of the admin API signs admins in, and the port of the API holders of keys', async () => {
+test('admins sign in at the admin API’s listener, and holders of keys at the API’s port', async () => {
   const gateway = await startTestGateway({ config: { admin: { port: 0 } } })
   try {
     const admins = { url: new URL(gateway.server.adminUrl ?? '').origin }
@@ -402,7 +402,7 @@ test('the listener of the admin API signs admins in, and the port of the API hol
   }
 })
 
-test('holders of keys sign in from elsewhere where the configuration allows it, and nobody where there is no console', async () => {
+test('holders of keys sign in from other machines if allowed, and nobody signs in without a console', async () => {
   const remote = { 'x-forwarded-for': '203.0.113.7' }
   const open = await startTestGateway({ config: { console: { allowRemote: true, sessionIdle: '5m' } } })
   try {
@@ -449,7 +449,7 @@ function watch(gateway: { url: string }, page: Page) {
 }
 
 for (const database of databaseKinds) {
-  test.concurrent(`events of any node reach everybody who may see them, until the session ends (${database})`, async () => {
+  test.concurrent(`events of any node reach every permitted session until it ends (${database})`, async () => {
     const gateway = await startTestGateway({ database, balance: '10' })
     const node =
       gateway.databaseUrl === undefined
@@ -494,7 +494,7 @@ for (const database of databaseKinds) {
   }, 180_000)
 }
 
-test('no more pages of a session get events than a browser opens', async () => {
+test('the number of event streams per session is limited', async () => {
   const gateway = await startTestGateway()
   try {
     const page = await signIn(gateway, { token: gateway.secret })

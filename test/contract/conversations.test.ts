@@ -1,5 +1,5 @@
-// Conversations through the whole gateway with the official client: their items, what a request continues and appends, and their
-// owners, on every database.
+// Conversations through the whole gateway with the official client, on every database: their items, requests that
+// continue them, and their owners.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -59,7 +59,7 @@ for (const database of databaseKinds) {
       return counted
     }
 
-    test('are made, read, changed and deleted for good', async () => {
+    test('are created, read, changed and permanently deleted', async () => {
       const before = await countedBytes()
       const empty = await client.conversations.create()
       expect(empty).toMatchObject({ object: 'conversation', metadata: {} })
@@ -83,7 +83,7 @@ for (const database of databaseKinds) {
       expect(await countedBytes()).toBe(before)
     })
 
-    test('items are added, listed by pages both ways, read and deleted', async () => {
+    test('items are added, listed in pages in both orders, read and deleted', async () => {
       const { id } = await client.conversations.create({ items: [{ role: 'user', content: 'One' }] })
       const added = await client.conversations.items.create(id, {
         items: [
@@ -122,7 +122,7 @@ for (const database of databaseKinds) {
     })
 
     for (const model of ['native', 'bridged']) {
-      test(`a request continues one and is appended with its answer: ${model}`, async () => {
+      test(`a request continues a conversation and is appended with its answer: ${model}`, async () => {
         const { id } = await client.conversations.create({
           items: [{ role: 'user', content: 'x'.repeat(20_000) }],
         })
@@ -130,7 +130,7 @@ for (const database of databaseKinds) {
         expect(first.conversation).toEqual({ id })
         expect(sent()).toContain('x'.repeat(20_000))
         expect(sent()).not.toContain(id)
-        // A nano-dollar for a thousandth of a token: the whole conversation is held.
+        // At a nano-dollar per thousandth of a token, the hold covers the whole conversation.
         expect(Number((await gateway.newestCharge())?.held)).toBeGreaterThan(20_000 * 1_000)
         expect(await client.responses.retrieve(first.id)).toMatchObject({ conversation: { id } })
         const stream = client.responses.stream({ model, input: 'Third', conversation: { id } })
@@ -148,7 +148,7 @@ for (const database of databaseKinds) {
       })
     }
 
-    test('in the background, it is appended at the end', async () => {
+    test('a background request is appended when it has ended', async () => {
       const { id } = await client.conversations.create()
       let response = await client.responses.create({
         model: 'bridged',
@@ -164,7 +164,7 @@ for (const database of databaseKinds) {
       expect((await itemsOf(id)).length).toBe(1 + response.output.length)
     })
 
-    test('of several requests at once none is lost, and each stays together', async () => {
+    test('concurrent requests are all appended, each with its answer', async () => {
       const { id } = await client.conversations.create()
       const asked = Array.from({ length: 8 }, (_, index) => `Question ${index}`)
       const answers = await Promise.all(
@@ -179,7 +179,7 @@ for (const database of databaseKinds) {
       await countedBytes()
     })
 
-    test('a failed request appends nothing, and one that was deleted meanwhile is still answered', async () => {
+    test('a failed request appends nothing, and a request is answered even if its conversation is deleted meanwhile', async () => {
       const { id } = await client.conversations.create()
       const failed = client.responses.create({
         model: 'native',
@@ -206,7 +206,7 @@ for (const database of databaseKinds) {
       await countedBytes()
     })
 
-    test('an answer that is cut, left or cancelled appends nothing, and a replay nothing twice', async () => {
+    test('a broken, abandoned or canceled answer appends nothing, and a replay appends nothing again', async () => {
       const { id } = await client.conversations.create({ items: [{ role: 'user', content: 'One' }] })
       const broken = '[sandbox cut_after=4 tokens=40] Two'
       const slow = '[sandbox tokens=400 token_delay_ms=20] Two'
@@ -238,7 +238,7 @@ for (const database of databaseKinds) {
       await countedBytes()
     })
 
-    test("another account's are as if they were not there", async () => {
+    test('those of another account are not found', async () => {
       const { id } = await client.conversations.create({ items: [{ role: 'user', content: 'Secret' }] })
       const [item] = await itemsOf(id)
       const other = clientOf((await gateway.makeKey(`other-${database}`, '10')).secret)
@@ -286,7 +286,7 @@ for (const database of databaseKinds) {
       expect(await refusalOf(ask({ model: 'bridged' }))).toMatchObject({ status: 400, param: 'conversation' })
     })
 
-    test('one that is too long is refused, and what was unused for too long is removed', async () => {
+    test('a conversation that is too long is refused, and one that is unused for too long is removed', async () => {
       const { db } = gateway.server.world
       const { id } = await client.conversations.create({ items: [{ role: 'user', content: 'Hello' }] })
       const set = (items: number) =>
@@ -310,7 +310,7 @@ for (const database of databaseKinds) {
   })
 }
 
-test('a gateway that keeps nothing says so', async () => {
+test('a gateway that does not keep responses refuses them with the reason', async () => {
   const gateway = await startTestGateway({ models, config: { responses: { keep: 'off' } } })
   const client = new OpenAI({ apiKey: gateway.secret, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
   const made = client.conversations.create()
@@ -321,7 +321,7 @@ test('a gateway that keeps nothing says so', async () => {
 })
 
 for (const database of databaseKinds) {
-  test(`of an account that is full the idlest make room, and the one in use stays: ${database}`, async () => {
+  test(`above an account's limit, the least recently used are removed, but not the one in use: ${database}`, async () => {
     const config = { responses: { maxBytes: '100KB' } }
     const gateway = await startTestGateway({ database, models, config })
     const client = new OpenAI({ apiKey: gateway.secret, baseURL: `${gateway.url}/v1`, maxRetries: 0 })

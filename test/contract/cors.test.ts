@@ -1,4 +1,4 @@
-// What web pages of other origins may do with the API, by its headers: read over plain HTTP, where a browser would hide them.
+// CORS headers for web pages of other origins, tested over plain HTTP because a browser would hide them.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, type TestGateway } from '../support/gateway'
@@ -25,7 +25,7 @@ test('server.corsOrigins names the origin, so that a cache does not give one pag
 })
 
 // A page of this computer may use tools.
-test.each(['/mcp', '/v1/mcp'])('a page of a foreign origin uses no tools at %s', async (path) => {
+test.each(['/mcp', '/v1/mcp'])('a page of a foreign origin cannot use the tools at %s', async (path) => {
   const response = await fetch(`${gateway.url}${path}`, {
     method: 'POST',
     headers: { origin: 'https://elsewhere.example', authorization: `Bearer ${gateway.secret}` },
@@ -59,7 +59,7 @@ describe('the answer to a preflight', () => {
     '/dashboard/billing/usage',
     '/api/v1/credits',
     '/api/v1/key',
-  ])('lets pages read balances at %s, like clients of other gateways', async (path) => {
+  ])('lets pages read balances at %s, as clients of other gateways do', async (path) => {
     const asked = await ask(gateway.url, path, {
       'access-control-request-method': 'GET',
       'access-control-request-headers': 'authorization',
@@ -73,7 +73,7 @@ describe('the answer to a preflight', () => {
       expect([status, headers.get('access-control-allow-origin')]).toEqual([expected, '*'])
   })
 
-  test('does not repeat what is not a list of headers', async () => {
+  test('does not repeat a value that is not a list of headers', async () => {
     const response = await ask(gateway.url, '/v1/models', {
       'access-control-request-method': 'GET',
       'access-control-request-headers': 'a;b"<script>',
@@ -81,14 +81,14 @@ describe('the answer to a preflight', () => {
     expect(response.headers.get('access-control-allow-headers')).toBe('authorization, content-type')
   })
 
-  test('is an Allow header where no page asks, and 404 where nothing is', async () => {
+  test('is an Allow header without an Origin, and 404 for unknown paths', async () => {
     const plain = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'OPTIONS' })
     expect([plain.status, plain.headers.get('allow')]).toEqual([204, 'POST, OPTIONS'])
     expect((await fetch(`${gateway.url}/v1/nothing`, { method: 'OPTIONS' })).status).toBe(404)
   })
 })
 
-test('a request that no page has sent gets no such header', async () => {
+test('a request without an Origin gets no CORS header', async () => {
   const response = await gateway.chat()
   expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
   expect(response.headers.has('vary')).toBe(false)

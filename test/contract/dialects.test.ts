@@ -1,4 +1,4 @@
-// The page about fields says what the gateway does: it is made from the tables, and every row of a table is tried.
+// The page about fields is correct: it is generated from the tables, and every row of a table is tested.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
@@ -66,7 +66,7 @@ describe('every field of the official SDKs is described:', () => {
     expect(fields.filter((field) => !known.has(field) && !IN_HEADERS.has(field))).toEqual([])
   })
 
-  test('and every tool says who runs it', async () => {
+  test('every tool of the official SDKs is classified by who runs it', async () => {
     const file = '@anthropic-ai/sdk/resources/beta/messages/messages.d.ts'
     const source = await Bun.file(`${import.meta.dir}/../../node_modules/${file}`).text()
     const [, union = ''] = /export type BetaToolUnion = (.*?);/.exec(source) ?? []
@@ -118,7 +118,7 @@ interface Bridge {
   path: string
   model: string
   body: Json
-  /** A request with the field of each row; undefined if every request has it. A list if a field has several rows. */
+  /** A request with the field of each row. Undefined if every request has it; a list if a field has several rows. */
   samples: Record<string, Json | undefined | readonly Json[]>
 }
 
@@ -190,7 +190,7 @@ const ofMessages: Bridge = {
     'output_config.format': { output_config: { format } },
     output_format: { output_format: format },
     metadata: { metadata: { user_id: 'u' } },
-    // Reasoning that only this account can send back is tried where the models are.
+    // Reasoning that only this account can send back is tested with the models.
     'messages[].content[] thinking': undefined,
     'messages[].content[] redacted_thinking': undefined,
     'messages[].content[] fallback': assistant(
@@ -300,7 +300,7 @@ const ofChat: Bridge = {
     verbosity: { verbosity: 'low' },
     user: { user: 'u' },
     safety_identifier: { safety_identifier: 'u' },
-    // Reasoning that a vendor demands back is tried where the models are.
+    // Reasoning that a vendor requires back is tested with the models.
     'messages[].reasoning_content': undefined,
     'messages[].content[].image_url.detail': user({
       type: 'image_url',
@@ -422,7 +422,7 @@ const ofConverse: Bridge = {
     ...ofMessages.samples,
     'messages[].content[] thinking': assistant({ type: 'thinking', thinking: 'Hm.', signature: 'x' }, text),
     'messages[].content[] redacted_thinking': assistant({ type: 'redacted_thinking', data: 'x' }, text),
-    // The path alone says it.
+    // It is only in the path.
     stream: undefined,
     thinking: { ...ofMessages.samples.thinking, model: 'test-converse-thinker' },
     'output_config.effort': { model: 'test-converse-thinker', output_config: { effort: 'max' } },
@@ -443,7 +443,7 @@ const ofChatOnConverse: Bridge = {
       ...inlined,
       image_url: { ...inlined.image_url, detail: 'low' },
     }),
-    // A conversation with calls needs their tools.
+    // A conversation with tool calls needs their tools.
     'messages[].tool_calls': { ...ofChat.samples['messages[].tool_calls'], tools: [functionTool] },
     'messages[].tool_call_id': { ...ofChat.samples['messages[].tool_call_id'], tools: [functionTool] },
     reasoning_effort: { model: 'test-converse-thinker', reasoning_effort: 'low' },
@@ -503,7 +503,7 @@ for (const [name, bridge] of Object.entries(tried)) {
   const table = families.get(name)?.bridge ?? []
 
   describe(name, () => {
-    test('every row is tried, and nothing that is not a row', () => {
+    test('exactly the rows of the tables are tested', () => {
       const rows = Object.entries(bridge.samples).flatMap(([field, sample]) =>
         Array.isArray(sample) ? sample.map(() => field) : [field],
       )
@@ -523,12 +523,12 @@ for (const [name, bridge] of Object.entries(tried)) {
         })
         const plain = await send(bridge, without(sample, row.field) as Json)
         if (row.treatment === 'ignored') expect(answer.sent).toEqual(plain.sent)
-        // The format of the answer alone is changed by this one.
+        // This field changes only the format of the answer.
         else if (row.field !== 'stream_options') expect(answer.sent).not.toEqual(plain.sent)
       },
     )
 
-    test('a field that no row names is refused by its name, unless it is null, or left out', async () => {
+    test('a field without a row is refused with its name unless it is null, or is omitted', async () => {
       if (families.get(name)?.ignoresUnknown) {
         const plain = (await send(bridge, {})).sent
         expect((await send(bridge, { field_of_tomorrow: 1 })).sent).toEqual(plain)
@@ -541,7 +541,7 @@ for (const [name, bridge] of Object.entries(tried)) {
     })
 
     if (bridge === ofChat) {
-      test('a model that reasons is asked nothing of what such models ignore, without an error', async () => {
+      test('fields that reasoning models ignore are omitted for them, without an error', async () => {
         const plain = (await send(bridge, { model: 'test-thinker' })).sent
         for (const field of ignoredInChat(traitsOf({}, knownModel('claude-fable-5-1')))) {
           const [sample] = [bridge.samples[field] ?? bridge.samples[`${field}[]`]].flat()
@@ -553,7 +553,7 @@ for (const [name, bridge] of Object.entries(tried)) {
       })
     }
 
-    test('plain values of refused fields change nothing', async () => {
+    test('default values of refused fields are accepted', async () => {
       const plain = (await send(bridge, {})).sent
       for (const { field, treatment, plain: values } of table) {
         if (treatment !== 'refused' || !Array.isArray(values) || !/^\w+$/.test(field)) continue

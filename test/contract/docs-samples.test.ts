@@ -1,5 +1,5 @@
-// The samples next to the operations of the API documentation, run as a reader would: those in TypeScript by themselves,
-// those in Python as far as they can be read here.
+// The samples next to the operations of the API documentation: those in TypeScript are run as a reader would run them,
+// and those in Python are only parsed.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -20,7 +20,7 @@ beforeAll(async () => {
     balance: '10000',
     config: { receipts: true },
   })
-  // Below the tree, so that a program finds the clients that it imports.
+  // Inside the repository, so that a program finds the clients that it imports.
   folder = mkdtempSync(join(import.meta.dir, '..', '..', 'node_modules', '.samples-'))
   await Bun.write(join(folder, 'picture.png'), picture('png', 256, 256).bytes)
   await Bun.write(join(folder, 'speech.mp3'), await audioFile('mp3', 2))
@@ -40,19 +40,19 @@ afterAll(async () => {
 })
 
 /**
- * Operations without samples: those used by other programs, forms that have a path of their own in JSON, and completions, which no
+ * Operations without samples: those used by other programs, forms with a separate JSON path, and completions, which no
  * model of the catalogue serves.
  */
 const WITHOUT = /^(HEAD|POST \/(v1\/payments|mcp|oauth|v1\/videos$|v1\/images\/\w+\/async$|v1\/completions$))/
-/** Operations whose samples cannot know a code that was bought, or a month. */
+/** Operations whose samples cannot know a purchased code or a month. */
 const REFUSED: Readonly<Record<string, string>> = {
   'POST /v1/codes/redeem': 'code_not_found',
   'GET /v1/me/proof': 'invalid_value',
 }
-/** Programs that run side by side. */
+/** The number of programs that run concurrently. */
 const AT_ONCE = 4
 
-test('each operation has one in Python and one in TypeScript', () => {
+test('each operation has a sample in Python and one in TypeScript', () => {
   expect(operations.length).toBeGreaterThan(50)
   const without = operations.filter(({ samples }) => samples.length === 0).map(({ endpoint }) => endpoint)
   expect(without.filter((endpoint) => !WITHOUT.test(endpoint))).toEqual([])
@@ -62,12 +62,12 @@ test('each operation has one in Python and one in TypeScript', () => {
       endpoint,
       languages: ['Python', 'TypeScript'],
     })
-    // The other letters of a placeholder would fail in the client, and not with a 401.
+    // Other characters of a placeholder would fail in the client instead of with a 401.
     for (const { source } of samples) expect(source).toMatch(/^[\n -~]*$/)
   }
 })
 
-test('those in TypeScript run as they are; those of a thing by its id say that there is none', async () => {
+test('TypeScript samples run unchanged; those with an object’s id report that it does not exist', async () => {
   const failed: object[] = []
   const left = operations.filter(({ samples }) => samples.length > 0)
   const work = async () => {
@@ -75,7 +75,7 @@ test('those in TypeScript run as they are; those of a thing by its id say that t
       const { endpoint, samples } = next
       const source = samples.find(({ lang }) => lang === 'TypeScript')?.source ?? ''
       const { out, error, code } = await run(source)
-      // A response says that it has none, and so does a list of tasks.
+      // A response reports that it does not exist, and a list of tasks is empty.
       const isRefused = /"?(error|code)"?: (?!null)[{"]/.test(out)
       const known =
         REFUSED[endpoint] ?? (/\/\{\w+\}/.test(source) ? /not_found|NOT_FOUND|404|401/ : undefined)
@@ -87,7 +87,7 @@ test('those in TypeScript run as they are; those of a thing by its id say that t
   expect(failed).toEqual([])
 })
 
-/** Runs a program with the address of the gateway and its own key, because one of the programs replaces its key. */
+/** Runs a program with the gateway's address and a separate key, because one of the programs replaces its key. */
 async function run(source: string): Promise<{ out: string; error: string; code: number }> {
   const { secret } = await gateway.makeKey('alice', '0')
   const program = source.replaceAll('http://127.0.0.1:8080', gateway.url).replaceAll('sk-YOUR-KEY', secret)

@@ -1,5 +1,6 @@
-// The API documentation against the gateway that serves it: a valid document, all routes and nothing else, examples that the
-// gateway accepts, errors and answers in the described form, and a page that loads nothing from elsewhere.
+// The API documentation compared with the gateway that serves it: a valid document, exactly the existing routes,
+// examples that the gateway accepts, errors and answers in the described form, and a page that loads nothing from other
+// hosts.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
@@ -55,15 +56,15 @@ beforeAll(async () => {
   gateway = await startTestGateway({
     models: catalogue.models as Record<string, ModelConfig>,
     balance: '10000',
-    // The examples name hosts of the internet, which a test must not need, nor reach.
+    // The examples contain hosts on the internet, which a test must not contact.
     outside: {
-      // A clock that begins with a minute: limits of a minute then hold for all of a test.
+      // A clock that starts at a full minute, so that limits per minute apply to the whole test.
       now: () => Date.now() - sinceMinute,
       lookup: async () => ['93.184.215.14'],
       transport: {
         open(url, options) {
           const address = options?.address ?? URL.parse(url)?.hostname
-          if (address !== '127.0.0.1') throw new Error(`${url} is not of this test`)
+          if (address !== '127.0.0.1') throw new Error(`${url} must not be requested in this test`)
           return outside.transport.open(url, options)
         },
       },
@@ -73,7 +74,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-test('the document is valid OpenAPI, under both addresses', async () => {
+test('the document is valid OpenAPI, at both paths', async () => {
   const { valid, errors } = await new Validator().validate(
     structuredClone(api) as object as Record<string, unknown>,
   )
@@ -86,12 +87,12 @@ test('the document is valid OpenAPI, under both addresses', async () => {
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-test('each heading has requests, and each request a heading that is in the list', () => {
+test('each tag has operations, and each operation a listed tag', () => {
   const used = new Set(operationsOf(api).flatMap(({ operation }) => operation.tags))
   expect([...used].sort()).toEqual(api.tags.map(({ name }) => name).sort())
 })
 
-test('each title is a few words, and says nothing that belongs to the description', () => {
+test('each title is short, without details that belong to the description', () => {
   for (const document of [api, createAdminDocument('0.0.0') as object as Document]) {
     const titles = operationsOf(document).map(({ operation }) => operation.summary)
     expect(titles.length).toBeGreaterThan(60)
@@ -99,24 +100,24 @@ test('each title is a few words, and says nothing that belongs to the descriptio
   }
 })
 
-test('a document that is not valid is noticed', async () => {
+test('an invalid document is detected', async () => {
   const broken = { ...structuredClone(api), paths: { '/x': { get: { responses: { 200: {} } } } } }
   expect(await new Validator().validate(broken as object as Record<string, unknown>)).toMatchObject({
     valid: false,
   })
 })
 
-test('every route is in the document, and nothing else is', () => {
+test('the document has exactly the existing routes', () => {
   const { world } = gateway.server
   const app = createApp(world, createGateway(world))
   const served = app.routes
-    // What the page loads, and what clients reach whose base URL has one /v1 too many.
+    // Paths that the page loads, and paths for clients whose base URL has one /v1 too many.
     .filter(
       ({ method, path }) =>
-        // What browsers ask before a page may call is not a request of the API.
+        // Preflight requests of browsers are not API requests.
         method !== 'OPTIONS' &&
         !path.startsWith('/docs/viewer.') &&
-        // It has a document of its own, and the console is for browsers.
+        // The admin API has a separate document, and the console is for browsers.
         !path.startsWith('/admin/v1') &&
         !path.startsWith('/console') &&
         // Programs find these in the metadata of RFC 8414 and 9728.
@@ -129,7 +130,7 @@ test('every route is in the document, and nothing else is', () => {
         `${method === 'ALL' ? 'POST' : method} ${path.replace('/*', '/{id}').replace(/:(\w+)/g, '{$1}')}`,
     )
   const reported = operationsOf(api).flatMap(({ path, method, operation }) =>
-    // One route has all methods of Google's API, which follow a colon.
+    // One route has all methods of Google's API, which are written after a colon.
     [path, ...(operation['x-aliases'] ?? [])].map(
       (each) => `${method.toUpperCase()} ${each.replace(/:\w+$/, '')}`,
     ),
@@ -138,7 +139,7 @@ test('every route is in the document, and nothing else is', () => {
   expect(toleratedPaths('/mcp')).toContain('/v1/mcp')
 })
 
-test('every reference leads somewhere', () => {
+test('every reference is valid', () => {
   const references = [...JSON.stringify(api).matchAll(/"\$ref":"([^"]+)"/g)].map(
     ([, reference = '']) => reference,
   )
@@ -162,7 +163,7 @@ test('each example fits its schema', () => {
   expect(count).toBeGreaterThan(150)
 })
 
-test('an example that does not fit is noticed', () => {
+test('an example that does not fit is detected', () => {
   const schema =
     api.paths['/v1/images/generations']?.post?.requestBody?.content['application/json']?.schema ?? {}
   expect(schema).toHaveProperty('anyOf')
@@ -170,12 +171,12 @@ test('an example that does not fit is noticed', () => {
   expect(misfits(api, { $ref: '#/components/schemas/Error' }, { code: 'x', message: 'y' })).not.toEqual([])
 })
 
-test('each payload form of the catalogue is there with its models, and its example passes the check of its family', () => {
+test('each payload form of the catalogue is described with its models, and its example is valid for its family', () => {
   const models = [...gateway.server.world.catalogue.models.values()].flat()
   for (const { name, path, body, inAddress } of operations) {
     const { post } = api.paths[path] ?? {}
     const media = Object.values(post?.requestBody?.content ?? {})[0]
-    // If the address names the model, a request fits every model.
+    // If the model is in the path, a request fits every model.
     const [named = ''] = post?.parameters?.find(({ name }) => name === 'id')?.schema.enum ?? []
     const values = Object.values(media?.examples ?? {}).map(({ value }) => ({
       ...(inAddress && { model: named }),
@@ -197,7 +198,7 @@ test('each payload form of the catalogue is there with its models, and its examp
       model.family.check?.(value, model)
     }
   }
-  /** The model in the form of the value; a form with files has no value that fits. */
+  /** The model for the form of the value. A form with files has no value that fits. */
   function modelOf(value: { model: string }, name: string) {
     const named = models.filter(({ id, family }) => id === value.model && family.operation === name)
     return named.length > 1 ? named.find(({ family }) => fits(family.body, value)) : named[0]
@@ -215,7 +216,7 @@ test('each payload form of the catalogue is there with its models, and its examp
   }
 })
 
-test('each example is taken by the gateway, and the answer has the described form', async () => {
+test('the gateway accepts each example, and the answer has the described form', async () => {
   for (const { path } of operations) {
     const operation = api.paths[path]?.post as Operation
     for (const [type, { examples }] of Object.entries(operation.requestBody?.content ?? {})) {
@@ -347,7 +348,7 @@ test('errors have the described form, with the described headers', () =>
     }
   }))
 
-test('what is missing is refused with the very error that the document shows', async () => {
+test('a missing object is refused with the error in the document', async () => {
   const missing: [method: string, path: string, as: string, code: string, body?: object][] = [
     ['GET', '/v1/responses/resp_1', '/v1/responses/{id}', 'response_not_found'],
     ['GET', '/v1/conversations/conv_1', '/v1/conversations/{id}', 'conversation_not_found'],
@@ -373,7 +374,7 @@ test('what is missing is refused with the very error that the document shows', a
   }
 })
 
-test('the requests that the documentation shows are answered', async () => {
+test('the requests in the documentation succeed', async () => {
   const text = await Bun.file(`${import.meta.dir}/../../docs/requests.md`).text()
   const shown = [...text.matchAll(/curl "?\$U([^ "]+)"?(?:(?!curl)[^'])*?--json '([^']+)'/g)]
   expect(shown.length).toBeGreaterThan(5)
@@ -385,12 +386,12 @@ test('the requests that the documentation shows are answered', async () => {
     })
     await response.arrayBuffer().catch(() => {})
   }
-  // A body whose type is not named is taken for a form by curl.
+  // curl sends a body without a declared type as a form.
   expect(text).not.toMatch(/curl \S*\$U[^\n]* -d /)
 })
 
-test('every status that the source names is described', async () => {
-  // No caller reads 499; 405 and 426 belong to methods and connections that no operation has.
+test('every status in the source is described', async () => {
+  // No caller gets 499; 405 and 426 are for methods and connections that no operation has.
   const reported = new Set([
     '405',
     '426',
@@ -406,7 +407,7 @@ test('every status that the source names is described', async () => {
   expect([...named].filter((status) => !reported.has(status))).toEqual([])
 })
 
-test('a part of a file comes with the described headers', () => {
+test('a part of a file has the described headers', () => {
   for (const path of ['/v1/artifacts/{id}', '/v1/videos/{id}/content']) {
     const responses = api.paths[path]?.get?.responses
     expect(Object.keys(responses?.['206']?.headers ?? {})).toContain('content-range')
@@ -414,7 +415,7 @@ test('a part of a file comes with the described headers', () => {
   }
 })
 
-test('only what asks for no key says so', async () => {
+test('only operations without a key are described as public', async () => {
   for (const { path, method, operation } of operationsOf(api)) {
     if (method === 'head' || path.includes('{')) continue
     const response = await fetch(`${gateway.url}${path}`, { method: method.toUpperCase() })
@@ -451,7 +452,7 @@ test('the page loads only from the gateway', async () => {
   expect((await packed.text()) === text).toBe(true)
 })
 
-test('routes and aliases are names that a request may use, and the public address is the server', () => {
+test('routes and aliases are listed as model names, and the public URL is the server', () => {
   const { models } = gateway.server.world.catalogue
   const document = createDocument({
     catalogue: {
@@ -477,7 +478,7 @@ test('routes and aliases are names that a request may use, and the public addres
   expect(listed).not.toContain('any-*')
 })
 
-test('without any model there is still a form for every operation', async () => {
+test('without any model, every operation still has a form', async () => {
   const document = createDocument({
     catalogue: { models: new Map(), routes: new Map(), aliases: [] },
     version: '1.0.0',

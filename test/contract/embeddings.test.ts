@@ -1,5 +1,5 @@
-// POST /v1/embeddings over all its families, with the shipped catalogue: vectors come back in the order of the inputs whatever the
-// vendor does, in the requested form, and a batch is paid as a whole or not at all.
+// POST /v1/embeddings over all its families, with the shipped catalogue: vectors are returned in the order of the
+// inputs whatever the vendor does, in the requested form, and a batch is charged as a whole or not at all.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import shipped from '../../gateway.config'
@@ -81,7 +81,7 @@ describe('order', () => {
     })
   }
 
-  test('a vendor that shuffles and a part that comes late change nothing', async () => {
+  test('is kept if a vendor shuffles vectors or a part arrives late', async () => {
     const inputs = texts(30)
     const plain = await embed({ model: 'text-embedding-v4', input: inputs }, { vendorCalls: 3 })
     inputs[3] = '[sandbox delay_ms=80 shuffle]'
@@ -95,7 +95,7 @@ describe('order', () => {
 
 describe('form', () => {
   for (const model of models) {
-    test(`${model}: base64 holds the same numbers as float, whether the vendor can do it or not`, async () => {
+    test(`${model}: base64 contains the same numbers as float, whether the vendor supports it or not`, async () => {
       const input = ['one', 'two']
       const float = await embed({ model, input, encoding_format: 'float' })
       const base64 = await embed({ model, input, encoding_format: 'base64' })
@@ -110,7 +110,7 @@ describe('form', () => {
     })
   }
 
-  test('the answer has the spec’s members and no others of the vendor', async () => {
+  test('the answer has only the spec’s members', async () => {
     const { json, response } = await embed({ model: 'text-embedding-v4', input: 'one two three' })
     expect(Object.keys(json).sort()).toEqual(['data', 'model', 'object', 'usage'])
     expect(Object.keys(json.usage).sort()).toEqual(['prompt_tokens', 'total_tokens'])
@@ -162,7 +162,7 @@ describe('batches', () => {
   })
 
   for (const model of ['gmx-embedding-001', 'test-unnumbered']) {
-    test(`${model}: tokens are counted here, because the vendor does not`, async () => {
+    test(`${model}: the gateway counts tokens, because the vendor does not`, async () => {
       const { json, charges } = await embed({ model, input: ['one two three', 'four five'] })
       expect(json.usage.prompt_tokens).toBeWithin(4, 9)
       expect(charges).toMatchObject([
@@ -171,7 +171,7 @@ describe('batches', () => {
     })
   }
 
-  test('one part without usage makes the whole batch counted', async () => {
+  test('if one part has no usage, the gateway counts the whole batch', async () => {
     const input = texts(12)
     input[11] = '[sandbox usage=missing] x'
     const { json, charges } = await embed({ model: 'text-embedding-v4', input }, { vendorCalls: 2 })
@@ -180,7 +180,7 @@ describe('batches', () => {
   })
 
   for (const fault of ['negative', 'string', 'huge', 'overflow']) {
-    test(`usage that is ${fault} is neither a credit nor an enormous price`, async () => {
+    test(`usage that is ${fault} causes neither a credit nor an enormous price`, async () => {
       const { json, charges } = await embed({ model: 'vgx-4', input: `[sandbox usage=${fault}] one two` })
       expect(charges).toMatchObject([{ usage_source: 'estimated', shortfall: 0 }])
       expect(json.usage.prompt_tokens).toBeWithin(5, 40)
@@ -212,7 +212,7 @@ describe('a batch that fails in part', () => {
     test(`${model}, ${directive}: an error, and nothing is charged`, async () => {
       const before = await gateway.balance()
       const input = texts(count)
-      // In the last part: by then the others have been begun.
+      // In the last part, when the others have been sent.
       input[count - 1] = `[sandbox ${directive}]`
       const response = await gateway.post('/v1/embeddings', { model, input, dimensions: 256 })
       const body = (await response.json()) as Json
@@ -244,7 +244,7 @@ describe('dimensions', () => {
     ['vgx-4-lite', 1024, [256, 2048], [300]],
   ]
   for (const [model, byDefault, allowed, refused] of rows) {
-    test(`${model}: ${byDefault} by default; takes ${allowed.join(', ')}; not ${refused.join(', ')}`, async () => {
+    test(`${model}: ${byDefault} by default; accepts ${allowed.join(', ')}; refuses ${refused.join(', ')}`, async () => {
       for (const dimensions of [undefined, null]) {
         const played = await embed({ model, input: 'one', dimensions })
         expect(vectorsOf(played)[0]).toHaveLength(byDefault)
@@ -269,7 +269,7 @@ describe('dimensions', () => {
     })
   }
 
-  test('shortened vectors are of length one, also those of a vendor that leaves them short', async () => {
+  test('shortened vectors are normalised, also if the vendor does not do that', async () => {
     for (const model of models) {
       const [vector] = vectorsOf(await embed({ model, input: 'one', dimensions: 256 }))
       expect(Math.hypot(...(vector as number[]))).toBeCloseTo(1, 5)
@@ -277,8 +277,8 @@ describe('dimensions', () => {
   })
 })
 
-describe('inputs that are tokens', () => {
-  test('go to a vendor that takes them, and count as they are', async () => {
+describe('inputs as tokens', () => {
+  test('are sent to a vendor that accepts them, and counted exactly', async () => {
     const flat = await embed({ model: 'text-embedding-3-small', input: [5, 6, 7] })
     expect(flat.json.data).toHaveLength(1)
     expect(flat.json.usage.prompt_tokens).toBe(3)
@@ -321,8 +321,8 @@ describe('inputs that are tokens', () => {
   })
 })
 
-describe('other fields than the input', () => {
-  test('Voyage gets its own fields and none that it would refuse', async () => {
+describe('fields other than the input', () => {
+  test('Voyage gets its own fields, but none that it would refuse', async () => {
     const played = await embed({
       model: 'vgx-4',
       input: 'one',
@@ -345,7 +345,7 @@ describe('other fields than the input', () => {
 })
 
 test.each(['float', 'base64'])(
-  'more inputs than a vendor takes are split, as %s, and paid once',
+  'more inputs than a vendor accepts are split, as %s, and charged once',
   async (format) => {
     const inputs = Array.from({ length: 5_000 }, (_, index) => `word ${index}`)
     const before = { calls: gateway.sandbox.calls.length, charges: (await gateway.charges()).length }
@@ -355,7 +355,7 @@ test.each(['float', 'base64'])(
     expect(data.map(({ index }: Json) => index)).toEqual(inputs.map((_, index) => index))
     const calls = gateway.sandbox.calls.slice(before.calls).map(({ body }) => JSON.parse(body).input.length)
     expect(calls.sort((a, b) => a - b)).toEqual([904, 2_048, 2_048])
-    // The vector of each is that of its own input.
+    // Each input has its own vector.
     for (const index of [0, 2_047, 2_048, 4_999]) {
       const one = (await (
         await gateway.post('/v1/embeddings', { ...body, input: inputs[index] })
@@ -370,7 +370,7 @@ test.each(['float', 'base64'])(
 )
 
 describe('a model that its vendor has retired', () => {
-  test('says so, is not to be tried again, and does not close the vendor’s other models', async () => {
+  test('is a clear error without retry, and does not affect the vendor’s other models', async () => {
     for (let attempt = 0; attempt < 7; attempt++) {
       const { charges } = await embed(
         { model: retired, input: 'one' },

@@ -1,5 +1,5 @@
-// Whatever is thrown, and by whatever entrance a request came, its caller reads it in the form of that entrance, with the request's
-// id, and the operator finds it in the log once.
+// Whatever is thrown at any entry point, the caller gets it in the form of that entry point with the request's id, and
+// it is logged once.
 
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { answerOfError, type ErrorForm } from '../../src/contract/error-answer'
@@ -13,7 +13,7 @@ setDefaultTimeout(180_000)
 // biome-ignore lint/suspicious/noExplicitAny: bodies of any form
 type Json = any
 
-/** An entrance: how to call it, and the place of the error in its answer. */
+/** An entry point: how to call it, and the place of the error in its answer. */
 interface Entrance {
   name: string
   ask(gateway: TestGateway): Promise<Response>
@@ -85,7 +85,7 @@ describe('an unreachable database is the same error on every path', () => {
   }
 })
 
-describe('a fault of the gateway names nothing but where its operator finds it', () => {
+describe('an internal error reveals only the id by which the operator finds it', () => {
   for (const { name, ask, read } of entrances) {
     test(name, async () => {
       const gateway = await started()
@@ -102,7 +102,7 @@ describe('a fault of the gateway names nothing but where its operator finds it',
   }
 })
 
-test('a tool has both in its result', async () => {
+test('a tool’s result has the error and the id', async () => {
   const gateway = await started()
   const { db } = gateway.server.world
   expect(
@@ -127,7 +127,7 @@ function loggedAbout({ log }: TestGateway, requestId: string): string[] {
   return log.filter(({ fields }) => fields.request === requestId).map(({ event }) => event)
 }
 
-describe('the catcher', () => {
+describe('the error handler', () => {
   const forms: readonly ErrorForm[] = ['openai', 'flat', 'messages', 'json-rpc', 'tool']
   const cause = 'why'
   const thrown: Record<string, { error: unknown; status: number; words: string; events: string[] }> = {
@@ -192,7 +192,7 @@ describe('the catcher', () => {
     }
   }
 
-  test('has the dialect of the contract, where it is known', () => {
+  test('uses the dialect of the operation if it is known', () => {
     const error = new GatewayError(400, { code: 'invalid_value', message: 'Bad.' })
     error.dialect = 'messages'
     const { body, headers } = answerOfError(error, 'openai', 'req_1', () => {})

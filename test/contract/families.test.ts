@@ -1,5 +1,5 @@
-// Every family keeps the same promises: it is tested with recorded answers of vendors, with figures that no vendor should send, and
-// against the simulators. A family without a row or without a record fails here.
+// Rules that hold for every family, tested with recorded vendor answers, with invalid usage, and with the simulators. A
+// family without a row or a record fails here.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { Glob } from 'bun'
@@ -63,7 +63,7 @@ afterAll(async () => {
   await vendor.stop()
 })
 
-test('every family has a row and a record, and nothing else has', () => {
+test('exactly the existing families have a row and a record', () => {
   const names = [...families.keys()].sort()
   expect(Object.keys(familyRows).sort()).toEqual(names)
   expect([...new Set(fixtures.map(({ family }) => family))].sort()).toEqual(names)
@@ -76,45 +76,45 @@ for (const family of families.values()) {
   describe(`${family.name} (FAMILIES_SEED=${seed})`, () => {
     const counted = records.filter((record) => figuresIn(record).length > 0)
     const named = (list: readonly Fixture[]) => list.map((record) => [record.name, record] as const)
-    test.each(named(records))('%s costs what is on record, and never more than was held', (_, record) =>
+    test.each(named(records))('%s costs the recorded amount, and never more than was held', (_, record) =>
       costsAsRecorded(family, record),
     )
-    test('loses only documented parts on the way to the vendor and back', () =>
+    test('loses only documented parts in both translations', () =>
       losesNothing(family, records, row.translated ?? [], row.answered ?? []))
     const worded = records.filter(({ sent, answer }) => sent || answer)
     if (worded.length > 0)
-      test.each(named(worded))('%s is asked and answered as on record', (_, record) =>
+      test.each(named(worded))('%s is translated to the recorded request and answer', (_, record) =>
         matchesWords(family, record),
       )
     if (family.bridge)
-      test.each(named(records))('%s is translated once', (_, record) => translatesOnce(family, record))
+      test.each(named(records))('%s is translated only once', (_, record) => translatesOnce(family, record))
     if (counted.length > 0) {
       test.each(named(counted))(
         '%s with absurd figures is not a credit, and never costs more than the hold',
         (_, record) => bearsAbsurdFigures(family, record),
       )
       if (family.kind !== 'task')
-        test.each(named(counted))('%s with figures of zero is paid for, as its caller reads', (_, record) =>
-          bearsZeros(family, record),
+        test.each(named(counted))(
+          '%s with usage of zero is charged, and the caller gets the charged usage',
+          (_, record) => bearsZeros(family, record),
         )
     }
-    test.each(named(records))('%s in any odd form is never an error of the gateway', (_, record) =>
+    test.each(named(records))('%s in any unusual form never causes an internal error', (_, record) =>
       family.kind === 'task' ? bearsOddTasks(family, record) : bearsOddForms(family, record),
     )
     if (family.kind !== 'task')
       test.each(named(records))(
-        '%s with faults anywhere is read or refused, and its charge ends',
+        '%s with faults anywhere is accepted or refused, and its charge ends',
         (_, record) => bearsFaults(family, record),
       )
-    test('refuses wrong requests by the name of the field, in its dialect, for nothing', () =>
+    test('refuses wrong requests with the name of the field, in its dialect, for free', () =>
       refusesWrong(family, records, row.refused))
     test('accepts a plain request that the vendor accepts', () => takesPlainWords(family, row.model))
-    test('reports every kind of failure in its dialect, for nothing', () =>
-      reportsFailures(family, row.model))
+    test('reports every kind of failure in its dialect, for free', () => reportsFailures(family, row.model))
   })
 }
 
-test('all that was charged for them is priced the same again', async () => {
+test('all charges of these tests get the same price again', async () => {
   const { priced, settled } = await expectSamePrices(gateway)
   expect(settled).toBeGreaterThan(families.size)
   expect(priced).toBe(settled)
@@ -222,9 +222,9 @@ function translatesOnce(family: Family, record: Fixture): void {
   family.call(ask, model)
   family.call(ask, model)
   expect(translations).toBe(0)
-  // Another model has a translation of its own.
+  // Another model has a different translation.
   const [sent, other] = [model, { ...model, upstreamModel: 'other' }].map((each) => family.call(ask, each))
-  // One vendor has the model in the path only.
+  // One vendor expects the model only in the path.
   const isNamed = JSON.stringify(sent).includes('"model":')
   expect(JSON.stringify(other).includes('"model":"other"')).toBe(isNamed)
   expect(JSON.stringify(sent)).not.toContain('"model":"other"')
@@ -247,7 +247,7 @@ async function bearsAbsurdFigures(family: Family, record: Fixture): Promise<void
   }
 }
 
-/** A vendor that reports zeros for real output is not believed. Callers see the paid tokens. */
+/** Usage of zero for real output is not used. Callers get the charged tokens. */
 async function bearsZeros(family: Family, record: Fixture): Promise<void> {
   const part = record.events ?? record.reply
   const zeros = figuresIn(record).reduce((json: Json, path) => withValue(json, path, 0), part)
@@ -257,7 +257,7 @@ async function bearsZeros(family: Family, record: Fixture): Promise<void> {
   expect(Number(charge.amount)).toBeGreaterThan(0)
   const shown = shownTokens(answer)
   const [{ pico }] = JSON.parse(charge.prices as string) as [{ pico: Record<string, number> }]
-  // Tokens of pictures and of sound have prices of their own.
+  // Tokens of pictures and of sound have separate prices.
   if (!shown || pico.output_image_token || pico.input_audio_token || pico.output_audio_token) return
   const [input_token, output_token] = shown
   expect({ text, amount: charge.amount }).toEqual({
@@ -280,13 +280,13 @@ function sampleOf(values: readonly unknown[], count: number, turn: number): read
 /** One part of a reply in four is changed, in a quick run one in twelve, in each run others, or all of them. */
 const STEP = isWholeRun ? 1 : isQuickRun ? 12 : 4
 
-/** Any part of a reply may be missing or of another type: there is an answer or an error of the vendor, never a crash. */
+/** Any part of a reply may be missing or of another type: the result is an answer or a vendor error, never a crash. */
 async function bearsOddForms(family: Family, record: Fixture): Promise<void> {
   for (const [turn, path] of branchesOf(record.events ?? record.reply).entries()) {
     if ((seed + turn) % STEP !== 0) continue
     for (const value of sampleOf(ODD, 1, turn)) {
       const { seen, status, charge } = await spoil(family, record, path, value)
-      // A sound that has begun can only end by breaking off.
+      // Sound that has begun can only end by breaking off.
       const fine = [200, 400, 502, ...(family.kind === 'speech' ? [BROKEN] : [])].includes(status)
       expect({ ...seen, fine }).toEqual({ ...seen, fine: true })
       const paid = Number(charge.amount)
@@ -348,7 +348,7 @@ async function wishOf(
   return { fields, headers: random.chance(0.3) ? key : {} }
 }
 
-/** Whatever a vendor says about a task, it has ended or continues: no report stops the polls. */
+/** Whatever a vendor reports about a task, the task has ended or polling continues. */
 function bearsOddTasks(family: Family, record: Fixture): void {
   const pollContext = taskOf(family)?.pollContext(record.request, modelOf(`recorded-${family.name}`)) ?? {}
   const contract = taskOf(family)
@@ -415,7 +415,7 @@ async function refusesWrong(
       received: undefined,
     })
     expectDialect(family, answer.json, 400)
-    // One dialect has no place for it but the message.
+    // One dialect can have it only in the message.
     const { details = [], param = field } = answer.json.error
     for (const { fieldViolations: [violation] = [] } of details)
       if (violation) expect(violation.field).toBe(field)
@@ -436,10 +436,10 @@ async function reportsFailures(family: Family, model: FamilyModel): Promise<void
   const rows: (readonly [prompt: string, status: number, word: string, key?: string])[] = [
     ['[sandbox status=400 error_text="An odd wish"]', 400, 'An odd wish'],
     ['[sandbox status=429]', 429, ''],
-    // Errors between the gateway and the vendor are not shown to the caller.
+    // The caller does not get errors between the gateway and the vendor.
     ['[sandbox status=401]', 503, ''],
     ['[sandbox quota]', 503, ''],
-    // It is unknown then whether a task has begun: it continues.
+    // It is then unknown whether a task has begun, so it continues.
     ...(family.kind === 'task' ? [] : ([['[sandbox status=500]', 502, '']] as const)),
     ['Nobody pays for this', 402, 'may cost up to', poorKey],
   ]
@@ -454,7 +454,7 @@ async function reportsFailures(family: Family, model: FamilyModel): Promise<void
   }
 }
 
-/** The form of error bodies: callers of each API read their own. */
+/** The form of error bodies in each API. */
 function expectDialect(family: Family, json: Json, status: number): void {
   const { dialect = 'openai' } = familyRows[family.name] ?? {}
   const { error, ...others } = json
@@ -552,7 +552,7 @@ const BROKEN = 0
 
 let lastCharge = ''
 
-/** The charge of the request that was just answered; undefined when it has none. */
+/** The charge of the last request. Undefined if it has none. */
 async function newCharge(): Promise<Row | undefined> {
   const [charge] = await gateway.charges(lastCharge)
   if (charge) lastCharge = charge.id as string
@@ -658,7 +658,7 @@ function unknownIn({ reply, events, sound, poll, result }: Fixture): Partial<Fix
   }
 }
 
-/** The paths that no glob documents; globs that document one are struck off. */
+/** Returns the paths that no glob documents, and removes the globs that document one. */
 function undocumented(paths: readonly string[], globs: readonly string[], unused: Set<string>): string[] {
   return paths.filter((path) => {
     const documented = globs.filter((glob) => new Glob(glob).match(path))

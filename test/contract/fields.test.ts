@@ -1,5 +1,5 @@
-// Everything that a vendor bills in addition to the plain price has a price here, or is refused with the name of its field before
-// anything is sent: every rule of every family, by whatever path the request comes, and undocumented fields.
+// Everything that a vendor bills in addition to the standard price has a price, or is refused with the name of its
+// field before anything is sent: every rule of every family, on every path, and undocumented fields.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { outside } from '../../src/app/world'
@@ -69,7 +69,7 @@ function bodyWith(field: string, value: unknown): Json {
 function modelOf(family: Family, more: Partial<ModelConfig>): Model {
   const { kind = 'openai', model } = familyRows[family.name] ?? { model: {} }
   const base = family.over ?? family.name
-  // It takes files by an id in the text, which others do not read.
+  // It accepts files by an id in the text, which other families do not parse.
   const isReader =
     base === 'openai-chat' || ['messages-on-responses', 'bedrock-converse'].includes(family.name)
   const reader = isReader && { upstreamModel: 'qwen-long' }
@@ -79,7 +79,7 @@ function modelOf(family: Family, more: Partial<ModelConfig>): Model {
   return models.find((each) => each.family === family) as Model
 }
 
-/** The field at fault, or nothing. */
+/** The refused field, if there is one. */
 function refused(model: Model, rule: FieldRule, value: unknown): GatewayError | undefined {
   const body = rule.in === 'header' ? {} : bodyWith(rule.field, value)
   const headers = rule.in === 'header' ? { [rule.field]: String(value) } : undefined
@@ -101,17 +101,17 @@ const rules = all.flatMap((family) =>
   })),
 )
 
-describe('an address that the upstream reads', () => {
+describe('a URL that the upstream fetches', () => {
   const addressRules = rules.filter(({ rule }) => rule.address)
 
-  test('is a field of every family whose requests may have one', () => {
+  test('is a known field of every family whose requests may have one', () => {
     const named = new Set(addressRules.map(({ family }) => family.name))
     const without = all.filter(
       ({ name, operation }) =>
         ['chat', 'messages', 'responses', 'image', 'video', 'moderation'].includes(operation) &&
         !named.has(name),
     )
-    // Converse takes content only, and this model makes pictures of texts.
+    // Converse accepts only content, and this model makes pictures from text.
     expect(without.map(({ name }) => name)).toEqual([
       'chat-on-converse',
       'responses-on-converse',
@@ -140,11 +140,11 @@ describe('an address that the upstream reads', () => {
   })
 })
 
-describe('a field that a vendor bills apart', () => {
+describe('a field that a vendor bills separately', () => {
   test.each(rules.map((row) => [row.name, row] as const))('%s', (_, { family, rule, index }) => {
     const { price: _price, ...unpriced } = familyRows[family.name]?.model ?? {}
     const free = modelOf(family, { ...unpriced, price: undefined, free: true } as unknown as ModelConfig)
-    // References to others' objects are refused whatever the model costs.
+    // References to other accounts' objects are refused whatever the model costs.
     const plainModel = rule.state ? free : modelOf(family, {})
     const earlier = (family.fieldRules ?? []).slice(0, index).filter(({ field }) => field === rule.field)
     const value = sampleOf(rule, earlier)
@@ -162,7 +162,7 @@ describe('a field that a vendor bills apart', () => {
       expect(refused(plainModel, rule, each)).toBeUndefined()
     }
 
-    // A model with a price for it takes it.
+    // A model with a price for it accepts it.
     if (rule.price) {
       const { price = {} } = familyRows[family.name]?.model ?? {}
       const more =
@@ -181,7 +181,7 @@ describe('a field that a vendor bills apart', () => {
     )
   })
 
-  test('is none that a bridge leaves out', () => {
+  test('is never omitted by a bridge', () => {
     const isWithin = (field: string, holder: string) => field === holder || field.startsWith(`${holder}.`)
     const left = rules.filter(({ family, rule }) =>
       family.bridge?.some(({ field, treatment }) => treatment === 'ignored' && isWithin(rule.field, field)),
@@ -207,7 +207,7 @@ describe('a field that a vendor bills apart', () => {
     ['tools[0].type', { tools: [{ type: 'code_interpreter' }] }, 'this'],
     ['plugins', { plugins: [{ id: 'web' }] }, 'this'],
   ])(
-    'that no answer counts is refused at any price list, with what to do instead: %s',
+    'that no answer counts is refused with any price list, and an alternative is named: %s',
     (field, more, what) => {
       const family = families.get('openai-chat') as Family
       const price = {
@@ -233,7 +233,7 @@ describe('a field that a vendor bills apart', () => {
     }
   })
 
-  test('is known to every family that sends unknown fields to its vendor', () => {
+  test('is known to every family that forwards unknown fields', () => {
     const closed = [
       'gemini-embeddings',
       'voyage-embeddings',
@@ -251,7 +251,7 @@ describe('a field that a vendor bills apart', () => {
 })
 
 describe(`random bodies (FIELDS_SEED=${seed})`, () => {
-  /** Every value at the path, computed in another way than by the program. */
+  /** Every value at the path, computed independently of the program. */
   function* valuesAt(value: unknown, steps: readonly string[]): Generator<unknown> {
     const [step, ...rest] = steps
     if (step === undefined) yield value
@@ -291,7 +291,7 @@ describe(`random bodies (FIELDS_SEED=${seed})`, () => {
   }
 
   test.each(all.filter(({ fieldRules }) => fieldRules).map((family) => [family.name, family] as const))(
-    'are refused by %s when one value is next to the plain ones',
+    'are refused by %s if one value is not a default',
     (_, family) => {
       const random = createRandom(seed)
       const model = { ...modelOf(family, {}), contextTokens: undefined }
@@ -374,16 +374,16 @@ const message = (body: Json, headers = {}) =>
   send('/v1/messages', { model: 'test-messages', max_tokens: 9, messages: say('Hi'), ...body }, headers)
 const inUser = (...content: Json[]) => ({ messages: [{ role: 'user', content }] })
 
-describe('refused before anything is sent or held', () => {
+describe('is refused before anything is sent or held:', () => {
   const rows: [name: string, ask: () => Promise<Refused>, field: string][] = [
     ['a tier', () => chat({ service_tier: 'priority' }), 'service_tier'],
-    ['a tier of no known form', () => chat({ service_tier: ['default'] }), 'service_tier'],
+    ['a tier of unknown form', () => chat({ service_tier: ['default'] }), 'service_tier'],
     ['a search', () => chat({ web_search_options: {} }), 'web_search_options'],
     ['a search of another vendor', () => chat({ search_parameters: { mode: 'on' } }), 'search_parameters'],
     ['a search of a third', () => chat({ enable_search: true }), 'enable_search'],
     ['a tool of the vendor', () => chat({ tools: [{ type: 'web_search' }] }), 'tools[0].type'],
     ['other models', () => chat({ models: ['gpt-5-pro'] }), 'models'],
-    ['an answer for later', () => chat({ deferred: true }), 'deferred'],
+    ['a deferred answer', () => chat({ deferred: true }), 'deferred'],
     [
       'a recording',
       () =>
@@ -396,7 +396,7 @@ describe('refused before anything is sent or held', () => {
       'messages[0].content[1].type',
     ],
     [
-      'an answer that speaks',
+      'a spoken answer',
       () => chat({ modalities: ['text', 'audio'], audio: { voice: 'ash' } }),
       'modalities[1]',
     ],
@@ -484,7 +484,7 @@ describe('refused before anything is sent or held', () => {
 })
 
 describe('long prompts', () => {
-  test('may be requested if the model has prices for them, or reads as much at its one price', () => {
+  test('are accepted if the model has prices for them, or one price for any length', () => {
     const family = families.get('anthropic-messages') as Family
     const rule = family.fieldRules?.find(({ field }) => field === 'anthropic-beta') as FieldRule
     const value = 'context-1m-2025-08-07,other-beta'
@@ -502,9 +502,9 @@ describe('a faster mode', () => {
   const usage = (speed?: string) => ({ input_tokens: 10, output_tokens: 5, service_tier: 'standard', speed })
   test.each([
     ['fast', 6 * (10 * 1_000 + 5 * 2_000)],
-    // The vendor had no room for it.
+    // The vendor had no capacity for it.
     ['standard', 10 * 1_000 + 5 * 2_000],
-  ])('that the vendor reports as %s is billed so', async (speed, amount) => {
+  ])('that the vendor reports as %s is charged accordingly', async (speed, amount) => {
     const vendor = startVendor()
     vendor.answer = () =>
       Response.json({ type: 'message', content: [{ type: 'text', text: 'Hi' }], usage: usage(speed) })
@@ -527,7 +527,7 @@ describe('a faster mode', () => {
 })
 
 describe('images that a video is made from', () => {
-  test('are held and paid for where they have a price', () => {
+  test('are held and charged if they have a price', () => {
     const family = families.get('xai-video') as Family
     const image = { url: 'https://example.com/a.png' }
     const body = { model: 'm', prompt: 'a fox', duration: 5, reference_images: [image, image, image] }
@@ -539,7 +539,7 @@ describe('images that a video is made from', () => {
   })
 })
 
-describe('what a reasoning model ignores', () => {
+describe('a field that a reasoning model ignores', () => {
   test('is not an error, whatever it would cost', async () => {
     const { status } = await chat({
       model: 'test-reasoning',
@@ -562,13 +562,13 @@ describe('a predicted output', () => {
       await heldFor({}),
       await heldFor({ prediction: { type: 'content', content } }),
     ]
-    // A byte is at most a token: 1,000 nano-dollars to read it and 2,000 where it is wrong.
+    // A byte is at most a token: 1,000 nano-dollars as input, and 2,000 if it is rejected.
     expect(predicted - plain).toBeGreaterThan(5_000 * 3_000)
   })
 })
 
 describe('an undocumented field', () => {
-  test('goes to the vendor', async () => {
+  test('is sent to the vendor', async () => {
     const { status, sent } = await chat({ model: 'test-local', field_of_tomorrow: { deep: [1] } })
     expect([status, sent]).toEqual([200, 1])
     expect(JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '')).toMatchObject({
@@ -590,7 +590,7 @@ describe('an undocumented field', () => {
   })
 
   test.each(fixtures.map((record) => [`${record.family} ${record.name}`, record] as const))(
-    'is in no recorded request: a strict model takes %s',
+    'is in no recorded request: a strict model accepts %s',
     (_, { family, request }) => {
       const model = { ...modelOf(families.get(family) as Family, {}), strictFields: true }
       checkFields(model, { body: request, byteLength: 0, at: 0 })

@@ -1,5 +1,5 @@
-// Forms through the whole gateway, to a vendor and back: the forwarded form, the answer, the charge, and that no file outlives its
-// request, whether it is served, refused, sent twice or abandoned.
+// Forms through the whole gateway: the forwarded form, the answer, the charge, and that no file outlives its request,
+// whether it is served, refused, sent twice or abandoned.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -39,7 +39,7 @@ const edited = {
   },
 }
 
-/** A vendor that reads forms as most servers do. */
+/** A vendor that parses forms as most servers do. */
 interface ReadingVendor {
   url: string
   calls: {
@@ -110,7 +110,7 @@ beforeAll(async () => {
     },
     models: { 'test-edit': model('reading'), 'test-http': model('http'), 'test-https': model('https') },
     outside: {
-      // No other authority vouches for the vendor of a test.
+      // The test vendor's certificate is not from a public authority.
       transport: { open: (url) => openOrigin(url, { tls: { ca: readFileSync(CERTIFICATE_FILE, 'utf8') } }) },
     },
   })
@@ -127,7 +127,7 @@ beforeEach(() => {
 
 const uploaded = () => readdirSync(join(gateway.dataDir, 'uploads'))
 
-/** Plays a row, and looks for files that it left on the disk. */
+/** Runs a row, and checks that no file remains on disk. */
 async function edit(parts: readonly RawPart[], expected: Partial<Scenario> = {}): Promise<Played> {
   const { headers = {}, ...rest } = expected
   const played = await play(gateway, {
@@ -144,7 +144,7 @@ async function edit(parts: readonly RawPart[], expected: Partial<Scenario> = {})
 }
 
 describe('a form that is served', () => {
-  test('reaches the vendor whole, with what it needs, and is paid', async () => {
+  test('reaches the vendor completely, and is charged', async () => {
     const large = new Uint8Array(3 * MEBIBYTE).fill(7)
     large.set(png)
     const { json, charges, response } = await edit([
@@ -173,7 +173,7 @@ describe('a form that is served', () => {
     expect(Buffer.from((await images[1]?.bytes()) ?? []).equals(Buffer.from(large))).toBe(true)
   })
 
-  test('comes from the official SDK, with one image and with several', async () => {
+  test('may come from the official SDK, with one image or several', async () => {
     const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.secret, maxRetries: 0 })
     const image = () => toFile(Buffer.from(png), 'lion.png')
     const asked = { model: 'test-edit', prompt: 'A lion', n: 1 }
@@ -188,7 +188,7 @@ describe('a form that is served', () => {
     expect(uploaded()).toEqual([])
   })
 
-  test('goes to the vendor again with another key when the first one is busy', async () => {
+  test('is sent again with another key if the first one is busy', async () => {
     vendor.answer = (call) =>
       call === 1
         ? Response.json({ error: { message: 'Busy.' } }, { status: 429, headers: { 'retry-after': '1' } })
@@ -240,7 +240,7 @@ describe('a form that is refused', () => {
       words: ['boundary'],
     },
     {
-      name: 'compressed in a way that is not read',
+      name: 'an unsupported compression',
       headers: { 'content-encoding': 'br' },
       status: 415,
       error: { code: 'unsupported_encoding' },
@@ -273,7 +273,7 @@ describe('a form that is refused', () => {
       error: { code: 'missing_required_parameter', param: 'model' },
     },
     {
-      name: 'a model for something else',
+      name: 'a model for another operation',
       parts: [text('model', 'test-chat'), ...lion.slice(1)],
       status: 400,
       error: { code: 'endpoint_model_mismatch', param: 'model' },
@@ -299,7 +299,7 @@ describe('a form that is refused', () => {
       words: ['file'],
     },
     {
-      name: 'a number that is none',
+      name: 'an invalid number',
       parts: [...lion, text('n', 'many')],
       status: 400,
       error: { param: 'n' },
@@ -325,7 +325,7 @@ describe('a form that is refused', () => {
     })
   }
 
-  test('too large by its length, before any of it is read', async () => {
+  test('if it is too large by its length, before it is read', async () => {
     const caller = await RawCaller.connect(gateway.url)
     caller.send(headOf({ 'content-length': String(256 * MEBIBYTE + 1) }))
     await waitFor(() => caller.head().includes('request_id'))
@@ -334,14 +334,14 @@ describe('a form that is refused', () => {
     caller.leave('fin')
   })
 
-  test('by the vendor: in its words, free', async () => {
+  test('by the vendor, in its words, and free', async () => {
     vendor.answer = () => Response.json({ error: { message: 'Too many zebras.' } }, { status: 400 })
     const { charges } = await edit(lion, { status: 400, words: ['Too many zebras.'] })
     expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
   })
 
   for (const protocol of ['http', 'https'] as const) {
-    test(`by a vendor that answers before it has read it, over ${protocol}`, async () => {
+    test(`by a vendor that answers before it has read the form, over ${protocol}`, async () => {
       const large = new Uint8Array(20 * MEBIBYTE)
       large.set(png)
       const parts = [text('model', `test-${protocol}`), text('prompt', 'A lion'), file('image', large)]
@@ -367,7 +367,7 @@ describe('a caller who disconnects in the middle of a form', () => {
   const ways: readonly Leaving[] = ['fin', 'rst', 'half']
   const form = rawForm([...lion.slice(0, 2), file('image', new Uint8Array(MEBIBYTE))])
   for (const how of ways) {
-    test(`by ${how}: nothing is sent, nothing is held, nothing is left`, async () => {
+    test(`by ${how}: nothing is sent, nothing is held, no file remains`, async () => {
       const [charges, rows] = [await gateway.charges(), await gateway.requestLog()]
       const caller = await RawCaller.connect(gateway.url)
       caller.send(headOf({ 'content-length': String(form.length) }))
@@ -386,7 +386,7 @@ describe('a caller who disconnects in the middle of a form', () => {
     })
   }
 
-  test('after it was complete: it is served and paid, and its files are removed', async () => {
+  test('after the form was complete: it is served and charged, and its files are removed', async () => {
     const before = await gateway.charges()
     const gate = Promise.withResolvers<void>()
     vendor.answer = () => answerAfter(gate.promise)
@@ -405,7 +405,7 @@ describe('a caller who disconnects in the middle of a form', () => {
   })
 })
 
-/** An answer whose body comes when the gate opens. */
+/** An answer whose body is sent when the gate opens. */
 function answerAfter(gate: Promise<void>): Response {
   const body = new ReadableStream({
     async pull(controller) {

@@ -1,5 +1,5 @@
-// Requests of generateContent for models of every protocol, by @google/genai in its default mode: what its users do, the costs, and
-// the errors that they catch.
+// generateContent for models of every protocol, with @google/genai in its default mode: typical requests, the costs,
+// and the errors that users catch.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type ApiError, type Content, FunctionCallingConfigMode, GoogleGenAI, Type } from '@google/genai'
@@ -97,7 +97,7 @@ for (const model of served) {
     })
 
     for (const isStream of [false, true]) {
-      test(`tools, there and back${isStream ? ', streamed' : ''}`, async () => {
+      test(`tool calls and their results${isStream ? ', streamed' : ''}`, async () => {
         const config = { tools: [{ functionDeclarations: [weather, time] }] }
         const contents: Content[] = [
           { role: 'user', parts: [{ text: '[sandbox tool=2] How is it in Kyiv?' }] },
@@ -115,7 +115,7 @@ for (const model of served) {
         const parts = await answer()
         const calls = parts.flatMap(({ functionCall }) => functionCall ?? [])
         expect(calls.map(({ name }) => name)).toEqual(['get_weather', 'get_time'])
-        // Gemini 2.5 gives none.
+        // Gemini 2.5 returns none.
         const ids = calls.flatMap(({ id }) => id ?? [])
         expect([0, 2]).toContain(new Set(ids).size)
         contents.push({ role: 'model', parts })
@@ -173,7 +173,7 @@ for (const model of served) {
 
 describe('thinking', () => {
   for (const isStream of [false, true]) {
-    test(`is shown where it is asked for, and comes back signed${isStream ? ', streamed' : ''}`, async () => {
+    test(`is returned on request, and sent back signed${isStream ? ', streamed' : ''}`, async () => {
       const model = 'thinking'
       const config = {
         thinkingConfig: { includeThoughts: true, thinkingBudget: 1_024 },
@@ -206,7 +206,7 @@ describe('thinking', () => {
         type: 'thinking',
         signature: expect.any(String),
       })
-      // Clients that read bytes may write them in the letters of addresses.
+      // Clients that decode bytes may encode them as base64url.
       await again({
         ...signed,
         thoughtSignature: Buffer.from(signed.thoughtSignature, 'base64').toString('base64url'),
@@ -233,7 +233,7 @@ describe('the form of a stream', () => {
       .flatMap(({ candidates }) => candidates?.[0].content.parts.map(({ text }: Json) => text) ?? [])
       .join('')
 
-  test('is an array without alt=sse, whose items come one by one', async () => {
+  test('is an array without alt=sse, whose items arrive one by one', async () => {
     const response = await stream('', '[sandbox tokens=20 token_delay_ms=20] Hello')
     expect(response.headers.get('content-type')).toContain('application/json')
     const pieces: string[] = []
@@ -247,7 +247,7 @@ describe('the form of a stream', () => {
     expect(events.at(-1).candidates[0].finishReason).toBe('STOP')
   })
 
-  test('is events with it, without a closing mark', async () => {
+  test('is events with alt=sse, without a closing event', async () => {
     const text = await (await stream('?alt=sse')).text()
     const events = text
       .trim()
@@ -263,7 +263,7 @@ describe('the form of a stream', () => {
     expect(events.at(-1).error).toMatchObject({ code: expect.any(Number), status: expect.any(String) })
   })
 
-  test('of a vendor that answers whole is one event', async () => {
+  test('is one event if the vendor answers with a whole reply', async () => {
     odd.answer = () => Response.json(completion('Hello, whole', 9, 3))
     expect(textOf((await (await stream('', 'Hello', 'odd')).json()) as Json[])).toBe('Hello, whole')
     const response = await stream('?alt=sse', 'Hello', 'odd')
@@ -282,8 +282,8 @@ describe('the form of a stream', () => {
   })
 })
 
-describe('what it costs', () => {
-  test('the tokens that the vendor counted, in both forms of answers', async () => {
+describe('the charge', () => {
+  test('is for the tokens that the vendor counted, whole and streamed', async () => {
     for (const path of [pathOf('test-chat'), pathOf('test-chat', 'streamGenerateContent')]) {
       const { charges, json } = await ask(said('[sandbox prompt_tokens=1000 cached=400 tokens=50] Hi'), {
         path,
@@ -300,7 +300,7 @@ describe('what it costs', () => {
     }
   })
 
-  test('nothing without money: 402 that no client repeats', async () => {
+  test('is impossible without money: 402, which no client retries', async () => {
     const { secret } = await gateway.makeKey('broke', '0')
     const before = gateway.sandbox.calls.length
     const { status, error } = await refused(
@@ -310,7 +310,7 @@ describe('what it costs', () => {
     expect(gateway.sandbox.calls.length).toBe(before)
   })
 
-  test('the part that the balance pays for, if a stream is cut', async () => {
+  test('is what the balance covers if a stream is cut', async () => {
     const { secret } = await gateway.makeKey('short', '0.0008')
     const stream = await clientOf(secret).models.generateContentStream({
       model: 'test-chat',
@@ -328,7 +328,7 @@ describe('what it costs', () => {
 })
 
 describe('both spellings', () => {
-  test('of names are read', async () => {
+  test('of names are accepted', async () => {
     const { json } = await ask({
       system_instruction: { parts: [{ text: 'Be kind' }] },
       contents: [{ role: 'user', parts: [{ text: '[sandbox tool] Hi' }] }],
@@ -357,7 +357,7 @@ describe('both spellings', () => {
       { ...said('Hi'), generationConfig: { responseModalities: ['IMAGE'] } },
       'generationConfig.responseModalities[0]',
     ],
-    ['a field that nobody knows', { ...said('Hi'), colour: 'red' }, 'colour'],
+    ['an unknown field', { ...said('Hi'), colour: 'red' }, 'colour'],
     [
       'an address of a file that is kept at Google',
       {
@@ -410,7 +410,7 @@ describe('both spellings', () => {
   }
 })
 
-test('an unknown model is 404, and a repeat with the same key is answered again', async () => {
+test('an unknown model is 404, and a repeat with the same idempotency key is replayed', async () => {
   const { status, error } = await refused(client.models.generateContent({ model: 'none', contents: 'Hi' }))
   expect([status, error.status]).toEqual([404, 'NOT_FOUND'])
   const headers = { 'idempotency-key': 'once' }

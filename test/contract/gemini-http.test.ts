@@ -1,5 +1,5 @@
-// The edges of Google's API: model lists, embeddings, token counts, keys and errors, over the real app and by @google/genai in
-// its default mode.
+// The rest of Google's API: model lists, embeddings, token counts, keys and errors, with the real app and @google/genai
+// in its default mode.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type ApiError, GoogleGenAI } from '@google/genai'
@@ -74,7 +74,7 @@ test('the client of @google/genai finds the gateway by its variables', async () 
 })
 
 describe('models', () => {
-  test('are listed in pages, all that the key may use', async () => {
+  test('that the key may use are all listed, in pages', async () => {
     const seen: string[] = []
     for await (const { name } of await client.models.list({ config: { pageSize: 2 } })) seen.push(`${name}`)
     const own = await fetch(`${gateway.url}/v1/models`, {
@@ -84,7 +84,7 @@ describe('models', () => {
     expect(seen).toEqual(data.map(({ id }: Json) => `models/${id}`))
   })
 
-  test('with their methods and limits', async () => {
+  test('are listed with their methods and limits', async () => {
     expect(await client.models.get({ model: 'google' })).toMatchObject({
       name: 'models/google',
       supportedActions: ['embedContent', 'batchEmbedContents'],
@@ -96,7 +96,7 @@ describe('models', () => {
   })
 
   for (const id of ['owner/name:tag', 'owner%2Fname%3Atag', 'models%2Fowner']) {
-    test(`one by its id in the address: ${id}`, async () => {
+    test(`are found by the id in the path: ${id}`, async () => {
       const response = await fetch(`${gateway.url}/v1beta/models/${id}`, {
         headers: { 'x-goog-api-key': gateway.secret },
       })
@@ -106,7 +106,7 @@ describe('models', () => {
     })
   }
 
-  test('not those that the key may not use, nor a page of another list', async () => {
+  test('that the key may not use are not found, nor a page of another list', async () => {
     const { secret } = await gateway.makeKey('narrow', '1', { models: ['google'] })
     const narrow = clientOf(secret)
     const pager = await narrow.models.list()
@@ -123,14 +123,14 @@ describe('models', () => {
 
 describe('embeddings', () => {
   for (const model of ['google', 'owner/name:tag', 'voyage']) {
-    test(`by the official client from ${model}`, async () => {
+    test(`from ${model} by the official client`, async () => {
       const { embeddings } = await client.models.embedContent({ model, contents: ['one', 'two'] })
       expect(embeddings).toHaveLength(2)
       for (const { values } of embeddings ?? []) expect(values?.length).toBeGreaterThan(10)
     })
   }
 
-  test('one content is answered with one, and paid', async () => {
+  test('of one content are one vector, and charged', async () => {
     const { json, response } = await ask(content('hello'))
     expect(json.embedding.values.length).toBeGreaterThan(10)
     expect(json.usageMetadata.promptTokenCount).toBeGreaterThan(0)
@@ -148,7 +148,7 @@ describe('embeddings', () => {
     }
   }
 
-  test('task, title and dimensions go to a vendor that knows them', async () => {
+  test('task, title and dimensions are sent to a vendor that supports them', async () => {
     const one = {
       ...content('hello'),
       taskType: 'RETRIEVAL_DOCUMENT',
@@ -163,7 +163,7 @@ describe('embeddings', () => {
     expect(response.headers.has('x-gateway-ignored')).toBe(false)
   })
 
-  test('the task in the words of another vendor, and what has no word is named', async () => {
+  test('the task is translated for another vendor, and reported if there is no equivalent', async () => {
     const one = { ...content('hello'), taskType: 'RETRIEVAL_QUERY', title: 'A' }
     const voyage = await ask(one, { path: '/v1beta/models/voyage:embedContent' })
     expect(JSON.parse(voyage.calls[0]?.body ?? '').input_type).toBe('query')
@@ -184,7 +184,7 @@ describe('embeddings', () => {
       'content.parts[0]',
     ],
     [
-      'dimensions that the model has not',
+      'dimensions that the model does not have',
       'voyage:embedContent',
       { ...content('a'), outputDimensionality: 3 },
       400,
@@ -198,7 +198,7 @@ describe('embeddings', () => {
       'requests[].taskType',
     ],
     ['an unknown model', 'none:embedContent', content('a'), 404, 'model'],
-    ['a model for something else', 'test-chat:embedContent', content('a'), 404, 'model'],
+    ['a model for another operation', 'test-chat:embedContent', content('a'), 404, 'model'],
   ]
   for (const [name, path, body, status, field] of wrong) {
     test(`${name} is refused with its place`, async () => {
@@ -234,7 +234,7 @@ describe('tokens', () => {
 })
 
 describe('keys', () => {
-  test('a wrong one is refused once, with the reason of Google', async () => {
+  test('that are wrong are refused once, with Google’s reason', async () => {
     const { status, error } = await refused(clientOf('sk-wrong').models.list())
     expect([status, error.status]).toEqual([401, 'UNAUTHENTICATED'])
     expect(detailOf(error, 'ErrorInfo')).toMatchObject({
@@ -248,7 +248,7 @@ describe('keys', () => {
     expect((await fetch(`${gateway.url}/v1beta/models`, { headers: both })).status).toBe(200)
   })
 
-  test('no money: 402 that no client repeats', async () => {
+  test('no money: 402, which no client retries', async () => {
     const { secret } = await gateway.makeKey('broke', '0')
     const { status, error } = await refused(
       clientOf(secret).models.embedContent({ model: 'google', contents: ['hello'] }),
@@ -268,7 +268,7 @@ describe('keys', () => {
   })
 })
 
-describe('a key in the address', () => {
+describe('a key in the URL', () => {
   const asked = (at: TestGateway, key: string) =>
     fetch(`${at.url}${PATH}?key=${key}`, {
       method: 'POST',
@@ -276,7 +276,7 @@ describe('a key in the address', () => {
       body: JSON.stringify(content('hello')),
     })
 
-  test('is refused with what to do', async () => {
+  test('is refused with an explanation', async () => {
     const response = await asked(gateway, gateway.secret)
     expect(response.status).toBe(401)
     const { error } = (await response.json()) as Json
@@ -284,14 +284,14 @@ describe('a key in the address', () => {
     expect(error.message).toContain('server.acceptKeyInAddress')
   })
 
-  test('reaches no log, no row and no trace where it is allowed', async () => {
+  test('is in no log, row or trace if it is allowed', async () => {
     const collector = startCollector()
     const open = await startTestGateway({
       config: { server: { acceptKeyInAddress: true }, telemetry: { endpoint: collector.endpoint } },
     })
     const canary = 'sk-canary-in-the-address'
     try {
-      // Accepted, wrong, on an unknown path, with a wrong method, as a preflight, and as no client sends it.
+      // Accepted, wrong, on an unknown path, with a wrong method, in a preflight, and malformed.
       const rows: [method: string, path: string, key: string, status: number][] = [
         ['GET', '/v1beta/models', open.secret, 200],
         ['POST', '/v1beta/models/test-chat:embedContent', open.secret, 404],

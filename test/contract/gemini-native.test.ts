@@ -1,5 +1,5 @@
-// Gemini models by their own API, for callers of every dialect: the vendor's requests, what is sent back the next time, how answers
-// end, and what they cost.
+// Gemini models with their own API, for callers of every dialect: the vendor's requests, signatures sent back in the
+// next turn, the ends of answers, and costs.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
@@ -57,7 +57,7 @@ const chatTools = ['get_weather', 'get_time'].map((name) => ({
 }))
 
 describe('chat completions', () => {
-  test('instructions, settings, pictures and a schema in the words of the vendor', async () => {
+  test('instructions, settings, pictures and a schema in the vendor’s fields', async () => {
     const url = 'data:image/png;base64,iVBORw0KGgo='
     const { json } = await ask('/v1/chat/completions', {
       model: 'g3',
@@ -101,7 +101,7 @@ describe('chat completions', () => {
     expect(json.usage.completion_tokens_details.reasoning_tokens).toBeGreaterThan(0)
   })
 
-  test('an effort is a budget for older models', async () => {
+  test('an effort becomes a budget for older models', async () => {
     await ask('/v1/chat/completions', { model: 'g2.5', messages: say('Hi'), reasoning_effort: 'none' })
     expect(lastBody().generationConfig.thinkingConfig).toEqual({ thinkingBudget: 0 })
     await ask('/v1/chat/completions', { model: 'g2.5', messages: say('Hi'), reasoning_effort: 'medium' })
@@ -143,7 +143,7 @@ describe('chat completions', () => {
     }
   }
 
-  test('a filter of the vendor keeps the answer back', async () => {
+  test('the vendor’s filter blocks the answer', async () => {
     for (const words of ['block=SAFETY', 'finish=SAFETY']) {
       const { json } = await ask('/v1/chat/completions', {
         model: 'g3',
@@ -157,7 +157,7 @@ describe('chat completions', () => {
     await ask('/v1/chat/completions', { ...failing, stream: true }, { words, reported: 'upstream_error' })
   })
 
-  test('sound needs a price of its own, in every dialect', async () => {
+  test('sound needs a separate price, in every dialect', async () => {
     const input_audio = { data: 'UklGRg==', format: 'wav' }
     const none = { status: 400, vendorCalls: 0, charges: 0 }
     const messages = [{ role: 'user', content: [{ type: 'input_audio', input_audio }] }]
@@ -175,7 +175,7 @@ describe('chat completions', () => {
     )
   })
 
-  test('an error of the vendor has its words and no key', async () => {
+  test('a vendor’s error keeps its message, without the key', async () => {
     const messages = say('[sandbox status=400 error_text="An odd wish"] Hi')
     const { json } = await ask('/v1/chat/completions', { model: 'g3', messages }, { status: 400 })
     expect(json.error.message).toContain('An odd wish')
@@ -198,7 +198,7 @@ function callsIn(text: string): Json[] {
 }
 
 describe('messages', () => {
-  test('thinking comes back signed, to the part that it is of', async () => {
+  test('thinking is sent back signed, with the part that it belongs to', async () => {
     const tools = [{ name: 'get_weather', input_schema: schema }]
     const ofMessages = {
       model: 'g3',
@@ -218,7 +218,7 @@ describe('messages', () => {
     expect(called.parts).toHaveLength(1)
     expect(called.parts[0].thoughtSignature).toBeString()
     expect(called.parts[0].thoughtSignature).not.toContain('skip')
-    // Another model gets the documented filler.
+    // Another model gets the documented placeholder.
     await ask('/v1/messages', { ...ofMessages, model: 'searching', messages })
     expect(lastBody().contents[1].parts[0].thoughtSignature).toBe('skip_thought_signature_validator')
   })
@@ -231,7 +231,7 @@ describe('messages', () => {
   })
 })
 
-test('responses keep sealed reasoning and calls of a function', async () => {
+test('responses keep sealed reasoning and function calls', async () => {
   const tools = [{ type: 'function', name: 'get_weather', parameters: schema }]
   const input = [{ role: 'user', content: '[sandbox tool reasoning=9] How is it in Kyiv?' }]
   const { json } = await ask('/v1/responses', { model: 'g3', input, tools, reasoning: { summary: 'auto' } })
@@ -248,11 +248,11 @@ test('responses keep sealed reasoning and calls of a function', async () => {
 })
 
 describe('service tiers', () => {
-  /** The price of a chat by its usage, in nano-dollars, at the usual tier. */
+  /** The price of a chat by its usage, in nano-dollars, at the standard tier. */
   const usual = ({ prompt_tokens: input, completion_tokens: output }: Json) => input * 1_000 + output * 2_000
 
   for (const stream of [false, true]) {
-    test(`one with a price is requested and paid${stream ? ', streamed' : ''}`, async () => {
+    test(`a tier with a price is requested and charged${stream ? ', streamed' : ''}`, async () => {
       const body = { messages: say('Hi'), stream, ...(stream && { stream_options: { include_usage: true } }) }
       for (const [tier, factor] of [
         ['flex', 0.5],
@@ -272,7 +272,7 @@ describe('service tiers', () => {
     })
   }
 
-  test('Vertex AI gets the tier in a header, and reports it as the kind of traffic', async () => {
+  test('Vertex AI gets the tier in a header, and reports it as the traffic type', async () => {
     const { json, charges } = await ask('/v1/chat/completions', {
       model: 'vertex-tiers',
       messages: say('Hi'),
@@ -284,7 +284,7 @@ describe('service tiers', () => {
     expect(Number(charges[0]?.amount)).toBe(usual(json.usage) / 2)
   })
 
-  test('one without a price is refused to callers of chat, and left out for those of responses', async () => {
+  test('a tier without a price is refused in chat, and omitted in responses', async () => {
     const asked = { model: 'g3', service_tier: 'flex' }
     const free = { status: 400, vendorCalls: 0, charges: 0 }
     const { json } = await ask('/v1/chat/completions', { ...asked, messages: say('Hi') }, free)
@@ -293,7 +293,7 @@ describe('service tiers', () => {
     expect(lastBody()).not.toHaveProperty('serviceTier')
   })
 
-  test('callers of Google name it in their own field', async () => {
+  test('callers of Google request a tier in their own field', async () => {
     const { json, charges } = await ask(contentsPath('tiers'), { ...said('Hi'), serviceTier: 'flex' })
     expect(lastBody().serviceTier).toBe('flex')
     const { promptTokenCount: input, totalTokenCount: total } = json.usageMetadata
@@ -302,7 +302,7 @@ describe('service tiers', () => {
 })
 
 describe('contents', () => {
-  test('pass as they were written, in both spellings, without the names of the address', async () => {
+  test('pass unchanged, in both spellings, without the members that are in the path', async () => {
     const text =
       '{ "contents": [{"role":"user","parts":[{"text":"Hi"}]}], "safetySettings": [], "generationConfig": {"temperature": 1.0} }'
     await ask(contentsPath('g3'), text, { headers: { 'content-type': 'application/json' } })
@@ -319,7 +319,7 @@ describe('contents', () => {
     })
   })
 
-  test('several candidates are one call, whole and not streamed', async () => {
+  test('with several candidates are one call, whole and not streamed', async () => {
     const body = { ...said('[sandbox tokens=10] Hi'), generationConfig: { candidateCount: 2 } }
     const { json, charges } = await ask(contentsPath('g3'), body)
     expect(json.candidates).toHaveLength(2)
@@ -346,7 +346,11 @@ describe('contents', () => {
       'contents[0].parts[0].inline_data.mimeType',
     ],
     ['another model', { generationConfig: { routingConfig: {} } }, 'generationConfig.routingConfig'],
-    ['a place to write to', { outputConfig: { outputUriPrefix: 'gs://bucket/' } }, 'outputConfig'],
+    [
+      'a storage location for the output',
+      { outputConfig: { outputUriPrefix: 'gs://bucket/' } },
+      'outputConfig',
+    ],
     ['an earlier answer', { continuationToken: 'x' }, 'continuationToken'],
     [
       'a file of the account',
@@ -366,7 +370,7 @@ describe('contents', () => {
     })
   }
 
-  test('a signature that was sealed for another model is left out, and the filler stands for it', async () => {
+  test('a signature sealed for another model is replaced by the placeholder', async () => {
     const tools = [{ functionDeclarations: [{ name: 'get_weather', parametersJsonSchema: schema }] }]
     const contents: Json[] = [{ role: 'user', parts: [{ text: '[sandbox tool] How is it?' }] }]
     const { json } = await ask(contentsPath('compatible'), { contents, tools })
@@ -386,7 +390,7 @@ describe('contents', () => {
     expect(lastBody().contents[1].parts[0].thoughtSignature).toBe('skip_thought_signature_validator')
   })
 
-  test('are counted by the vendor, for nothing', async () => {
+  test('are counted by the vendor, for free', async () => {
     for (const model of ['g3', 'vertex']) {
       const { json } = await ask(contentsPath(model, 'countTokens'), said('Hello there'), {
         charges: 0,
@@ -400,7 +404,7 @@ describe('contents', () => {
 
 describe('what it costs', () => {
   for (const stream of [false, true]) {
-    test(`cached tokens and thinking by their prices${stream ? ', streamed' : ''}`, async () => {
+    test(`cached tokens and thinking have their prices${stream ? ', streamed' : ''}`, async () => {
       const prompt = '[sandbox prompt_tokens=1000 cached=400 tokens=50 reasoning=20] Hi'
       const paid = 600 * 1_000 + 400 * 100 + 70 * 2_000
       const chat = await ask('/v1/chat/completions', { model: 'g3', messages: say(prompt), stream })
@@ -413,7 +417,7 @@ describe('what it costs', () => {
     })
   }
 
-  test('searches by their number', async () => {
+  test('searches are charged by number', async () => {
     const { charges } = await ask(contentsPath('searching'), {
       ...said('[sandbox searches=2 prompt_tokens=100 tokens=10 reasoning=0] Hi'),
       tools: [{ googleSearch: {} }],
@@ -424,7 +428,7 @@ describe('what it costs', () => {
   })
 
   test.each([0, 1, 7])(
-    'a prompt for which an earlier model searches, once for %p searches',
+    'an older model’s searches are charged once per prompt, for %p searches',
     async (searches) => {
       const { charges } = await ask(contentsPath('grounding'), {
         ...said(`[sandbox searches=${searches} prompt_tokens=100 tokens=10 reasoning=0] Hi`),
@@ -437,7 +441,7 @@ describe('what it costs', () => {
   )
 
   test.each(['urlContext', 'codeExecution'])(
-    'what %s reads, which is held as all that a model can read',
+    'input that %s adds is held as the model’s whole context',
     async (tool) => {
       const { charges } = await ask(contentsPath('g3'), {
         ...said('[sandbox prompt_tokens=100 tokens=10 reasoning=0] Hi'),
@@ -450,7 +454,7 @@ describe('what it costs', () => {
   )
 
   for (const stream of [false, true]) {
-    test(`pictures by their tokens${stream ? ', streamed' : ''}`, async () => {
+    test(`pictures are charged by tokens${stream ? ', streamed' : ''}`, async () => {
       const { json, charges } = await ask(
         contentsPath('drawing', stream ? 'streamGenerateContent' : 'generateContent'),
         {
@@ -467,7 +471,7 @@ describe('what it costs', () => {
     })
   }
 
-  test('figures that nobody can have used are counted here', async () => {
+  test('implausible usage is replaced by the gateway’s count', async () => {
     for (const fault of ['missing', 'negative', 'huge', 'string']) {
       const { charges, json } = await ask(contentsPath('g3'), said(`[sandbox usage=${fault} tokens=20] Hi`))
       expect(charges[0]?.usage_source).not.toBe('upstream')
@@ -476,7 +480,7 @@ describe('what it costs', () => {
     }
   })
 
-  test('a stream is cut where the balance ends, and says so', async () => {
+  test('a stream is cut when the balance is used up, with an error', async () => {
     const { secret } = await gateway.makeKey('short', '0.0008')
     const { json, charges } = await ask(
       contentsPath('g3', 'streamGenerateContent'),
@@ -490,7 +494,7 @@ describe('what it costs', () => {
     expect(Number(charges[0]?.amount)).toBeLessThanOrEqual(800_000)
   })
 
-  test('a stream that breaks off is paid as far as it came', async () => {
+  test('a stream that breaks off is charged for the delivered part', async () => {
     const { json, charges } = await ask(
       contentsPath('g3', 'streamGenerateContent'),
       said('[sandbox tokens=50 cut_after=10] Hi'),

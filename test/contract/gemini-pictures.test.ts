@@ -1,5 +1,5 @@
-// Pictures by generateContent from models that make only pictures, with the shipped catalogue: the vendor's request, the answer,
-// the same cost as for the same request in OpenAI's form, and refusals.
+// generateContent with models that make only pictures, from the shipped catalogue: the vendor's request, the answer,
+// the same cost as in OpenAI's form, and refusals.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { GoogleGenAI, Modality } from '@google/genai'
@@ -38,7 +38,7 @@ interface PictureOptions {
 const fox = { text: 'a red fox' }
 const photo = { inlineData: { mimeType: 'image/png', data: PNG } }
 
-/** The calls for a number of pictures. Those of Qwen are at an address, from which each is fetched. */
+/** The number of calls for a number of pictures. Those of Qwen are at URLs, from which each is fetched. */
 const callsOf = (model: string, count = 1) => (model.startsWith('qnx') ? 2 * count : 1)
 
 function draw(model: string, asked: PictureOptions = {}, expected: Partial<Scenario> = {}): Promise<Played> {
@@ -79,7 +79,7 @@ function isPicture({ mimeType, data }: Json): void {
 }
 
 describe.each(makers)('%s', (model) => {
-  test('makes a picture at the price of the same request in the other form', async () => {
+  test('makes a picture at the same price as in OpenAI’s form', async () => {
     const { json, charges, response } = await draw(model, {}, { logRows: 1 })
     const [made] = picturesOf(json)
     isPicture(made)
@@ -115,7 +115,7 @@ describe.each(makers)('%s', (model) => {
 })
 
 describe.each(editors)('%s', (model) => {
-  test('edits a picture, as the operation of edits', async () => {
+  test('edits a picture, like the edits operation', async () => {
     const { json, charges } = await draw(model, { parts: [photo, { text: 'Make it night' }] }, { logRows: 1 })
     isPicture(picturesOf(json)[0])
     expect(charges[0]).toMatchObject({ state: 'settled', shortfall: 0 })
@@ -123,7 +123,7 @@ describe.each(editors)('%s', (model) => {
   })
 })
 
-test('an answer without a modality is a picture too, and an array where no events are asked for', async () => {
+test('an answer without a requested modality is a picture too, and an array without alt=sse', async () => {
   const { json } = await draw('qnx-image-2.0', {
     method: 'streamGenerateContent',
     config: { responseModalities: undefined },
@@ -131,7 +131,7 @@ test('an answer without a modality is a picture too, and an array where no event
   isPicture(picturesOf(json[0])[0])
 })
 
-test('candidates are pictures, each held and paid', async () => {
+test('candidates are pictures, each held and charged', async () => {
   const one = await draw('qnx-image-2.0')
   const { json, charges } = await draw('qnx-image-2.0', { config: { candidateCount: 3 } })
   expect(json.candidates.map(({ index }: Json) => index)).toEqual([0, 1, 2])
@@ -139,7 +139,7 @@ test('candidates are pictures, each held and paid', async () => {
   expect(charges).toMatchObject([{ amount, held: amount }])
 })
 
-test('names in the other spelling are read, and fields without an effect are named', async () => {
+test('names in the other spelling are accepted, and ignored fields are reported', async () => {
   const path = '/v1beta/models/gkx-imagine-image:generateContent'
   const { response, calls } = await play(gateway, {
     name: 'spelling',
@@ -180,7 +180,7 @@ const shapes: [model: string, config: Json, sent: Json][] = [
   ],
   ['seedream-4.5', { aspectRatio: '1:1', imageSize: '2K' }, { size: '2048x2048' }],
 ]
-test.each(shapes)('%s is asked for the shape %j in its own fields', async (model, imageConfig, sent) => {
+test.each(shapes)('%s gets the aspect ratio %j in its own fields', async (model, imageConfig, sent) => {
   const { calls } = await draw(model, { config: { imageConfig } })
   expect(JSON.parse(calls[0]?.body ?? '')).toMatchObject(sent)
 })
@@ -188,19 +188,19 @@ test.each(shapes)('%s is asked for the shape %j in its own fields', async (model
 const CONFIG = 'generationConfig'
 const refusals: [what: string, model: string, asked: PictureOptions, field: string][] = [
   [
-    'a shape that the model lacks',
+    'an aspect ratio that the model lacks',
     'pgt-image-1',
     { config: { imageConfig: { aspectRatio: '16:9' } } },
     `${CONFIG}.imageConfig.aspectRatio`,
   ],
   [
-    'a shape of another model',
+    'an aspect ratio of another model',
     'gkx-imagine-image',
     { config: { imageConfig: { aspectRatio: '21:9' } } },
     `${CONFIG}.imageConfig.aspectRatio`,
   ],
   [
-    'a shape without a meaning',
+    'an invalid aspect ratio',
     'pgt-image-2',
     { config: { imageConfig: { aspectRatio: 'wide' } } },
     `${CONFIG}.imageConfig.aspectRatio`,
@@ -212,13 +212,13 @@ const refusals: [what: string, model: string, asked: PictureOptions, field: stri
     `${CONFIG}.imageConfig.imageSize`,
   ],
   [
-    'a size above all',
+    'a size above the maximum',
     'gkx-imagine-image',
     { config: { imageConfig: { imageSize: '4K' } } },
     `${CONFIG}.imageConfig`,
   ],
   [
-    'a size without a shape in an edit',
+    'a size without an aspect ratio in an edit',
     'seedream-4.5',
     { parts: [photo, fox], config: { imageConfig: { imageSize: '2K' } } },
     `${CONFIG}.imageConfig.imageSize`,
@@ -232,7 +232,7 @@ const refusals: [what: string, model: string, asked: PictureOptions, field: stri
     `${CONFIG}.responseModalities`,
   ],
   ['a schema', 'pgt-image-2', { config: { responseSchema: { type: 'OBJECT' } } }, `${CONFIG}.responseSchema`],
-  ['pictures where none are read', 'qnx-image-2.0', { parts: [photo, fox] }, 'contents'],
+  ['pictures for a model that accepts none', 'qnx-image-2.0', { parts: [photo, fox] }, 'contents'],
   ['no picture to edit', 'qnx-image-edit', {}, 'contents'],
   ['no text', 'pgt-image-2', { parts: [photo] }, 'contents'],
   [
@@ -248,7 +248,7 @@ const refusals: [what: string, model: string, asked: PictureOptions, field: stri
     'contents[0].parts[1]',
   ],
   [
-    'a picture that is none',
+    'invalid data as a picture',
     'pgt-image-2',
     { parts: [fox, { inlineData: { mimeType: 'image/png', data: 'AAAA' } }] },
     'contents',
@@ -275,7 +275,7 @@ test('a conversation, instructions and tools are refused', async () => {
   }
 })
 
-test('no money: 402 before anything is sent; the key that may not use the model: 404', async () => {
+test('without money: 402 before anything is sent; with a key that may not use the model: 404', async () => {
   const broke = await gateway.makeKey('broke', '0')
   await draw('qnx-image-2.0', {}, { key: broke.secret, status: 402, ...FREE })
   const narrow = await gateway.makeKey('narrow', '1', { models: ['qnx-image-2.0'] })
@@ -283,7 +283,7 @@ test('no money: 402 before anything is sent; the key that may not use the model:
   await draw('pgt-image-2', {}, { key: 'sk-wrong', status: 401, ...FREE })
 })
 
-test('a caller without a key learns nothing of a model, and its name is not looked up', async () => {
+test('a caller without a key learns nothing about a model, whose name is not looked up', async () => {
   const seen: Json[] = []
   for (const model of [makers[0], 'dle-2', 'no-such-model']) {
     for (const authorization of ['', 'Bearer sk-wrong']) {
@@ -300,7 +300,7 @@ test('a caller without a key learns nothing of a model, and its name is not look
   expect(seen).toEqual([none, wrong, none, wrong, none, wrong])
 })
 
-test('a repeat with the same key is answered again, and paid once', async () => {
+test('a repeat with the same idempotency key is replayed, and charged once', async () => {
   const headers = { 'idempotency-key': 'fox' }
   const first = await draw('qnx-image-2.0', {}, { headers })
   const again = await draw('qnx-image-2.0', {}, { headers, ...FREE })

@@ -1,5 +1,5 @@
-// POST /v1/images/generations with the models in OpenAI's form, from the shipped catalogue: what they make, what they refuse, and
-// that every picture is paid by the vendor's own figures, whole or as a stream.
+// POST /v1/images/generations with the models in OpenAI's form, from the shipped catalogue: their pictures and
+// refusals, and that every picture is charged by the vendor's usage, whole or as a stream.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
@@ -198,7 +198,7 @@ describe('the request', () => {
   }
 })
 
-describe('what is refused here, for nothing', () => {
+describe('refused before the vendor is called, for free', () => {
   const wrong: [field: string, value: unknown, ...words: string[]][] = [
     ['prompt', undefined, 'Missing required parameter'],
     ['prompt', '', 'empty string'],
@@ -451,7 +451,7 @@ describe('a stream', () => {
     expect(charges[0]?.amount).toBe(input + 272 * IMAGE_OUT)
   })
 
-  test('that its caller leaves after an unfinished picture is paid: nobody sees pictures for nothing', async () => {
+  test('whose caller disconnects after an unfinished picture is charged', async () => {
     const calls = gateway.sandbox.calls.length
     const body = {
       model: 'pgt-image-2',
@@ -492,7 +492,7 @@ describe('a stream', () => {
     })
   })
 
-  test('that a server answers with a whole reply is that reply', async () => {
+  test('request that a server answers with a whole reply gets that reply', async () => {
     const usage = { input_tokens: 7, output_tokens: 100 }
     vendor.answer = () => Response.json({ created: 1, data: [{ b64_json: 'iVBORw0KGgo=' }], usage })
     const played = await generate({ model: 'odd-image', stream: true }, { vendorCalls: 0 })

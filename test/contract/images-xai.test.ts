@@ -1,5 +1,5 @@
-// POST /v1/images/generations with `gkx-imagine-image*` (spec): OpenAI's form becomes the vendor's, each image that arrives is paid
-// and no other, and the caller's mistakes are reported before the vendor is called.
+// POST /v1/images/generations with `gkx-imagine-image*` (spec): OpenAI's form is translated to the vendor's, only
+// images that arrive are charged, and the caller's mistakes are reported before the vendor is called.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -222,7 +222,7 @@ describe('the answer', () => {
     expect(response.headers.get('content-type')).toBe('application/json')
   })
 
-  test('does not show what the vendor takes for it; the books do', async () => {
+  test('does not show the vendor’s cost, which only the books have', async () => {
     const { text, charges } = await draw({ model: quality, size: '2048x2048', n: 2, image: cat })
     expect(text).not.toContain('ticks')
     expect(JSON.parse(String(charges[0]?.usage))).toEqual({ cost_in_usd_ticks: 1_500_000_000 })

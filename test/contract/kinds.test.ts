@@ -1,5 +1,5 @@
-// Kinds of upstreams whose path to a model differs from that of their API's first vendor: each is called through the gateway, whole
-// and streamed, and fails in every way.
+// Kinds of upstreams whose path to a model differs from that of the vendor that defined the API: each is called through
+// the gateway, whole and streamed, and with every kind of failure.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import catalogue from '../../gateway.config'
@@ -179,13 +179,13 @@ const contentOf = (chunks: Json[]) => chunks.map((chunk) => chunk.choices?.[0]?.
 
 const lastCharge = async () => (await gateway.newestCharge()) as Json
 
-test('each kind without models in the built-in catalogue is asked here', () => {
+test('each kind without models in the built-in catalogue is tested here', () => {
   const asked = [...rows, ...Object.values(catalogue.upstreams ?? {})].map(({ kind }) => kind as string)
   expect([...upstreamKinds.keys()].filter((kind) => !asked.includes(kind))).toEqual([])
 })
 
 describe.each(rows)('$name', ({ name, kind, path, streamPath = path }) => {
-  test('answers whole, and is paid by what it reports', async () => {
+  test('answers whole, and is charged by the reported usage', async () => {
     const { status, body } = await ask(name, '[sandbox tokens=12 prompt_tokens=30] good morning')
     expect(status).toBe(200)
     expect(body).toMatchObject({ object: 'chat.completion', model: name })
@@ -252,7 +252,7 @@ describe.each(rows)('$name', ({ name, kind, path, streamPath = path }) => {
     expect(Number((await lastCharge()).amount)).toBe(0)
   })
 
-  test('a missing model and a refused key are the affair of the operator', async () => {
+  test('a missing model and a refused key are reported as the operator’s problem', async () => {
     const missing = await ask(`${name}-missing`, 'hi')
     expect(missing.body.error.code).toBeOneOf(['upstream_model_missing', 'upstream_unavailable'])
     // One of them needs no key, and ignores one.
@@ -261,7 +261,7 @@ describe.each(rows)('$name', ({ name, kind, path, streamPath = path }) => {
     expect([refused.status, refused.body.error.code]).toEqual([503, 'upstream_unavailable'])
   })
 
-  test('a stream that breaks or is cut says so, and has no end', async () => {
+  test('a stream that breaks off or is cut reports an error, and has no closing event', async () => {
     for (const fault of ['error_after=3', 'cut_after=3']) {
       const text = await stream(name, `[sandbox tokens=40 ${fault}] hi`)
       expect(text).toContain('"error"')

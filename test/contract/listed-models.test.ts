@@ -40,7 +40,7 @@ test('each is known to the simulator of its vendor, except those that make and h
 /** Fields that many models refuse; each is left out, renamed or mapped according to the known facts about the model. */
 const settings = { temperature: 0.5, top_p: 0.9, stop: ['END'], max_tokens: 300, frequency_penalty: 0.1 }
 
-describe('each answers', () => {
+describe('each listed model answers', () => {
   for (const kind of shippedKinds) {
     test(kind, async () => {
       const { catalogue } = gateway.server.world
@@ -54,7 +54,7 @@ describe('each answers', () => {
   }
 })
 
-describe('a batch above what the vendor takes in one call is split', () => {
+describe('a batch above the vendor’s limit per call is split', () => {
   // Of some 360,000 tokens, and of 1.8 million bytes, the only known bound of tokens before the call.
   const input = Array.from({ length: 450 }, (_, index) => `${index} ${'word '.repeat(800)}`)
   for (const [model, calls] of [
@@ -106,7 +106,7 @@ describe('transcriptions of vendors besides OpenAI', () => {
     })
   }
 
-  test('the seconds that Mistral counts are paid, in its own fields', async () => {
+  test('the seconds that Mistral reports in its own fields are charged', async () => {
     const response = await transcribe('voxtral-mini-latest', { 'timestamp_granularities[]': 'segment' })
     expect(await response.json()).toMatchObject({ usage: { prompt_audio_seconds: 7 } })
     expect(sandbox.calls.at(-1)?.form).toContainEqual(['timestamp_granularities', 'segment'])

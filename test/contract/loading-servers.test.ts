@@ -58,13 +58,13 @@ test.each(rows)('%s', async (_server, body, seconds) => {
   expect((await ask('either')).status).toBe(200)
 })
 
-test('a wait that the server names itself counts', async () => {
+test('a wait requested by the server has precedence', async () => {
   const headers = { 'retry-after': '3' }
   vendor.answer = () => Response.json({ error: { message: 'Loading model' } }, { status: 503, headers })
   expect((await ask('local')).headers.get('retry-after')).toBe('3')
 })
 
-test('a server that is only busy is not taken for one that loads', async () => {
+test('a busy server is not mistaken for one that is loading', async () => {
   // server/routes.go of Ollama.
   const error = 'server busy, please try again.  maximum pending requests exceeded'
   vendor.answer = () => Response.json({ error }, { status: 503 })

@@ -54,7 +54,7 @@ const rows: [name: string, bytes: string, expected: Expected][] = [
   ['TRACE of a route', to('TRACE /health'), logged(405, 'method_not_allowed')],
   ['TRACE of nothing', to('TRACE /nothing'), logged(404, 'unknown_route')],
   ['a method of another protocol', to('PROPFIND /v1/models'), error(405, 'method_not_allowed')],
-  ['a method that nobody knows', to('BREW /health'), 'closed'],
+  ['an unknown method', to('BREW /health'), 'closed'],
   ['a method in lower case', to('get /health'), 'closed'],
   ['a method that is a property of every object', to('constructor /health'), 'closed'],
 
@@ -68,7 +68,7 @@ const rows: [name: string, bytes: string, expected: Expected][] = [
   ['a Host with an open bracket', from('[::1', '/v1/models'), logged(400, 'invalid_host')],
   ['a Host with bytes that are not text', from('\xff\xfe', '/nothing'), logged(400, 'invalid_host')],
   [
-    'a port that there is not',
+    'an invalid port',
     post(['Host: a:99999', 'Content-Length: 2'], '{}').replace('Host: gateway\r\n', ''),
     logged(400, 'invalid_host'),
   ],
@@ -204,7 +204,7 @@ test('100 Continue comes before the body is wanted, and the answer behind it', a
   caller.leave('fin')
 })
 
-test('after all of it the server answers, and has printed nothing but lines of its log', async () => {
+test('after all malformed requests the server still answers, and has printed only log lines', async () => {
   expect((await fetch(`${server.url}/health`)).status).toBe(200)
   for (const line of server.stderr().split('\n').filter(Boolean)) expect(() => JSON.parse(line)).not.toThrow()
 })

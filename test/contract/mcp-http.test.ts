@@ -1,5 +1,5 @@
-// POST /mcp as clients of every kind and foreign pages see it: keys, origins, methods, versions, bodies, and streams.
-// The real gateway, with messages that the official client would not send, and the official conformance suite.
+// POST /mcp for clients of every kind and for foreign pages: keys, origins, methods, versions, bodies and streams. The
+// real gateway with messages that the official client would not send, and the official conformance suite.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, readdirSync } from 'node:fs'
@@ -138,7 +138,7 @@ const refusals: Record<string, Refusal> = {
     code: -32600,
     says: ['nests more than 128 levels deep'],
   },
-  'a name that stands twice': {
+  'a repeated name': {
     message: '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":{"b":1,"b":2}}}',
     status: 400,
     code: -32600,
@@ -162,7 +162,7 @@ const refusals: Record<string, Refusal> = {
     code: -32000,
     says: ['application/json'],
   },
-  'a body that is compressed in a way that is not read': {
+  'an unsupported compression': {
     headers: { 'content-encoding': 'br' },
     status: 415,
     code: -32000,
@@ -203,7 +203,7 @@ describe('refused', () => {
     }
   })
 
-  test('a search for another way to sign in: there is only the key', async () => {
+  test('a request for OAuth metadata, because only keys are supported', async () => {
     for (const name of [
       'oauth-protected-resource',
       'oauth-protected-resource/mcp',
@@ -212,7 +212,7 @@ describe('refused', () => {
       expect((await fetch(`${gateway.url}/.well-known/${name}`)).status).toBe(404)
   })
 
-  test('a revoked key, at once for the next message', async () => {
+  test('a revoked key, immediately for the next message', async () => {
     const { secret, id } = await gateway.makeKey('carol', '1')
     expect((await postMessage(gateway.url, secret, PING)).status).toBe(200)
     await gateway.server.world.db.batch([
@@ -324,12 +324,12 @@ describe('the stream of a call', () => {
     expect(response.headers.get('x-request-id')).toBe(id)
   })
 
-  test('has the answer alone for the others', async () => {
+  test('has only the answer for other callers', async () => {
     const events = eventsIn(await (await post(toolMessage('chat', args))).text())
     expect(events.map(({ id }) => id)).toEqual([1])
   })
 
-  test('continues without its caller: what the vendor made is charged once, exactly', async () => {
+  test('continues without its caller, and the vendor’s output is charged exactly once', async () => {
     const before = (await gateway.charges()).length
     const controller = new AbortController()
     const calls = gateway.sandbox.calls.length
@@ -344,7 +344,7 @@ describe('the stream of a call', () => {
     expect((await gateway.balance()).heldNano).toBe(0)
   })
 
-  test('a wait for a video ends with its caller, and the task lives on', async () => {
+  test('a wait for a video ends when its caller disconnects, and the task continues', async () => {
     const video = { model: 'gkx-imagine-video', prompt: '[sandbox task_ms=3000] a fox', duration: 2 }
     const { id } = (await resultOf(toolMessage('generate_video', video))).structuredContent
     const controller = new AbortController()
@@ -405,7 +405,7 @@ describe('results that are kept', () => {
     expect(audio.bytes).toBeGreaterThan(1024 * 1024)
   })
 
-  test('an edit leaves nothing of its files behind', async () => {
+  test('an edit leaves no files behind', async () => {
     const edit = { model: 'dle-2', prompt: 'a hat', images: [dataUrl('png')] }
     expect((await resultOf(toolMessage('edit_image', edit))).structuredContent.cost_usd).toBe('0.02')
     expect(readdirSync(join(gateway.dataDir, 'uploads'))).toEqual([])

@@ -1,5 +1,5 @@
-// The newest revision of MCP, in which each message says all by itself, by its official client: the same tools as in the one before,
-// also by OAuth. The inspector, which many use to try a server, connects unchanged in both.
+// The newest revision of MCP, in which each message is self-contained, with its official client: the same tools as in
+// the previous revision, also with OAuth. The inspector, a common tool to test servers, connects in both.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Programs that connect to /mcp by OAuth: the official client from its first 401 to a refreshed token, and everybody who tries to
-// get a token without permission. The real gateway at a public address, on both databases.
+// Programs that connect to /mcp with OAuth: the official client from its first 401 to a refreshed token, and attempts
+// to get a token without permission. The real gateway at a public address, on both databases.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js'
@@ -70,7 +70,7 @@ for (const database of databaseKinds)
     expect((await client.listTools()).tools.length).toBeGreaterThan(5)
     const before = program.saved?.access_token ?? ''
     expect(before).toStartWith('sk-tok-')
-    // The token is not good for anything but the tools.
+    // The token is valid only for the tools.
     for (const path of ['/v1/models', '/v1/me', '/v1/tokens', '/v1/usage'])
       expect([path, (await fetch(`${gateway.url}${path}`, bearer(before))).status]).toEqual([path, 403])
     const direct = { ...bearer(before), method: 'POST', body: '{"model":"pgt-6-luna","messages":[]}' }
@@ -142,7 +142,7 @@ test('a 401 says where to connect, and metadata name only the public address', a
   }
 })
 
-test('without the setting nothing of it is there, and the setting needs a safe address', async () => {
+test('without the setting, OAuth is not available, and the setting requires a safe URL', async () => {
   const gateway = await startTestGateway({})
   for (const [path, method] of [
     ['/.well-known/oauth-protected-resource', 'GET'],
@@ -164,7 +164,7 @@ test('without the setting nothing of it is there, and the setting needs a safe a
   expect(faults({ publicUrl: PUBLIC_URL }, {}).join()).toContain('needs console.allowRemote')
 })
 
-describe('a program is not let in', () => {
+describe('a program gets no access', () => {
   const evil = 'https://evil.example/steal'
   const asks: Record<string, Record<string, string | null>> = {
     'with an address that it did not register': { redirect_uri: evil },
@@ -289,7 +289,7 @@ for (const database of databaseKinds)
       expect((await exchange(gateway, grant)).body.error).toBe('invalid_grant')
     })
 
-    test('a refresh token is good once: used again, it ends the grant', async () => {
+    test('a refresh token is valid once: using it again ends the grant', async () => {
       const gateway = at(database)
       const grant = await granted(gateway)
       const first = (await exchange(gateway, grant)).body
@@ -340,7 +340,7 @@ for (const database of databaseKinds)
     })
   })
 
-test('only the page of the console decides, for who has signed in with a key', async () => {
+test('only the console’s page decides, for a person who has signed in with a key', async () => {
   const gateway = at('sqlite')
   clock += 60_000
   const clientId = (await register(gateway)).body.client_id
@@ -374,7 +374,7 @@ test('only the page of the console decides, for who has signed in with a key', a
   expect(page.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
 })
 
-test('a flood of registrations is slowed, and pushes out only programs that nobody has allowed', async () => {
+test('a flood of registrations is slowed down, and removes only programs that nobody has allowed', async () => {
   const gateway = at('sqlite')
   clock += 60_000
   const grant = await granted(gateway)

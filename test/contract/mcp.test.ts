@@ -334,7 +334,7 @@ const refused: Record<
   },
 }
 
-describe('refused with its status and code, nothing sent, nothing held', () => {
+describe('is refused with its status and code: nothing is sent or held', () => {
   for (const [name, { tool, args, status, says }] of Object.entries(refused)) {
     test(name, async () => {
       const { result, json, calls, charges } = await call(tool, args)
@@ -465,7 +465,7 @@ describe('videos', () => {
   })
 })
 
-describe('what costs nothing', () => {
+describe('free tools return', () => {
   test('the balance', async () => {
     const { balanceNano, availableNano } = await gateway.balance()
     const { json, charges } = await call('get_balance', {})

@@ -1,5 +1,5 @@
-// Messages served by chat models: the translation of recorded and random streams, whole conversations with tools through
-// every simulated vendor, the official SDK, and what it all costs.
+// Messages served by chat models: the translation of recorded and random streams, whole conversations with tools
+// through every simulated vendor, the official SDK, and the costs.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
@@ -70,7 +70,7 @@ const ask: ParsedRequest = {
 function translated(text: string, cuts: readonly number[] = []): { events: string; meter: StreamMeter } {
   const model = bridgeOf('recorded')
   const { family } = model
-  if (family.kind !== 'made' || !family.stream) throw new Error('nothing translates')
+  if (family.kind !== 'made' || !family.stream) throw new Error('there is no translation')
   const translator = family.stream.translate(ask, model)
   const meter = createTranslatingMeter(
     { model, hideUsage: true, judge: (usage) => usage, translateError: (json) => JSON.stringify(json) },
@@ -105,8 +105,8 @@ async function request(body: Record<string, Json>, headers: Record<string, strin
   }
 }
 
-describe('on record', () => {
-  test.each(named(records))('%s is asked and answered word for word', async (_, record) => {
+describe('as recorded:', () => {
+  test.each(named(records))('%s is translated to the recorded request and answer', async (_, record) => {
     const { request: body, sent, events, reply, answer } = record
     vendor.answer = events ? { events, end: '[DONE]' } : { reply }
     const response = await gateway.post('/v1/messages', { model: 'recorded', ...body })
@@ -177,7 +177,7 @@ describe('on record', () => {
 })
 
 describe(`random streams (MESSAGES_SEED=${seed})`, () => {
-  test('say the same, call the same and cost the same in the other form', () => {
+  test('have the same text, calls and cost after translation', () => {
     const random = createRandom(seed)
     for (let round = 0; round < casesOf(1_000); round++) {
       const stream = chatStream(random)
@@ -193,7 +193,7 @@ describe(`random streams (MESSAGES_SEED=${seed})`, () => {
     }
   })
 
-  test('are the same wherever the network cuts them', () => {
+  test('are the same wherever the network splits them', () => {
     const random = createRandom(seed)
     for (let round = 0; round < casesOf(200); round++) {
       const { text } = chatStream(random)
@@ -295,7 +295,7 @@ describe('the reader of these tests refuses', () => {
   const textOf = (events: readonly { type: string }[]) =>
     events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
 
-  test('nothing of a good stream', () => {
+  test('no correct stream', () => {
     const good = textOf([start, { type: 'ping' }, open, delta, delta, close, end, stop])
     expect(readEvents(good)).toMatchObject({
       content: [{ type: 'text', text: 'aa' }],

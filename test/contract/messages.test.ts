@@ -1,4 +1,4 @@
-// POST /v1/messages in the vendor's own format: what passes unchanged, what is paid, and how errors read.
+// POST /v1/messages in the vendor's own format: content that passes unchanged, charges, and errors.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
@@ -114,7 +114,7 @@ function codingRequest(stream: boolean): string {
 
 const betas = 'claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27'
 
-describe('what goes to the vendor', () => {
+describe('the vendor gets', () => {
   for (const stream of [false, true]) {
     test(`a coding client's request${stream ? ', streamed' : ''}: byte for byte except the model`, async () => {
       const body = codingRequest(stream)
@@ -210,7 +210,7 @@ describe('answers', () => {
     expect(played.response.headers.get('request-id')).toBe(played.response.headers.get('x-request-id'))
   })
 
-  test('events and blocks that nobody knows pass, whole and streamed', async () => {
+  test('unknown events and blocks pass, whole and streamed', async () => {
     const whole = await ask(prompt('[sandbox unknown] Hello!'))
     expect(whole.json.content.at(-1)).toEqual({ type: 'weather_report', station: 'Bergen', readings: [12] })
     const streamed = await ask(prompt('[sandbox unknown] Hello!', { stream: true }))
@@ -270,7 +270,7 @@ describe('answers', () => {
   })
 })
 
-describe('what is paid', () => {
+describe('the charge', () => {
   // 1,000 nano-dollars for an input token, 100 for a cached one, 1,250 for one written to the cache, 2,000 for an output token.
   const rows: [directives: string, amount: number][] = [
     ['prompt_tokens=100 tokens=10', 120_000],
@@ -380,7 +380,7 @@ describe('what is paid', () => {
   })
 })
 
-describe('what is held', () => {
+describe('the hold', () => {
   const text = { type: 'text', text: 'Summarise.' }
   const cached = { ...text, cache_control: { type: 'ephemeral' } }
   const document = (source: Json) => ({ type: 'document', source })
@@ -672,7 +672,7 @@ describe('a key in x-api-key', () => {
     for (const { headers } of gateway.sandbox.calls) expect(headers['x-api-key']).not.toBe(gateway.secret)
   })
 
-  test('is read everywhere or nowhere where the operator says so', async () => {
+  test('is read on all paths or on none if the operator configures that', async () => {
     for (const acceptXApiKey of [true, false]) {
       const set = await startTestGateway({ config: { server: { acceptXApiKey } } })
       try {

@@ -51,7 +51,7 @@ function clientOf(apiKey: string): OpenAI {
 const sent = () => JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '')
 
 describe('the official client', () => {
-  test('a text, without a model: the first that moderates, for nothing', async () => {
+  test('a text without a model is judged by the first moderation model, for free', async () => {
     const before = await gateway.balance()
     const { data, response } = await openai.moderations
       .create({ input: 'It is about violence.' })
@@ -116,7 +116,7 @@ describe('money', () => {
 })
 
 describe('which model', () => {
-  test('a key for others gets no model that it may not use', async () => {
+  test('a key never gets a moderation model that it may not use', async () => {
     const paid = await gateway.makeKey('bob', '1', { models: ['by-request'] })
     const { model } = await clientOf(paid.secret).moderations.create({ input: 'hello' })
     expect(model).toBe('by-request')

@@ -1,5 +1,5 @@
-// Completions with vendors' peculiarities, whole and streamed, in each dialect: the place of their figures, content that is a list,
-// and reasons for the end that are failures. The caller gets an answer according to the contract, and sees the paid usage.
+// Completions with vendors' peculiarities, whole and streamed, in each dialect: the place of usage, content as a list,
+// and finish reasons that are failures. The caller gets an answer according to the contract, with the charged usage.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { vendorCostNano } from '../../src/billing/proofs/vendor-cost'
@@ -283,7 +283,7 @@ describe('an end that is a failure, as from Z.ai', () => {
   ] as const
   describe.each(rows)('%s', (reason, status, code, words) => {
     test.each(ways.filter(([, , stream]) => !stream))(
-      'is an error and free, whatever was said: %s',
+      'is an error and free, whatever text there is: %s',
       async (_, dialect, stream) => {
         answerWith({ ...text({ content: 'Re' }), reason, usage })
         const seen = await ask(dialect, stream)
@@ -303,7 +303,7 @@ describe('an end that is a failure, as from Z.ai', () => {
       },
     )
     test.each(ways.filter(([, , stream]) => stream))(
-      'ends a stream that said nothing for nothing: %s',
+      'ends a stream without text for free: %s',
       async (_, dialect, stream) => {
         answerWith({ message: {}, deltas: [], reason, usage })
         const seen = await ask(dialect, stream)

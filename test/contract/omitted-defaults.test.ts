@@ -1,5 +1,5 @@
-// Defaults that clients send with every request: they are left out where they cannot be served, and a header of the answer names
-// it. A call that is forced must be refused instead.
+// Defaults that clients send with every request: they are omitted if they cannot be served, and a header of the answer
+// names them. A forced call is refused instead.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
@@ -74,7 +74,7 @@ describe.each(models)('responses of %s', (model) => {
     },
   )
 
-  test('so is one in an item, and one that is alone', async () => {
+  test('a tool for pictures is also left out if it is in an item, or the only tool', async () => {
     const added = { type: 'additional_tools', role: 'developer', tools: [read, { type: 'image_generation' }] }
     const inItem = await ask('/v1/responses', { ...cline, input: [...cline.input, added], tools: [read] })
     expect([inItem.status, inItem.ignored]).toEqual([200, 'image_generation'])
@@ -93,7 +93,7 @@ describe.each(models)('responses of %s', (model) => {
     expect((await ask('/v1/responses', { ...cline, tools: [read] })).ignored).toBeNull()
   })
 
-  test('one that must be called is refused', async () => {
+  test('a tool that must be called is refused', async () => {
     const forced = { ...cline, tool_choice: { type: 'image_generation' } }
     const { status, text, sent } = await ask('/v1/responses', forced)
     expect({ status, sent }).toEqual({ status: 400, sent: [] })
@@ -181,7 +181,7 @@ describe('an empty list of tools', () => {
     expect(sent[0]).not.toContainAnyKeys(['tools', 'functions', 'tool_choice', 'parallel_tool_calls'])
   })
 
-  test('is the vendor’s to refuse where a call is forced', async () => {
+  test('is sent to the vendor, which refuses it, if a call is forced', async () => {
     const { status, ignored } = await ask('/v1/chat/completions', {
       ...chat,
       tools: [],

@@ -31,7 +31,7 @@ const body = { model: 'test-chat', messages: say('word '.repeat(200)), max_token
 const ask = { body, byteLength: JSON.stringify(body).length, at: 0 }
 const quote = quoteOf(ask, model)
 
-describe('believed are', () => {
+describe('plausible are', () => {
   const mostInput = 4 * inputTokensOf(quote) + 50_000
   const mostOutput = 4 * outputTokensOf(quote) + 2_000_000
   const most: Record<string, Quantities> = {
@@ -60,7 +60,7 @@ describe('believed are', () => {
   }
 })
 
-describe('with a known context are believed', () => {
+describe('with a known context, plausible are', () => {
   const contextTokens = 131_072
   const known = { ...model, contextTokens }
   const row = (usage: Quantities) => plausible(usage, ask, known)

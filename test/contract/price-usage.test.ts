@@ -51,7 +51,7 @@ describe('a completion', () => {
     { completion_tokens_details: { audio_tokens: 41 } },
     { completion_tokens_details: { audio_tokens: 1.5 } },
     { num_sources_used: 'many' },
-  ])('with figures that cannot be is not believed: %p', (details) => {
+  ])('with impossible usage is not charged by it: %p', (details) => {
     expect(read({ prompt_tokens: 100, completion_tokens: 40, ...details })).toBe('invalid')
   })
 
@@ -105,7 +105,7 @@ describe('a message', () => {
     })
   })
 
-  test('of which more stays for long than was written is not believed', () => {
+  test('with more long-lived cache writes than cache writes is not charged by them', () => {
     const usage = { input_tokens: 5, cache_creation_input_tokens: 10, ...lifetimes(0, 20), output_tokens: 2 }
     expect(readMessageEvent({ type: 'message_start', message: { usage } }).usage?.figures).toBe('invalid')
   })
@@ -390,7 +390,7 @@ test('the sandbox answers with the requested tier', async () => {
 })
 
 describe('a task that began before prices were pico-dollars', () => {
-  test.each(databaseKinds)('is paid what it was promised on %s', async (kind) => {
+  test.each(databaseKinds)('is charged at the price that was quoted, on %s', async (kind) => {
     const db = await openTestDatabase(kind)
     await fund(db, 'alice', 10 * VIDEO_NANO, START)
     // Its charge was opened with `{"second": nano-dollars}`.

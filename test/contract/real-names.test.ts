@@ -43,12 +43,12 @@ describe('a vendor’s own name', () => {
     return { status: response.status, json, charged: (await gateway.newestCharge())?.model }
   }
 
-  test('is asked for as the model’s id is, and the answer names that id', async () => {
+  test('can be requested like the model’s id, and the answer has that id', async () => {
     const answer = await ask('gpt-5.4')
     expect(answer).toMatchObject({ status: 200, json: { model: 'ours' }, charged: 'ours' })
   })
 
-  test('that two models share stands for neither, and one that is taken for what has it', async () => {
+  test('shared by two models identifies neither, and an id or alias has precedence', async () => {
     // The alias with a star is the next best.
     expect((await ask('gpt-5-mini')).charged).toBe('test-chat')
     expect((await ask('known-name')).charged).toBe('test-chat')

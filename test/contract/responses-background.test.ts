@@ -1,4 +1,4 @@
-// Responses in the background: made, kept and paid while nobody waits; read, followed from any event, cancelled.
+// Background responses: created, kept and charged while no caller waits; read, followed from any event, and canceled.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -204,7 +204,7 @@ for (const database of databaseKinds) {
       return { id, charge: await gateway.newestCharge() }
     }
 
-    test('its end and that of its charge are one: what is paid is never shown as failed', async () => {
+    test('a response and its charge end in one transaction: a charged response is never shown as failed', async () => {
       const atOnce: unknown[] = []
       const { id, charge } = await aroundEnd({ after: async (id) => atOnce.push(await rowOf(id)) })
       expect(charge).toMatchObject({ state: 'settled' })
@@ -219,7 +219,7 @@ for (const database of databaseKinds) {
       ])
     })
 
-    test('one that another process has ended is not paid, and stays failed', async () => {
+    test('a background response that another process has ended is not charged, and stays failed', async () => {
       const { db, now, after } = gateway.server.world
       const other = new BackgroundResponses({ db, now: () => now() + 120_000, after, log: () => {} })
       const { id, charge } = await aroundEnd({ before: () => other.sweep() })
@@ -246,7 +246,7 @@ for (const database of databaseKinds) {
       expect(await refusal(client.responses.retrieve(id))).toMatchObject({ status: 404 })
     })
 
-    test('one whose row cannot be written is asked of nobody, and ends once', async () => {
+    test('a background response whose row cannot be written is not sent to a vendor, and ends once', async () => {
       const { db } = gateway.server.world
       const rename = (from: string, to: string) => db.batch([{ sql: `alter table ${from} rename to ${to}` }])
       const [calls, logged] = [gateway.sandbox.calls.length, (await gateway.requestLog()).length]
@@ -259,7 +259,7 @@ for (const database of databaseKinds) {
       expect((await gateway.charges()).filter(({ state }) => state === 'held')).toEqual([])
     })
 
-    test('nothing is left of one that the vendor refuses', async () => {
+    test('a background response that the vendor refuses leaves nothing', async () => {
       const count = async () =>
         (await gateway.server.world.db.query({ sql: 'select id from background_responses' })).length
       const rows = await count()
@@ -323,7 +323,7 @@ for (const database of databaseKinds) {
         await closeNodes(nodes)
       }))
 
-    test('one whose process is gone is ended by another', async () => {
+    test('a background response whose process has ended is ended by another process', async () => {
       const { db, now, after } = gateway.server.world
       const answer = JSON.stringify({
         id: 'resp_lost',

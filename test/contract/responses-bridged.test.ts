@@ -337,7 +337,7 @@ describe('errors of a request that continues a conversation', () => {
   })
 })
 
-describe('what went wrong elsewhere', () => {
+describe('faults of other gateways do not occur:', () => {
   const models = ['deepseek', 'claude'] as const
   const received = (model: (typeof models)[number]) =>
     (model === 'claude' ? ofMessages : ofChat).received.at(-1)

@@ -56,7 +56,7 @@ describe.each(databaseKinds)('on %s', (database) => {
   afterAll(() => gateway.close())
 
   describe.each(Object.keys(models))('a compaction by the model %s', (model) => {
-    test('is the messages of the user and one sealed summary, paid like a response', async () => {
+    test('has the user’s messages and one sealed summary, and is charged like a response', async () => {
       const before = (await gateway.charges()).length
       const answer = await compact({ model, input: conversation })
       expect(vendor.received).toHaveLength(1)
@@ -87,7 +87,7 @@ describe.each(databaseKinds)('on %s', (database) => {
       expect(await client.responses.retrieve(answer.id).catch(({ status }) => status)).toBe(404)
     })
 
-    test('is not given where the summary was cut, and says so', async () => {
+    test('is an error if the summary was cut', async () => {
       vendor.says.isCut = true
       const answer = await compact({ model, input: conversation })
       expect(answer).toMatchObject({
@@ -100,7 +100,7 @@ describe.each(databaseKinds)('on %s', (database) => {
       expect(Number((await gateway.newestCharge())?.amount)).toBe(10 * 1_000 + 5 * 2_000)
     })
 
-    test('continues with any model, itself or the id of a response after it', async () => {
+    test('can be continued with any model, by itself or by the id of a later response', async () => {
       const { output } = await compact({ model, input: conversation, instructions: 'Be exact.' })
       expect(lastText()).toContain('Be exact.')
       for (const next of Object.keys(models)) {

@@ -78,7 +78,7 @@ describe.each(databaseKinds)('on %s', (database) => {
   afterAll(() => gateway.close())
 
   describe.each(Object.keys(models))('a compaction within an answer of the model %s', (model) => {
-    test('is one item in place of all that the model says, and is paid', async () => {
+    test('is one item instead of the model’s text, and is charged', async () => {
       const format = { type: 'json_schema', name: 'a', schema: { type: 'object' } }
       const update = { type: 'configuration_update', text: { format } }
       const input = [...conversation, update, trigger]
@@ -158,7 +158,7 @@ describe.each(databaseKinds)('on %s', (database) => {
       expect(answer).toMatchObject({ status: 'completed', output: [sealed] })
     })
 
-    test('that was cut off is not an item, and its conversation continues without it', async () => {
+    test('that was cut off adds no item, and its conversation continues without it', async () => {
       vendor.says = { text: 'The lamp', isCut: true }
       const whole = await create({ ...asked, model })
       const { response } = await streamed({ ...asked, model })
@@ -184,7 +184,7 @@ describe.each(databaseKinds)('on %s', (database) => {
       expect(error.message).toContain('no summary')
     })
 
-    test('is asked for by the last item alone', async () => {
+    test('is triggered only by the last item', async () => {
       const answer = await gateway.post('/v1/responses', {
         model,
         input: [trigger, { role: 'user', content: 'Hm?' }],

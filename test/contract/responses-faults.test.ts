@@ -1,5 +1,5 @@
-// Misbehaving vendors of responses, and failures of other gateways in front of such vendors: each is named after the project where
-// it was seen.
+// Misbehaving vendors of responses, and failures of other gateways with such vendors. Each test names the project where
+// the fault was seen.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readResponse } from '../support/answers/response-events'
@@ -96,7 +96,7 @@ test('new-api: a stream that just ends is an error, and a failed response', asyn
   expect(response).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
 })
 
-test('new-api: a stream without a content type is one all the same', async () => {
+test('new-api: a stream without a content type is still read as a stream', async () => {
   answers(events(created, delta, completed), {})
   expect((await stream()).response.status).toBe('completed')
 })
@@ -249,7 +249,7 @@ test('codex: names and namespaces come back exactly, those of tools in an item t
   expect((await stream(body)).items.slice(1)).toMatchObject(calls)
 })
 
-test('sub2api: after a key was replaced the conversation continues', async () => {
+test('sub2api: the conversation continues after a key was replaced', async () => {
   const first = JSON.parse((await ask({ model: 'thinker', store: false })).text)
   const next = { role: 'user', content: '[sandbox account=2] And then?' }
   const { status, text } = await ask({ model: 'thinker', store: false, input: [...first.output, next] })
@@ -271,7 +271,7 @@ test('codex: no sign of a broken tool call: an unknown event, a padding or a gap
   expect(JSON.stringify(seen)).not.toContain('obfuscation')
 })
 
-test('a vendor that closes with [DONE] is one that does not', async () => {
+test('a vendor’s [DONE] at the end makes no difference', async () => {
   answers(`${events(created, delta, completed)}data: [DONE]\n\n`)
   const { response, charge } = await stream()
   expect(response.status).toBe('completed')

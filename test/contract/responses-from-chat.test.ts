@@ -53,7 +53,7 @@ function piece(index: number, text: string, head: Json = {}): Json {
 }
 
 describe(`random streams of chat (RESPONSES_SEED=${seed})`, () => {
-  test('say the same, call the same and cost the same as a response', () => {
+  test('have the same text, calls and cost as a response', () => {
     const random = createRandom(seed)
     for (let round = 0; round < casesOf(1_000); round++) {
       const stream = chatStream(random)
@@ -69,7 +69,7 @@ describe(`random streams of chat (RESPONSES_SEED=${seed})`, () => {
     }
   })
 
-  test('are the same wherever the network cuts them', () => {
+  test('are the same wherever the network splits them', () => {
     const random = createRandom(seed)
     for (let round = 0; round < casesOf(200); round++) {
       const { text } = chatStream(random)
@@ -79,7 +79,7 @@ describe(`random streams of chat (RESPONSES_SEED=${seed})`, () => {
     }
   })
 
-  test('that break off anywhere fail with all that came, and nothing twice', () => {
+  test('that break off anywhere fail with everything that arrived, without repetitions', () => {
     const random = createRandom(seed)
     for (let round = 0; round < casesOf(300); round++) {
       const { text } = chatStream(random)

@@ -64,7 +64,7 @@ function sealedIn({ encrypted_content: sealed }: Json): Json {
 }
 
 describe(`random streams of messages (RESPONSES_SEED=${seed})`, () => {
-  test('say the same, call the same and cost the same as a response', () => {
+  test('have the same text, calls and cost as a response', () => {
     const random = createRandom(seed)
     for (let round = 0; round < casesOf(1_000); round++) {
       const stream = messageStream(random)
@@ -80,7 +80,7 @@ describe(`random streams of messages (RESPONSES_SEED=${seed})`, () => {
     }
   })
 
-  test('are the same wherever the network cuts them', () => {
+  test('are the same wherever the network splits them', () => {
     const random = createRandom(seed)
     for (let round = 0; round < casesOf(200); round++) {
       const { text } = messageStream(random)
@@ -90,7 +90,7 @@ describe(`random streams of messages (RESPONSES_SEED=${seed})`, () => {
     }
   })
 
-  test('that break off anywhere fail with all that came, and nothing twice', () => {
+  test('that break off anywhere fail with everything that arrived, without repetitions', () => {
     const random = createRandom(seed)
     for (let round = 0; round < casesOf(300); round++) {
       const { text } = messageStream(random)

@@ -1,5 +1,5 @@
-// Kept responses, as callers see them: continued, named item by item, read, listed and deleted. The vendor always gets the whole
-// conversation, and never keeps it by request of the gateway.
+// Kept responses, as callers see them: continued, referenced item by item, read, listed and deleted. The vendor always
+// gets the whole conversation, and the gateway never asks it to keep one.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { SandboxCall } from '../../sandbox'
@@ -46,7 +46,7 @@ for (const database of databaseKinds) {
       return JSON.parse(body)
     }
 
-    test('a response is read as it was answered, and deleted for good', async () => {
+    test('a response is returned as it was answered, and permanently deleted', async () => {
       const made = await create({ input: 'Hello' })
       expect(made).toMatchObject({ object: 'response', status: 'completed', store: true })
       expect(made.id).toMatch(/^resp_[0-9a-f]{32}$/)
@@ -137,7 +137,7 @@ for (const database of databaseKinds) {
       })
     })
 
-    test("another account's ids are 404, whatever is asked of them", async () => {
+    test("another account's ids are 404 for every operation", async () => {
       const made = await create({ input: 'Secret' })
       const other = (await gateway.makeKey(`other-${database}`, '1')).secret
       for (const [method, path] of [

@@ -1,4 +1,4 @@
-// Responses of models whose vendor speaks this API itself: the vendor's request, the answer, and the payment.
+// Responses of models whose vendor has this API: the vendor's request, the answer, and the charge.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -51,28 +51,31 @@ test.each([
   ['that none of them was made', { tool_usage: { web_search: { num_requests: 0 } } }, 0],
   ['how many were made', { tool_usage: { web_search: { num_requests: 1 } } }, 1],
   ['by the names of xAI how many were made', { calls: { web_search_calls: 1, x_search_calls: 0 } }, 1],
-])('a stream that tells %s at its end is paid by that', async (_, { calls, ...facts }: Json, searches) => {
-  const items = [
-    { type: 'web_search_call', id: 'ws_1', status: 'completed' },
-    { type: 'web_search_call', id: 'ws_2', status: 'completed' },
-    { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Found.' }] },
-  ]
-  const counts = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
-  const usage = { ...counts, ...(calls && { server_side_tool_usage_details: calls }) }
-  const events = [
-    { type: 'response.created', response: { id: 'resp_1', status: 'in_progress', output: [] } },
-    ...items.flatMap((item, output_index) => [
-      { type: 'response.output_item.added', output_index, item },
-      { type: 'response.output_item.done', output_index, item },
-    ]),
-    { type: 'response.completed', response: { id: 'resp_1', status: 'completed', usage, ...facts } },
-  ]
-  vendor.answer = () => eventStream(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
-  const body = { model: 'odd-searcher', input: 'Look', tools: [{ type: 'web_search' }], stream: true }
-  await (await gateway.post('/v1/responses', body)).text()
-  const paid = (await gateway.newestCharge())?.amount
-  expect(Number(paid)).toBe(10 * 1_000 + 5 * 3_000 + searches * 10_000_000)
-})
+])(
+  'a stream that reports %s at its end is charged by that',
+  async (_, { calls, ...facts }: Json, searches) => {
+    const items = [
+      { type: 'web_search_call', id: 'ws_1', status: 'completed' },
+      { type: 'web_search_call', id: 'ws_2', status: 'completed' },
+      { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Found.' }] },
+    ]
+    const counts = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
+    const usage = { ...counts, ...(calls && { server_side_tool_usage_details: calls }) }
+    const events = [
+      { type: 'response.created', response: { id: 'resp_1', status: 'in_progress', output: [] } },
+      ...items.flatMap((item, output_index) => [
+        { type: 'response.output_item.added', output_index, item },
+        { type: 'response.output_item.done', output_index, item },
+      ]),
+      { type: 'response.completed', response: { id: 'resp_1', status: 'completed', usage, ...facts } },
+    ]
+    vendor.answer = () => eventStream(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
+    const body = { model: 'odd-searcher', input: 'Look', tools: [{ type: 'web_search' }], stream: true }
+    await (await gateway.post('/v1/responses', body)).text()
+    const paid = (await gateway.newestCharge())?.amount
+    expect(Number(paid)).toBe(10 * 1_000 + 5 * 3_000 + searches * 10_000_000)
+  },
+)
 
 test.each([true, false])(
   'of the actions of a search only searches are paid, streamed: %p',
@@ -204,7 +207,7 @@ function ask(body: Record<string, unknown>, expected: Partial<Scenario> = {}): P
 
 const sentBy = ({ calls }: Played) => calls.map(({ body }) => JSON.parse(body))
 
-describe('the vendor is sent', () => {
+describe('the vendor gets', () => {
   test('the whole, under its own name, and keeps nothing', async () => {
     const input = [
       { role: 'developer', content: 'Be brief.' },
@@ -260,7 +263,7 @@ describe('the vendor is sent', () => {
   })
 })
 
-describe('what is paid', () => {
+describe('the charge', () => {
   test('by the tier that answers, not the one that was asked for', async () => {
     const cheap = await ask({ input: '[sandbox prompt_tokens=1000 tier=flex] Hello', max_output_tokens: 100 })
     expect(cheap.json.service_tier).toBe('flex')
@@ -337,7 +340,7 @@ describe('what is paid', () => {
     )
   })
 
-  test('nothing for a failure', async () => {
+  test('is nothing for a failure', async () => {
     const failed = { status: 502, words: ['server_error'.slice(0, 6)] }
     await ask({ input: '[sandbox status=500 soft] Hello' }, failed)
     await ask({ input: '[sandbox error_after=2] Hello', stream: true }, { reported: 'upstream_error' })

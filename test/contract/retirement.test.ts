@@ -1,5 +1,5 @@
-// Models that their vendors end on a known day: callers learn it from headers and the list of models, and a model with a successor
-// is served by it from that day on, at the successor's price.
+// Models that their vendors retire on a known date: headers and the model list announce it, and from that date on a
+// model's successor serves its requests, at the successor's price.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { faultsOf, type ModelConfig } from '../../src/config/schema'
@@ -68,7 +68,7 @@ describe('a model that ends', () => {
     }
   }
 
-  test('says so by headers and in the list of models before its day', async () => {
+  test('is announced in headers and in the model list before its date', async () => {
     expect(await ask('leaving')).toEqual({
       status: 200,
       served: 'leaving',
@@ -86,7 +86,7 @@ describe('a model that ends', () => {
     expect(found('next')).not.toHaveProperty('shutdown_date')
   })
 
-  test('hands over on its day and no earlier, also within a route', async () => {
+  test('is replaced by its successor on its date and not earlier, also within a route', async () => {
     clock.now = ENDS - 1_000
     expect((await ask('leaving')).charged).toBe('leaving')
     clock.now = ENDS
@@ -97,7 +97,7 @@ describe('a model that ends', () => {
     expect((await ask('next', narrow)).status).toBe(400)
   })
 
-  test('hands over along a chain, and never round in a circle', async () => {
+  test('is replaced along a chain of successors, and never in a cycle', async () => {
     clock.now = ENDS
     expect(await ask('chained')).toMatchObject({ status: 200, charged: 'next' })
     expect(await ask('circling')).toMatchObject({ status: 200, charged: 'circling' })
@@ -105,7 +105,7 @@ describe('a model that ends', () => {
       expect(await ask(id)).toMatchObject({ status: 200, charged: id })
   })
 
-  test('goes to its vendor where it does not hand over', async () => {
+  test('is still sent to its vendor if it has no usable successor', async () => {
     clock.now = ENDS + DAY
     expect(await ask('staying')).toMatchObject({ status: 200, served: 'staying', charged: 'staying' })
   })

@@ -270,7 +270,7 @@ describe.each(ways)('%s', (_, dialect, isStreamed) => {
     },
   )
 
-  test('nothing is filled in for a model that misses nothing', async () => {
+  test('no placeholder is added for a model that does not require reasoning', async () => {
     for (const model of ['glm', 'gemini-2'] as const satisfies ModelId[]) {
       await converse(speaker, { model, isStreamed, lost: loses[dialect] })
       expect(JSON.stringify(sent())).not.toMatch(/reasoning_content|extra_content/)
@@ -293,7 +293,7 @@ describe.each(ways)('%s', (_, dialect, isStreamed) => {
 describe.each([
   ['messages', messages, 'signature', 'messages[1].content[0].signature'],
   ['responses', responses, 'encrypted_content', 'input[1].encrypted_content'],
-] as const)('sealed in %s', (_, speaker, member, place) => {
+] as const)('reasoning that is sealed in %s', (_, speaker, member, place) => {
   const begin = async (model: ModelId, isStreamed = false) => {
     const history = [speaker.said('[sandbox tool=1] Go')]
     const answer = await speaker.ask({ history, model, isStreamed })
@@ -313,7 +313,7 @@ describe.each([
     },
   )
 
-  test('altered is refused by its place', async () => {
+  test('is refused with its place if it was changed', async () => {
     const history = changed(await begin('gemini'), (sealed) => `${sealed.slice(0, -8)}AAAAAAAA`)
     const asked = gateway.sandbox.calls.length
     const error: Json = await speaker
@@ -324,7 +324,7 @@ describe.each([
     expect(gateway.sandbox.calls).toHaveLength(asked)
   })
 
-  test("another account's is left out, and filled in", async () => {
+  test('of another account is replaced by a placeholder', async () => {
     const { secret } = await gateway.makeKey(`bob-${member}`, '10')
     const history = await begin('gemini')
     const path = speaker === messages ? '/v1/messages' : '/v1/responses'
@@ -338,7 +338,7 @@ describe.each([
     expect(signatures()).toEqual([[FILLER]])
   })
 
-  test("another model's is left out, and filled in", async () => {
+  test('of another model is replaced by a placeholder', async () => {
     await speaker.ask({ history: await begin('gemini'), model: 'gemini-pro', isStreamed: false })
     expect(signatures()).toEqual([[FILLER]])
     await speaker.ask({ history: await begin('deepseek'), model: 'kimi', isStreamed: false })

@@ -1,4 +1,5 @@
-// The sandbox speaks every vendor's real wire format, including errors and quirks: no other test can notice its mistakes.
+// The sandbox uses every vendor's real wire format, including errors and quirks. These tests are needed because no
+// other test can detect its mistakes.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Sandbox, startSandbox, type VendorName } from '../../sandbox'
@@ -972,7 +973,7 @@ describe('every vendor', () => {
     expect(await response.text()).toContain(words)
   })
 
-  test.each(vendors)('%s redirects, talks garbage and stops in the middle', async (vendor) => {
+  test.each(vendors)('%s redirects, sends garbage and stops in the middle', async (vendor) => {
     const redirected = await ask(vendor, '[sandbox redirect=http://127.0.0.1:9/elsewhere]')
     expect(redirected.status).toBe(302)
     expect(redirected.headers.get('location')).toBe('http://127.0.0.1:9/elsewhere')
@@ -1182,7 +1183,7 @@ describe('a client that leaves', () => {
     await until(() => call.aborted)
   })
 
-  test('is not confused with one that read everything', async () => {
+  test('is not mistaken for one that read everything', async () => {
     await (await chat(openaiChat, 'mark=stayed', withUsage)).text()
     await Bun.sleep(10)
     expect((await lastCall('mark=stayed')).aborted).toBe(false)

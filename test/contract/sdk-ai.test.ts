@@ -50,7 +50,7 @@ beforeAll(async () => {
 
 afterAll(() => stopWell(installation, server))
 
-/** A provider that counts how often it really asked. */
+/** A provider that counts its actual requests. */
 function connect(apiKey = secret) {
   const requests: string[] = []
   const count = (input: Parameters<typeof fetch>[0], init?: RequestInit) => {
@@ -125,7 +125,7 @@ for (const { id, said } of languageModels) {
     })
 
     for (const streamed of [false, true]) {
-      test(`tools, there and back${streamed ? ', streamed' : ''}`, async () => {
+      test(`tool calls and their results${streamed ? ', streamed' : ''}`, async () => {
         const { provider, requests } = connect()
         const before = vendorCalls()
         const asked: string[] = []

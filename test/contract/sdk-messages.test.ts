@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => stopWell(installation, server))
 
-/** A client that counts how often it really asked. */
+/** A client that counts its actual requests. */
 function connect(apiKey = secret, options: { maxRetries?: number; baseURL?: string } = {}) {
   const requests: string[] = []
   const client = new Anthropic({
@@ -134,7 +134,7 @@ describe('messages', () => {
     }
   })
 
-  test('tools, there and back, streamed', async () => {
+  test('tool calls and their results, streamed', async () => {
     const { client } = connect()
     const question = say('[sandbox tool] How is it in Kyiv?')
     const first = await client.messages

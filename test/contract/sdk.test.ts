@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => stopWell(installation, server))
 
-/** A client that counts how often it really asked. */
+/** A client that counts its actual requests. */
 function connect(apiKey = secret, options: { maxRetries?: number; timeout?: number } = {}) {
   const requests: string[] = []
   const client = new OpenAI({
@@ -118,7 +118,7 @@ describe('chat', () => {
     expect(await stream.finalContent()).toStartWith('Grüße, 世界 🎉👩‍👩‍👧‍👦 You said: Hi')
   })
 
-  test('tools, there and back', async () => {
+  test('tool calls and their results', async () => {
     const { client } = connect()
     const question = { role: 'user', content: '[sandbox tool] How is it in Kyiv?' } as const
     const first = await client.chat.completions.create({

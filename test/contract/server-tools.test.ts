@@ -1,5 +1,6 @@
-// Tools that a vendor runs, in every dialect and at every built-in model: each is sent and has a price, or is refused with 400 before
-// anything is held, or is left out and named by a header. There is no fourth outcome, and no more is charged than is held.
+// Tools that a vendor runs, in every dialect and for every built-in model: each is sent and has a price, is refused
+// with 400 before anything is held, or is omitted and named in a header. There is no fourth outcome, and no more is
+// charged than was held.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import builtIn from '../../gateway.config'

@@ -1,5 +1,5 @@
-// Every error of every route says whether a repeat can help, and most cannot: clients without that word repeat a wrong key
-// for minutes. The routes are those of the API documentation, so that a new one is tried too.
+// Every error of every route says whether a retry can help, because some clients otherwise retry with a wrong key for
+// minutes. The routes are those of the API documentation, so that a new one is tested too.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { operations } from '../../src/contract/operations'

@@ -170,7 +170,7 @@ describe('the file', () => {
   })
 })
 
-describe('what the vendor is asked', () => {
+describe('the vendor gets', () => {
   test('the model by its own name, with all that the caller says', async () => {
     const body = {
       input: 'Hi',

@@ -236,7 +236,7 @@ describe('the price', () => {
     expect(JSON.parse(charges[0]?.usage as string)).toEqual({ characters: 5 })
   })
 
-  test('has to be there first', async () => {
+  test('must be covered by the balance first', async () => {
     const { secret } = await gateway.makeKey('poor', '0.000005')
     const row = { name: 'too dear', path: '/v1/audio/speech', key: secret }
     const played = await play(gateway, {

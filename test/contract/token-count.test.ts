@@ -1,4 +1,4 @@
-// POST /v1/messages/count_tokens: asked of the vendor or counted here, always for nothing.
+// POST /v1/messages/count_tokens: forwarded to the vendor or counted by the gateway, always free.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { say, startTestGateway, type TestGateway, waitFor, withinOneMinute } from '../support/gateway'
@@ -42,7 +42,7 @@ function refuse(status: number, error: string) {
   return () => Response.json({ type: 'error', error: { type: error, message: 'Not now.' } }, { status })
 }
 
-describe('asked of the vendor', () => {
+describe('forwarded to the vendor', () => {
   test('byte for byte, except the model and the fields about the answer', async () => {
     const text =
       '{ "system":[{"type":"text","text":"Be kind","cache_control":{"type":"ephemeral"}}], "max_tokens":9,' +
@@ -121,7 +121,7 @@ describe('asked of the vendor', () => {
   })
 })
 
-describe('counted here', () => {
+describe('counted by the gateway', () => {
   const here = { vendorCalls: 0 }
 
   test('for a server that has no such path', async () => {

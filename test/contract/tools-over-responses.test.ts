@@ -1,5 +1,6 @@
-// Requests with tools for models whose vendor refuses tools next to an effort on chat completions. They go over responses by
-// themselves, and their callers notice nothing. The simulated vendor refuses in the words of the recorded refusals.
+// Requests with tools for models whose vendor refuses tools together with an effort in chat completions. The gateway
+// sends them as responses, without a difference for callers. The simulated vendor refuses in the words of the recorded
+// refusals.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createOpenAI } from '@ai-sdk/openai'
@@ -144,7 +145,7 @@ describe('the vendor', () => {
 
 describe('chat completions', () => {
   for (const model of thinkers) {
-    test(`${model}: the official client goes there and back, whole and streamed`, async () => {
+    test(`${model}: the official client completes a tool loop, whole and streamed`, async () => {
       const create = async (body: Json, isStream: boolean) =>
         isStream
           ? await chat.chat.completions
@@ -216,7 +217,7 @@ describe('chat completions', () => {
     ['tools, of a model that takes both', 'older', { tools, reasoning_effort: 'low' }, CHAT],
     ['no tools, of a model that is only there', 'of-responses', {}, '/v1/responses'],
     ['no tools, of a route', 'of-all', {}, '/v1/responses'],
-  ])('%s: %s goes the right way', async (_, model, fields, path) => {
+  ])('%s: %s is sent to the right API', async (_, model, fields, path) => {
     for (const stream of [false, true])
       expect(await pathsOf(CHAT, { model, messages: [asked], stream, ...fields })).toEqual([path])
   })
@@ -537,7 +538,7 @@ describe('messages', () => {
   const base = { max_tokens: 4_000, messages: [asked] }
 
   for (const model of [...thinkers, 'astra'] as const)
-    test(`${model}: the official client goes there and back, whole and streamed, and the model keeps its reasoning`, async () => {
+    test(`${model}: the official client completes a tool loop, whole and streamed, and the model keeps its reasoning`, async () => {
       const create = async (body: Json, isStream: boolean): Promise<Json> =>
         isStream
           ? await messages.messages.stream(body as Json).finalMessage()
@@ -602,7 +603,7 @@ describe('messages', () => {
     ['tools, of a model that does not think by default', 'mini', { tools: uses }, CHAT],
     ['tools, and an effort', 'mini-chat', { tools: uses, output_config: { effort: 'low' } }, '/v1/responses'],
     ['tools, of a model that takes both', 'older', { tools: uses, output_config: { effort: 'low' } }, CHAT],
-  ])('%s: %s goes the right way', async (_, model, fields, path) => {
+  ])('%s: %s is sent to the right API', async (_, model, fields, path) => {
     for (const stream of [false, true])
       expect(await pathsOf(MESSAGES, { model, ...base, stream, ...fields })).toEqual([path])
   })
@@ -735,7 +736,7 @@ describe('responses', () => {
     ['no tools', 'luna-chat', {}, CHAT],
     ['tools, and an effort', 'mini-chat', { tools: flat, reasoning: { effort: 'low' } }, '/v1/responses'],
     ['tools, of a model that does not think by default', 'mini-chat', { tools: flat }, CHAT],
-  ])('%s: %s goes the right way', async (_, model, fields, path) => {
+  ])('%s: %s is sent to the right API', async (_, model, fields, path) => {
     for (const stream of [false, true])
       expect(await pathsOf('/v1/responses', { model, ...ask, stream, ...fields })).toEqual([path])
   })

@@ -1,5 +1,6 @@
-// Rules of models that their vendors enforce, in all dialects, streamed and not: what a model refuses is never sent to it. The vendor
-// here takes everything and remembers its bytes; the rules are those of the vendors' own pages, not of the table of traits.
+// Rules that vendors enforce for models, in all dialects, streamed and not: fields that a model refuses are never sent
+// to it. The test vendor accepts and records everything; the rules are from the vendors' own pages, not from the table
+// of traits.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
@@ -329,7 +330,7 @@ describe('a native request', () => {
     expect(received).toBe(bytes(name, rest))
   })
 
-  test('keeps all bytes but those of what is forbidden', async () => {
+  test('keeps all bytes except those of forbidden fields', async () => {
     const rest =
       ', "temperature":0.50, "output_config":{ "format":{"type":"json_schema","schema":{"maximum":1.0}} }'
     expect(await send(bytes('opus-5-5', `${rest}, "thinking":{"type":"disabled"}`))).toBe(200)

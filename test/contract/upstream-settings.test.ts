@@ -1,4 +1,5 @@
-// Settings of any upstream: an operator's value reaches the vendor, is priced as if the caller had sent it, and is shown to nobody.
+// Settings of any upstream: an operator's value reaches the vendor, is priced as if the caller had sent it, and is
+// never shown.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -121,7 +122,7 @@ async function ask(body: Record<string, unknown>, path = '/v1/chat/completions')
   return new Response(text, response)
 }
 
-test('headers, parameters and the address reach the vendor, and nobody else', async () => {
+test('headers, parameters and the URL reach only the vendor', async () => {
   expect((await ask({ model: 'addressed' })).status).toBe(200)
   const [call] = received as [Received]
   expect(call.path).toBe(`/v1/chat/completions?first=1&api-version=2026+10&token=${PARAMETER}`)
@@ -135,7 +136,7 @@ test('headers, parameters and the address reach the vendor, and nobody else', as
   for (const secret of [KEY, HEADER, PARAMETER]) expect(shown).not.toContain(secret)
 })
 
-test('the key is sent where and how the operator says', async () => {
+test('the key is sent as the operator configures', async () => {
   await ask({ model: 'keyed' })
   expect(received[0]?.headers.get('x-api-key')).toBe(KEY)
   expect(received[0]?.headers.get('authorization')).toBeNull()

@@ -1,5 +1,5 @@
-// Figures at the end of a chat stream are only sent on request, wherever servers put them: next to no choice, or next to one that
-// says nothing, as gateways in between do. What is paid is the same.
+// Usage at the end of a chat stream is sent only on request, wherever servers put it: without a choice, or next to an
+// empty one, as some gateways do. The charge is the same.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -78,7 +78,7 @@ async function ask(body: Record<string, unknown> = {}) {
 describe.each(Object.entries(ways))('%s', (_, choices) => {
   const events = [chunk([first]), chunk([second]), chunk([end]), chunk(choices, { usage })]
 
-  test('the figures are hidden by default, and paid', async () => {
+  test('the usage is hidden by default, and charged', async () => {
     answerWith(events)
     const { text, chunks, charge } = await ask()
     expect(chunks).toEqual(events.slice(0, 3))
@@ -86,7 +86,7 @@ describe.each(Object.entries(ways))('%s', (_, choices) => {
     expect(charge).toMatchObject({ amount: PAID, usage_source: 'upstream' })
   })
 
-  test('the figures are shown on request', async () => {
+  test('the usage is returned on request', async () => {
     answerWith(events)
     const { chunks, charge } = await ask({ stream_options: { include_usage: true } })
     expect(chunks).toEqual(events)

@@ -1,5 +1,5 @@
-// How large and how deep a vendor's documents may be: an answer, an event, an error, a number of tokens.
-// What is beyond is refused with a clear text; nothing throws that would leave a charge open.
+// Limits for the size and depth of a vendor's documents: an answer, an event, an error, a token count. Larger ones are
+// refused with a clear message, and no charge stays open.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
@@ -125,7 +125,7 @@ describe('an error', () => {
     ]
     for (const { bytes, headers } of answers) {
       let isCancelled = false
-      // Without an end: who read on would never answer.
+      // This body never ends: a reader that continued would never answer.
       const body = new ReadableStream({
         pull: (controller) => controller.enqueue(bytes),
         cancel() {

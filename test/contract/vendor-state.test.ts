@@ -387,7 +387,7 @@ describe('an earlier video task', () => {
     for (const odd of [7, null, [id], { id }, '']) await words(odd)
   })
 
-  test('hidden in a part of another type, or under a name that differs by case, is none the less one', async () => {
+  test('is also found in a part of another type, or under a name that differs in case', async () => {
     const { id } = await ended()
     for (const item of [
       { type: 'text', text: 'x', draft_task: { id } },
@@ -399,7 +399,7 @@ describe('an earlier video task', () => {
     }
   })
 
-  test('is asked of the connection that made it', async () => {
+  test('is used only with the upstream that made it', async () => {
     const west = await ended('video-west')
     expect(await send(PATH, { model: 'video-east', ...from(west.id) })).toMatchObject({
       status: 400,

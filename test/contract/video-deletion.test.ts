@@ -79,7 +79,7 @@ for (const kind of databaseKinds) {
       readdirSync(join(gateway.dataDir, 'artifacts'), { recursive: true }).map((path) => String(path))
 
     if (kind === 'sqlite')
-      test('its kept files go with it', async () => {
+      test('deleting a video deletes its kept files', async () => {
         const id = await submit(fox)
         const { video_url: address } = await endOf(gateway, clock, id)
         const { charge } = await rowsOf(gateway, id)
@@ -91,7 +91,7 @@ for (const kind of databaseKinds) {
         expect(await artifacts(charge)).toEqual([])
       })
 
-    test('a finished video is gone, and stays paid', async () => {
+    test('a finished video is deleted, and its charge is unchanged', async () => {
       const id = await submit(fox)
       await endOf(gateway, clock, id)
       const { charge } = await rowsOf(gateway, id)
@@ -117,19 +117,19 @@ for (const kind of databaseKinds) {
       expect(again.headers.get('x-should-retry')).toBe('false')
     })
 
-    test('the id of its vendor is as good', async () => {
+    test('a video can be deleted by its vendor’s id', async () => {
       const id = await submit(fox)
       const { upstream_id: upstreamId } = await endOf(gateway, clock, id)
       expect(await client.videos.delete(upstreamId)).toMatchObject({ id, deleted: true })
     })
 
-    test('a failed one', async () => {
+    test('a failed video can be deleted', async () => {
       const id = await submit({ ...fox, prompt: 'a fox [sandbox task_ms=0 task_end=failed]' })
       await endOf(gateway, clock, id)
       expect(await client.videos.delete(id)).toMatchObject({ deleted: true })
     })
 
-    test('one that waits at a vendor who can stop it is stopped, and costs nothing', async () => {
+    test('a video that waits at a vendor is stopped if the vendor can do that, and costs nothing', async () => {
       const id = await submit(videoBody('a fox [sandbox task_ms=600000]'))
       const { charge } = await rowsOf(gateway, id)
       expect(await deleteSoon(id)).toEqual({ value: { id, object: 'video.deleted', deleted: true } })
@@ -140,7 +140,7 @@ for (const kind of databaseKinds) {
       })
     })
 
-    test('one that its vendor cannot stop continues, and says so once', async () => {
+    test('a video that its vendor cannot stop continues, and its deletion is refused', async () => {
       const id = await submit({ ...fox, prompt: 'a fox [sandbox task_ms=600000]' })
       const { error } = await deleteSoon(id)
       expect(error).toMatchObject({ status: 409, code: 'video_not_ended' })
@@ -149,7 +149,7 @@ for (const kind of databaseKinds) {
       expect(await rowsOf(gateway, id)).toMatchObject({ state: 'submitted', charge_state: 'held' })
     })
 
-    test("another account's video reads as none, and stays", async () => {
+    test("another account's video is not found, and not deleted", async () => {
       const id = await submit(fox)
       await endOf(gateway, clock, id)
       const stranger = connect((await gateway.makeKey('bob', '1')).secret)

@@ -176,7 +176,7 @@ for (const kind of databaseKinds) {
         })
       })
 
-      test("of another account's video, as of none", async () => {
+      test("of another account's video, like a missing one", async () => {
         const id = await make({ ...fox, duration: 1 })
         const stranger = connect((await gateway.makeKey('bob', '1')).secret)
         for (const each of [id, 'video_0'])

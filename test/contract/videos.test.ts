@@ -261,7 +261,7 @@ describe('submit', () => {
     )
   })
 
-  test('also on the path of other gateways; GET of the collection is none', async () => {
+  test('also on the path of other gateways, but GET of the collection is not served', async () => {
     const { json } = await submit(requestFor('vidw2.6-t2v'), { path: '/v1/video/generations' })
     const read = await play(gateway, {
       name: 'alias',

@@ -15,7 +15,7 @@ export function fieldsPage(families: ReadonlyMap<string, Family>): string {
     '```console elsewhere',
     '$ curl https://ai.example.com/v1/chat/completions -H "Authorization: Bearer $API_KEY" \\',
     `    --json '{"model":"gmx-3.5-flash-lite","logit_bias":{"1":1},"messages":[{"role":"user","content":"Hi"}]}'`,
-    `{"error":{"message":"Unsupported value: 'logit_bias' is set: it weighs words by the numbers of another vocabulary. Leave it out, or`,
+    `{"error":{"message":"Unsupported value: 'logit_bias' is set: its token ids belong to another vocabulary. Leave it out, or`,
     'choose another model.","type":"invalid_request_error","param":"logit_bias","code":"unsupported_value",…}}',
     '```',
     '',
@@ -23,12 +23,13 @@ export function fieldsPage(families: ReadonlyMap<string, Family>): string {
     '',
     '[Dialects](dialects.md) has a summary. To find a field on this page, search for its name in backquotes.',
     '',
-    'If the vendor of a model has the API of the request, the request is sent as written, with unknown fields, except fields that',
-    'cost more than the plain price ([below](#fields-that-cost-more-than-the-plain-price-or-name-content-of-the-vendor)). With',
-    '`strictFields: true` in its configuration the model accepts only documented fields. For other models the request is translated,',
-    'and each column says how a field is sent to vendors of one API: the names used, **left out** if the answer is as',
-    'good without it, or **refused** with status 400 and its name. An empty cell means that the field is treated like the field that',
-    'contains it. Null is accepted for every field.',
+    'If the vendor of a model speaks the API of the request, the request is sent as written, including unknown fields. Exceptions are',
+    'fields that [cost more than the plain price](#fields-that-cost-more-than-the-plain-price-or-name-content-of-the-vendor). With',
+    '`strictFields: true` in its configuration, a model accepts only documented fields.',
+    '',
+    'For other models the request is translated. Each column shows how a field is sent to vendors of one API: under which name,',
+    '**left out** if the answer is as good without it, or **refused** with status 400 and its name. If a cell is empty, the field is',
+    'treated like the field that contains it. Null is accepted for every field.',
     ...[...Map.groupBy(bridges, ({ operation }) => operation).values()].flatMap((group) =>
       bridgeTable(group, families),
     ),
@@ -118,7 +119,7 @@ function ruleTable(names: readonly string[], rules: readonly FieldRule[]): strin
     '',
     `### ${names.map((name) => `\`${name}\``).join(', ')}`,
     '',
-    '| Field | Always taken | Why | What allows it |',
+    '| Field | Always accepted | Why it is restricted | What allows it |',
     '| --- | --- | --- | --- |',
     ...[...Map.groupBy(rules, (rule) => spelling(rule.field) + effectOf(rule)).values()].map((same) => {
       const [first, ...others] = same.map(ruleName)
@@ -139,7 +140,7 @@ function effectOf(rule: FieldRule): string {
 
 function priceOf({ price, orPrice, always, state }: FieldRule): string {
   if (state) return '`sharedAccount: false`'
-  if (price === 'service_tier') return 'that of the tier'
+  if (price === 'service_tier') return 'the price of the tier'
   const keys = [price, orPrice].flatMap((unit) => (unit === undefined ? [] : [`\`${rowOf(unit).key}\``]))
   if (keys.length > 0) return keys.join(' or ')
   return always ? 'none' : '`free`'
@@ -147,7 +148,7 @@ function priceOf({ price, orPrice, always, state }: FieldRule): string {
 
 function alwaysTaken({ plain, state }: FieldRule): string {
   if (plain === undefined) return ''
-  return state ? 'what names none' : valuesOf(plain)
+  return state ? 'values that name none' : valuesOf(plain)
 }
 
 /** Groups of families with the same list, which share a table. */

@@ -8,7 +8,7 @@ import { asObject } from '../lib/objects'
 /** Rules for the type of a part, and for the data of parts that hold files: some vendors accept audio as a file or a picture. */
 export function soundParts(type: string, ...data: readonly string[]): FieldRule[] {
   return [
-    { field: type, plain: /^(?!.*audio)/i, why: 'audio has a price of its own', price: 'input_audio_token' },
+    { field: type, plain: /^(?!.*audio)/i, why: 'audio has its own price', price: 'input_audio_token' },
     ...soundFiles(...data),
   ]
 }
@@ -18,7 +18,7 @@ export function soundFiles(...data: readonly string[]): FieldRule[] {
   return data.map((field) => ({
     field,
     plain: /^(?!data:audio)/i,
-    why: 'audio has a price of its own',
+    why: 'audio has its own price',
     price: 'input_audio_token',
   }))
 }

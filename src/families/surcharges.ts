@@ -4,14 +4,14 @@
 
 import type { FieldRule } from '../contract/family'
 
-export const ANOTHER_MODEL = 'it names another model, which the key may not use and which has other prices'
+export const ANOTHER_MODEL = 'it names another model, which may be forbidden for the key and has other prices'
 const USE_A_ROUTE = 'Leave it out: name one model, or ask the operator to configure a route.'
 
 /** The rule for service tiers. `auto` means the same as no value: the operator's own setting at the vendor. */
 export const serviceTier: FieldRule = {
   field: 'service_tier',
   plain: ['auto', 'default', 'standard', 'standard_only', 'on_demand'],
-  why: 'a service tier has prices of its own',
+  why: 'service tiers have their own prices',
   instead: 'Leave it out, or choose a tier that has a price.',
   price: 'service_tier',
 }
@@ -32,7 +32,7 @@ export const otherModels: readonly FieldRule[] = [
   ...['provider', 'providerOptions'].map(
     (field): FieldRule => ({
       field,
-      why: 'it chooses who serves the model, at prices of their own',
+      why: 'it chooses who serves the model, at their own prices',
       instead: 'Leave it out.',
       always: true,
     }),
@@ -54,7 +54,7 @@ export const laterAnswers: readonly FieldRule[] = ['background', 'deferred', 'as
 export const speed: FieldRule = {
   field: 'speed',
   plain: ['standard'],
-  why: 'a faster mode has prices of its own',
+  why: 'faster modes have their own prices',
 }
 
 /** Modes that cost more per token. */
@@ -62,8 +62,8 @@ export const dearerModes: readonly FieldRule[] = [
   {
     field: 'inference_geo',
     plain: ['global', 'not_available'],
-    why: 'a place of inference has prices of its own',
-    instead: "Leave it out, or say 'global'.",
+    why: 'inference regions have their own prices',
+    instead: "Leave it out, or use 'global'.",
   },
 ]
 
@@ -73,8 +73,8 @@ export function longCache(field: string, price?: FieldRule['price']): FieldRule 
     field,
     ...(price && { price }),
     plain: ['5m'],
-    why: 'what is kept for longer than five minutes costs more to write',
-    instead: "Leave it out, or say '5m'.",
+    why: 'caching for longer than five minutes costs more',
+    instead: "Leave it out, or use '5m'.",
   }
 }
 
@@ -87,14 +87,14 @@ export function localServerFields(others: readonly string[]): FieldRule[] {
     ...['n_predict', 'max_new_tokens', ...others].map(
       (field): FieldRule => ({
         field,
-        why: 'it sets how many tokens are written, but only those of max_tokens are held',
+        why: 'it sets the number of output tokens, but the hold covers only max_tokens',
         instead: "Use 'max_tokens' instead.",
         always: true,
       }),
     ),
     {
       field: 'kv_transfer_params',
-      why: 'it names a server from which what was read before is fetched',
+      why: 'it names a server from which earlier context is fetched',
       instead: 'Leave it out.',
       always: true,
     },

@@ -26,18 +26,18 @@ import {
 
 /** The rule for searches: answers of this API do not say how many searches and tool calls there were. */
 const SEARCHES = {
-  why: 'it searches the web, which is billed by the search, and answers of this API do not count them',
+  why: 'web searches are billed each, and answers of this API do not count them',
   instead: 'Leave it out, and give the model your own function for searching.',
 }
 const RUN_BY_VENDOR = {
-  why: 'a tool that the vendor runs is billed by its use, and answers of this API do not count it',
+  why: 'tools that the vendor runs are billed per use, and answers of this API do not count uses',
   instead: 'Leave it out, and give the model your own function for this.',
 }
 /** Models with which the fields of spoken output have no effect. */
 const isSilent: FieldRule['unless'] = ({ traits }) => !traits.speech
 
 const toolTypes: readonly FieldRule[] = [
-  { field: 'tools[].type', plain: /^(?!.*live_search)/, why: 'it searches, which is billed by the source' },
+  { field: 'tools[].type', plain: /^(?!.*live_search)/, why: 'searches are billed per source' },
   { field: 'tools[].type', plain: /^(?!.*(web|google)_search)/, ...SEARCHES },
   { field: 'tools[].type', plain: /^(function|custom|.*(web|google|live)_search.*)$/, ...RUN_BY_VENDOR },
   ...['google_search', 'googleSearch', 'google_search_retrieval', 'web_search', 'google_maps'].map(
@@ -56,23 +56,23 @@ const media: readonly FieldRule[] = [
     'messages[].content[].file.file_data',
     'messages[].content[].image_url.url',
   ),
-  { field: 'messages[].audio', why: 'audio has a price of its own', price: 'input_audio_token' },
+  { field: 'messages[].audio', why: 'audio has its own price', price: 'input_audio_token' },
   {
     field: 'modalities[]',
     plain: ['text', 'image'],
-    why: 'spoken output has a price of its own',
+    why: 'spoken output has its own price',
     price: 'output_audio_token',
     unless: isSilent,
   },
   {
     field: 'modalities[]',
     plain: ['text', 'audio'],
-    why: 'output of this kind is not billed in tokens of text',
+    why: 'this kind of output is not billed in text tokens',
     unless: isSilent,
   },
   {
     field: 'audio',
-    why: 'spoken output has a price of its own',
+    why: 'spoken output has its own price',
     price: 'output_audio_token',
     unless: isSilent,
   },
@@ -142,13 +142,13 @@ export const SEARCHES_AND_TOOLS: readonly FieldRule[] = [
   {
     field: 'search_parameters',
     plain: ['{"mode":"off"}'],
-    why: 'it searches, which is billed by the source',
+    why: 'searches are billed per source',
     price: 'search_source',
   },
   { field: 'enable_search', plain: [false], ...SEARCHES },
   { field: 'search_options', ...SEARCHES },
   { field: 'enable_code_interpreter', plain: [false], ...RUN_BY_VENDOR },
-  { field: 'plugins', ...RUN_BY_VENDOR, why: 'plugins of the vendor are billed by their use' },
+  { field: 'plugins', ...RUN_BY_VENDOR, why: 'plugins of the vendor are billed per use' },
 ]
 
 /**
@@ -174,7 +174,7 @@ export const chatFieldRules: readonly FieldRule[] = [
   {
     field: 'prompt_cache_options.ttl',
     plain: ['30m'],
-    why: 'what is kept for longer costs more to write',
+    why: 'longer caching costs more',
   },
   longCache('cache_control.ttl'),
   longCache('tools[].cache_control.ttl'),

@@ -8,7 +8,7 @@ import { ANOTHER_MODEL } from '../surcharges'
 import { documentStores, earlierAnswers, namedCaches } from '../vendor-state'
 
 const RUN_BY_VENDOR = {
-  why: 'a tool that the vendor runs reads more than is held, or is billed by its use, and answers do not say how much that was',
+  why: 'tools that the vendor runs read more than is held for, or are billed per use, which answers do not count',
   instead: 'Leave it out, and give the model your own function for this.',
 }
 
@@ -28,7 +28,7 @@ export const contentsFieldRules: readonly FieldRule[] = [
   ...['outputConfig', 'generationOutputConfig', 'modelArmorConfig'].flatMap((field) =>
     spelled({
       field,
-      why: "it names what is kept in the vendor's account",
+      why: "it names content stored in the vendor's account",
       instead: 'Leave it out.',
       state: true,
     }),
@@ -38,12 +38,12 @@ export const contentsFieldRules: readonly FieldRule[] = [
   ),
   ...spelled({
     field: 'generationConfig.responseFormat',
-    why: 'it may ask for pictures, sound or films, which have prices of their own',
+    why: 'it may request pictures, audio or video, which have their own prices',
     instead: "Use 'responseMimeType', 'responseJsonSchema' and 'responseModalities'.",
   }),
   ...spelled({
     field: 'tools[].googleSearch',
-    why: 'it searches the web, which is billed by the search',
+    why: 'each web search is billed',
     price: 'web_search',
     orPrice: 'grounded_prompt',
   }),
@@ -61,13 +61,13 @@ export const contentsFieldRules: readonly FieldRule[] = [
   ...spelled({
     field: 'generationConfig.responseModalities[]',
     plain: /^(?:modality_unspecified|text|audio)$/i,
-    why: 'pictures in an answer have a price of their own',
+    why: 'pictures in an answer have their own price',
     price: 'output_image_token',
   }),
   ...spelled({
     field: 'generationConfig.responseModalities[]',
     plain: /^(?:modality_unspecified|text|image)$/i,
-    why: 'spoken output has a price of its own',
+    why: 'spoken output has its own price',
     price: 'output_audio_token',
   }),
 ]

@@ -50,8 +50,8 @@ type Body = Static<typeof Body>
 
 const fieldRules: readonly FieldRule[] = [
   ...otherModels,
-  { field: 'tools[]', why: 'a tool that the vendor runs is billed by its use' },
-  { field: 'layer_decomposition', plain: [false], why: 'each layer is an image of its own' },
+  { field: 'tools[]', why: 'tools that the vendor runs are billed per use' },
+  { field: 'layer_decomposition', plain: [false], why: 'each layer is billed as an image' },
   ...addresses('image', 'image[]'),
 ]
 

@@ -72,7 +72,7 @@ const fieldRules: readonly FieldRule[] = [
   ...['enable_interleave', 'enable_sequential', 'max_images'].map((name) => ({
     field: `parameters.${name}`,
     plain: [false, 1],
-    why: 'each image is billed, and one is made here',
+    why: 'each image is billed, and only one may be requested',
   })),
   ...addresses('input.messages[].content[].image').map((rule) => ({ ...rule, instead: PUBLIC_ONLY })),
 ]
@@ -145,7 +145,7 @@ const openaiForm: OwnForm<Body> = {
     ...bridgedFields('translated', ...OWN_FIELDS.map((name) => [name, `\`parameters.${name}\``] as const)),
     ...ONE_QUALITY,
     ...NO_USER,
-    ...bridgedFields('refused', ['output_format', 'the model makes PNG', ['png']]),
+    ...bridgedFields('refused', ['output_format', 'the model makes only PNG', ['png']]),
   ],
   complete({ parameters, ...own }, asked) {
     const given = Object.entries(asked).filter(([name]) => (OWN_FIELDS as readonly string[]).includes(name))

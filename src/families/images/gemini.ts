@@ -61,9 +61,9 @@ const Body = Type.Object(
 type Body = Static<typeof Body>
 
 const NO_AUDIO = /^(?!audio)/
-const AUDIO = 'audio has a price of its own'
-const OTHER_OUTPUT = 'output of this kind has a price of its own'
-const SEARCHES = 'it is billed by the question'
+const AUDIO = 'audio has its own price'
+const OTHER_OUTPUT = 'this kind of output has its own price'
+const SEARCHES = 'each question is billed'
 
 /** Places of a part of the input: alone, in a list, in a step, and in the result of a function. */
 const partPlaces = [
@@ -110,7 +110,7 @@ const fieldRules: readonly FieldRule[] = [
   {
     field: 'tools[].type',
     plain: /^(function|code_execution|url_context|computer_use|mcp_server|google_search.*)$/,
-    why: 'a tool that the vendor runs is billed by its use',
+    why: 'tools that the vendor runs are billed per use',
   },
   { field: 'input.type', plain: NO_AUDIO, why: AUDIO },
   { field: 'input[].type', plain: NO_AUDIO, why: AUDIO },
@@ -237,7 +237,7 @@ export const geminiImages: JsonFamily<Body> = {
  * "The value 'image/png' is not supported for 'response_format.mime_type'. Supported values: 'image/jpeg'."
  * (Drakonis96/nodus#307, 2026-07-31; `ImageResponseFormatMimeType` of @google/genai 3.3).
  */
-const JPEG_ONLY = 'the model makes JPEG'
+const JPEG_ONLY = 'the model makes only JPEG'
 
 const openaiForm: OwnForm<Body> = {
   family: geminiImages,

@@ -101,15 +101,15 @@ const commonFields: readonly BridgedField[] = [
     ['image', 'reference images'],
     [
       'response_format',
-      '`b64_json`: the bytes of the picture, fetched if the vendor has an address; `url`: its address',
+      '`b64_json`: the bytes of the picture, fetched if the vendor returns a URL; `url`: its URL',
     ],
   ),
-  ...bridgedFields('ignored', ['moderation', 'the vendor has rules of its own']),
+  ...bridgedFields('ignored', ['moderation', 'the vendor applies its own rules']),
   ...bridgedFields(
     'refused',
-    ['stream', 'the vendor sends no picture before the whole one', [false]],
-    ['partial_images', 'the vendor sends no picture before the whole one', [0]],
-    ['background', 'the model makes no transparent pictures', ['auto', 'opaque']],
+    ['stream', 'the vendor sends no partial pictures', [false]],
+    ['partial_images', 'the vendor sends no partial pictures', [0]],
+    ['background', 'the model cannot make transparent pictures', ['auto', 'opaque']],
     ['output_compression', 'the vendor has no such setting', [100]],
     ['style', 'the vendor has no such setting', ['vivid']],
     ['input_fidelity', 'the vendor has no such setting', ['low']],
@@ -123,7 +123,7 @@ export const NO_USER = bridgedFields('ignored', ['user', 'the vendor has no such
 /** The qualities, for a vendor that makes larger pictures instead. */
 export const QUALITY_IS_SIZE = bridgedFields('translated', [
   'quality',
-  '`high`, `xhigh`, `max` and `hd` are more pixels',
+  '`high`, `xhigh`, `max` and `hd` increase the resolution',
 ])
 
 /** Placeholder for a file until it is read: no check and no price depends on its bytes. */

@@ -60,7 +60,7 @@ const ASPECT_RATIOS = [
 const MAX_PIXELS_OF_1K = 2 * 1024 * 1024
 const MAX_PIXELS = 2048 * 2048
 const MAX_REFERENCES = 3
-const JPEG_ONLY = 'the model makes JPEG'
+const JPEG_ONLY = 'the model makes only JPEG'
 
 export const xaiImages: MadeFamily<Body> = {
   kind: 'made',

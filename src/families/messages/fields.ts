@@ -32,13 +32,13 @@ const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
   {
     field: `${place}.type`,
     plain: /^(?!web_search)/,
-    why: 'it searches the web, which is billed by the search',
+    why: 'each web search is billed',
     price: 'web_search',
   },
   {
     field: `${place}.type`,
     plain: new RegExp(`${PLAIN_TOOLS.source}|^web_search`),
-    why: 'a tool that the vendor runs is billed by its use, and answers do not say how much that was',
+    why: 'tools that the vendor runs are billed per use, and answers do not count uses',
     instead: 'Leave it out, and give the model a tool of yours that does it.',
   },
   {
@@ -95,24 +95,24 @@ export const messagesFieldRules: readonly FieldRule[] = [
   ...state,
   {
     field: 'thread',
-    why: 'conversations are not kept here',
+    why: 'conversations are not stored here',
     instead: 'Leave it out, and send the whole conversation with each request.',
     details: THREAD_DETAILS,
     always: true,
   },
   {
     field: 'container',
-    why: 'a container is billed by the hour, and outlives the request',
+    why: 'containers are billed per hour and outlive the request',
   },
   {
     field: 'compaction',
-    why: 'a summary is a request of its own, which the usage of this one leaves out',
+    why: 'a summary is a separate request, which is missing from the usage',
     instead: 'Leave it out, and request a summary in a message.',
   },
   {
     field: 'context_management.edits[].type',
     plain: /^clear_/,
-    why: 'a summary is a request of its own, which the usage of this one leaves out',
+    why: 'a summary is a separate request, which is missing from the usage',
     instead: 'Leave that edit out.',
   },
   {
@@ -126,7 +126,7 @@ export const messagesFieldRules: readonly FieldRule[] = [
     field: 'anthropic-beta',
     in: 'header',
     plain: /^(?!.*context-1m)/,
-    why: 'prompts of more than 200,000 tokens have prices of their own',
+    why: 'prompts of more than 200,000 tokens have their own prices',
     instead: "Remove 'context-1m' from the header, or choose another model.",
     unless: ({ contextTokens = 0, priceList }) =>
       contextTokens > 200_000 || priceList.tables.some(({ above }) => above > 0),

@@ -24,13 +24,13 @@ const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
   {
     field: `${place}.type`,
     plain: new RegExp(`${PLAIN_TOOLS.source}|${OFFERED_TYPES.source}`),
-    why: 'a tool that the vendor runs is billed by its use, and answers do not say how much that was',
+    why: 'tools that the vendor runs are billed per use, and answers do not count uses',
     instead: 'Leave it out, and give the model your own function for this.',
   },
   {
     field: `${place}.environment.type`,
     plain: ['local'],
-    why: 'a container is billed by the session, and outlives the request',
+    why: 'containers are billed per session and outlive the request',
     instead: 'Leave it out, and run the commands yourself.',
   },
   { field: `${place}.model`, why: ANOTHER_MODEL, always: true },
@@ -44,13 +44,13 @@ const demandedTools: readonly FieldRule[] = [
   {
     field: 'tool_choice.type',
     plain: /^(?!web_search)/,
-    why: 'it searches the web, which is billed by the search',
+    why: 'each web search is billed',
     price: 'web_search',
   },
   {
     field: 'tool_choice.type',
     plain: /^(?!image_generation)/,
-    why: 'it makes a picture, which is billed by its use',
+    why: 'each picture is billed',
     instead: 'Leave it out, and make pictures with POST /v1/images/generations.',
   },
 ]
@@ -76,7 +76,7 @@ const state: readonly FieldRule[] = [
   ...toolPlaces.map(
     (place): FieldRule => ({
       field: `${place}.tunnel_id`,
-      why: "it names a tunnel of the vendor's account, which leads into a private network",
+      why: "it names a tunnel of the vendor's account into a private network",
       instead: "Use 'server_url' with a public URL instead.",
       state: true,
     }),
@@ -103,12 +103,12 @@ export const responsesFieldRules: readonly FieldRule[] = [
   {
     field: 'reasoning.mode',
     plain: ['standard'],
-    why: 'a mode that thinks more has prices of its own',
+    why: 'modes that think more have their own prices',
   },
   {
     field: 'prompt_cache_options.ttl',
     plain: ['30m'],
-    why: 'what is kept for longer costs more to write',
+    why: 'longer caching costs more',
     price: 'cache_write_1h_token',
   },
   longCache('cache_control.ttl'),

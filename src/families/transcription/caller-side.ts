@@ -40,7 +40,7 @@ export const audioRules = [
   ...otherModels,
   ...['url', 'file_url', 'audio_url', 'cloud_storage_url'].map((field) => ({
     field,
-    why: 'how long the audio is that it names is not known here, and that is what it costs by',
+    why: 'the price depends on the length of the audio, which is unknown here',
     instead: "Send the audio as 'file'.",
     always: true as const,
   })),

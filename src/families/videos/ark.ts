@@ -70,7 +70,7 @@ const NOT_TAKEN: Record<string, string> = {
 const fieldRules: readonly FieldRule[] = [
   serviceTier,
   ...otherModels,
-  { field: 'tools[]', why: 'a tool that the vendor runs is billed by its use' },
+  { field: 'tools[]', why: 'tools that the vendor runs are billed per use' },
   ...addresses(
     ...['image_url', 'video_url', 'audio_url'].flatMap((kind) => [
       `content[].${kind}`,

@@ -93,7 +93,7 @@ const SIZES: Record<string, Record<string, string>> = {
 
 /** The rules for fields. Rewriting of the prompt, shots and watermarks are free; audio is a price tier. */
 const fieldRules: readonly FieldRule[] = [
-  { field: 'parameters.n', plain: [1], why: 'each video is billed, and one is made here' },
+  { field: 'parameters.n', plain: [1], why: 'each video is billed, and only one may be requested' },
   ...addresses(
     ...[
       'img_url',

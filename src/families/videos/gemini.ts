@@ -85,14 +85,14 @@ const fieldRules: readonly FieldRule[] = [
   ...OTHERWISE.map(
     (field): FieldRule => ({
       field,
-      why: 'the video is made in the background, and followed',
+      why: 'the gateway always runs the video in the background and polls it',
       instead: 'Leave it out.',
       always: true,
     }),
   ),
   {
     field: 'response_format.delivery',
-    why: 'the file is fetched from its address',
+    why: 'the gateway fetches the file from its URL',
     instead: 'Leave it out.',
     always: true,
   },

@@ -98,7 +98,7 @@ const fieldRules: readonly FieldRule[] = [
   {
     field: 'outputFormat',
     plain: ['mp4'],
-    why: 'other formats cost more for each second',
+    why: 'other formats cost more per second',
     instead: "Leave it out, or say 'mp4'.",
     always: true,
   },

@@ -11,12 +11,12 @@ import { addresses, fileIds } from '../../vendor-state'
 
 const meant = meanings(
   ['model', 'model'],
-  ['messages[].role', 'later_instructions', undefined, '`system` and `developer`, anywhere'],
+  ['messages[].role', 'later_instructions', undefined, '`system` and `developer`, at any position'],
   ['messages[].content[] text', 'text'],
   ['messages[].content[] refusal', 'text'],
   ['messages[].content[] image_url', 'image'],
   ['messages[].content[].image_url.detail', 'image_detail'],
-  ['messages[].content[] file', 'document', undefined, 'by `file_id` it is refused'],
+  ['messages[].content[] file', 'document', undefined, '`file_id` is refused; other forms'],
   ['messages[].content[].type', 'audio', /^(?!input_audio$)/, '`input_audio`'],
   ['messages[].content[].cache_control', 'cache_mark'],
   ['messages[].name', 'speaker'],
@@ -25,7 +25,7 @@ const meant = meanings(
   ['messages[].tool_calls', 'call'],
   ['messages[].tool_call_id', 'result'],
   ['max_completion_tokens', 'limit'],
-  ['max_tokens', 'limit', undefined, 'where there is no `max_completion_tokens`'],
+  ['max_tokens', 'limit', undefined, 'if `max_completion_tokens` is absent'],
   ['temperature', 'temperature'],
   ['top_p', 'top_p'],
   ['top_k', 'top_k'],
@@ -52,54 +52,58 @@ const meant = meanings(
   ['include_reasoning', 'returns_thinking'],
   ['verbosity', 'verbosity'],
   ['user', 'user'],
-  ['safety_identifier', 'user', undefined, 'where there is no `user`'],
+  ['safety_identifier', 'user', undefined, 'if `user` is absent'],
   ['prompt_cache_key', 'cache_key'],
   ['prompt_cache_options', 'cache_key'],
   ['prompt_cache_retention', 'cache_key'],
   ['service_tier', 'service_tier', ['auto', 'default', 'standard', 'flex']],
 )
 
-const HINT = 'a hint of how words are chosen; what is asked is the same'
+const HINT = 'a sampling hint; the request means the same without it'
 
 const translated = bridgedFields(
   'translated',
-  ['messages[].content', 'texts and parts; messages of one side in a row are one'],
-  ['stream_options', 'the chunk with the usage, where it is asked for'],
+  ['messages[].content', 'texts and parts; consecutive messages of one role are merged'],
+  ['stream_options', 'the chunk with the usage, if requested'],
 )
 
 const ignored = bridgedFields(
   'ignored',
   ['repetition_penalty', HINT],
   ['min_p', HINT],
-  ['prediction', 'it makes the same answer come faster'],
-  ['store', 'nothing is kept at the vendor'],
-  ['metadata', 'labels of what is kept'],
+  ['prediction', 'it only speeds up the answer'],
+  ['store', 'nothing is stored at the vendor'],
+  ['metadata', 'labels of stored answers'],
   ['usage', 'usage is always returned'],
 )
 
 const refused = bridgedFields(
   'refused',
-  ['logit_bias', 'it weighs words by the numbers of another vocabulary', ['{}']],
+  ['logit_bias', 'its token ids belong to another vocabulary', ['{}']],
   ['modalities[]', 'this model answers in text', ['text']],
   ['audio', 'this model answers in text'],
-  ['functions', "tools have their place in 'tools'", ['[]']],
-  ['function_call', "tools are chosen by 'tool_choice'", ['auto', 'none']],
+  ['functions', "tools belong in 'tools'", ['[]']],
+  ['function_call', "tools are chosen with 'tool_choice'", ['auto', 'none']],
   ['web_search_options', 'this model does not search'],
   ['search_parameters', 'this model does not search', ['{"mode":"off"}']],
   ['enable_search', 'this model does not search', [false]],
-  ['moderation', 'this model has only its own moderation'],
-  ['plugins', 'this model has none', ['[]']],
-  ['models', 'it names other models; name one, or have a route of models configured'],
-  ['fallbacks', 'it names other models; name one, or have a route of models configured'],
-  ['reasoning', "how long to think is said by 'reasoning_effort', or by 'thinking'"],
-  ['enable_thinking', "how long to think is said by 'reasoning_effort', or by 'thinking'", [false]],
-  ['thinking_budget', "how long to think is said by 'reasoning_effort', or by 'thinking'"],
-  ['chat_template_kwargs', 'this model has no template of that kind'],
-  ['tools[].type', 'this model calls tools of the caller', ['function', 'custom']],
-  ['tool_choice.type', 'tools are chosen by their names', ['function', 'custom', 'allowed_tools']],
-  ['response_format.type', 'formats are text, JSON and JSON schemas', ['text', 'json_object', 'json_schema']],
-  ['messages[].function_call', "calls are in 'tool_calls'"],
-  ['messages[].audio', 'this model reads no earlier spoken answers'],
+  ['moderation', 'moderation of this model cannot be configured'],
+  ['plugins', 'this model has no plugins', ['[]']],
+  ['models', 'it names other models; name one, or ask for a configured route'],
+  ['fallbacks', 'it names other models; name one, or ask for a configured route'],
+  ['reasoning', "use 'reasoning_effort' or 'thinking' to set how long to think"],
+  ['enable_thinking', "use 'reasoning_effort' or 'thinking' to set how long to think", [false]],
+  ['thinking_budget', "use 'reasoning_effort' or 'thinking' to set how long to think"],
+  ['chat_template_kwargs', 'this model has no chat template'],
+  ['tools[].type', 'this model calls only tools of the caller', ['function', 'custom']],
+  ['tool_choice.type', 'tools must be chosen by name', ['function', 'custom', 'allowed_tools']],
+  [
+    'response_format.type',
+    'supported formats are text, JSON and JSON schemas',
+    ['text', 'json_object', 'json_schema'],
+  ],
+  ['messages[].function_call', "calls belong in 'tool_calls'"],
+  ['messages[].audio', 'this model cannot read earlier spoken answers'],
   [
     'messages[].content[].type',
     'this model takes text, image_url and file parts',
@@ -116,7 +120,7 @@ const publicParts = addresses('messages[].content[].image_url.url', 'messages[].
 const sound: readonly FieldRule[] = [
   {
     field: 'messages[].content[].input_audio',
-    why: 'audio has a price of its own',
+    why: 'audio has its own price',
     price: 'input_audio_token',
   },
   ...soundFiles('messages[].content[].file.file_data', 'messages[].content[].image_url.url'),
@@ -133,7 +137,7 @@ const longCaches: readonly FieldRule[] = [
   {
     field: 'prompt_cache_options.ttl',
     plain: ['30m'],
-    why: 'what is kept for longer costs more to write',
+    why: 'longer caching costs more',
     always: true,
   },
 ]

@@ -11,7 +11,7 @@ import { spellings } from './body'
 const CONFIG = 'generationConfig'
 /** Values of a tier that mean the standard one. */
 export const PLAIN_TIERS = /^(?:service_tier_)?(?:unspecified|standard)$/i
-const OTHER_TOOL = 'this model calls functions of the caller, and runs no tools itself'
+const OTHER_TOOL = 'this model calls only functions of the caller and runs no tools itself'
 
 const rows: readonly DialectField[] = [
   ...meanings(
@@ -45,49 +45,46 @@ const rows: readonly DialectField[] = [
   ),
   ...bridgedFields(
     'translated',
-    ['stream', 'whether the address is that of `:streamGenerateContent`'],
-    ['contents', 'the turns; contents of one role in a row are one'],
+    ['stream', 'true for `:streamGenerateContent`'],
+    ['contents', 'the turns; consecutive contents of one role are merged'],
     [
       'contents[].parts[].inlineData',
-      'a picture, a sound, a film or a document, by its `mimeType`, as a data URL',
+      'a picture, audio, video or document, depending on its `mimeType`, as a data URL',
     ],
-    ['contents[].parts[].fileData', 'the same by its address; files that are kept at Google are refused'],
+    ['contents[].parts[].fileData', 'the same by URL; files stored at Google are refused'],
   ),
   ...bridgedFields(
     'ignored',
-    ['safetySettings', 'limits of a filter that only its vendor has'],
-    ['labels', 'labels of what a vendor bills'],
-    [`${CONFIG}.mediaResolution`, 'how closely the vendor of another model looks at a picture'],
+    ['safetySettings', 'thresholds of a filter of another vendor'],
+    ['labels', 'labels for the bills of another vendor'],
+    [`${CONFIG}.mediaResolution`, 'the resolution at which another vendor reads pictures'],
     [`${CONFIG}.enableEnhancedCivicAnswers`, 'a setting for the vendor of another model'],
     [`${CONFIG}.enableAffectiveDialog`, 'a setting for the vendor of another model'],
     [`${CONFIG}.audioTimestamp`, 'a setting for the vendor of another model'],
-    [`${CONFIG}.imageConfig`, 'the form of pictures in an answer; these are written'],
-    ['contents[].parts[].mediaResolution', 'how closely the vendor of another model looks at a picture'],
+    [`${CONFIG}.imageConfig`, 'it affects only pictures in answers, and this model answers in text'],
+    ['contents[].parts[].mediaResolution', 'the resolution at which another vendor reads pictures'],
     ['contents[].parts[].partMetadata', 'a note of the caller'],
     ['store', 'what another vendor logs'],
-    [`${CONFIG}.speechConfig`, 'the voice of an answer that is spoken; these are written'],
-    ['toolConfig.includeServerSideToolInvocations', 'what is shown of tools that another vendor runs'],
-    ['toolConfig.retrievalConfig', 'where a search looks that another vendor runs'],
+    [`${CONFIG}.speechConfig`, 'it affects only spoken answers, and this model answers in text'],
+    ['toolConfig.includeServerSideToolInvocations', 'it affects only tools that another vendor runs'],
+    ['toolConfig.retrievalConfig', 'it affects only searches that another vendor runs'],
   ),
   ...bridgedFields(
     'refused',
-    ['cachedContent', "it names what is kept in the vendor's account; send the contents"],
+    ['cachedContent', "it names content stored in the vendor's account; send the contents"],
     ['continuationToken', "it names an earlier answer in the vendor's account"],
-    ['contents[].parts[].videoMetadata', 'this model sees whole films'],
+    ['contents[].parts[].videoMetadata', 'this model always reads whole videos'],
     ['contents[].parts[].mediaProcessing', 'this model reads files as they are'],
-    ['contents[].parts[].speechMetadata', 'this model reads no notes on speech'],
+    ['contents[].parts[].speechMetadata', 'this model does not read speech metadata'],
     ['contents[].parts[].audioTranscription', 'send it as text'],
     ['contents[].parts[].toolCall', 'a tool that another vendor runs'],
     ['contents[].parts[].toolResponse', 'a tool that another vendor runs'],
-    [`${CONFIG}.responseFormat`, 'formats are `responseMimeType` and `responseJsonSchema`'],
-    [`${CONFIG}.routingConfig`, 'it names other models; name one, or have a route of models configured'],
-    [`${CONFIG}.modelConfig`, 'it names other models; name one, or have a route of models configured'],
-    [
-      `${CONFIG}.modelSelectionConfig`,
-      'it names other models; name one, or have a route of models configured',
-    ],
-    [`${CONFIG}.audioTranscriptionConfig`, 'this model does not transcribe what it hears'],
-    [`${CONFIG}.translationConfig`, 'this model translates where the text asks for it'],
+    [`${CONFIG}.responseFormat`, 'use `responseMimeType` and `responseJsonSchema`'],
+    [`${CONFIG}.routingConfig`, 'it names other models; name one, or ask for a configured route'],
+    [`${CONFIG}.modelConfig`, 'it names other models; name one, or ask for a configured route'],
+    [`${CONFIG}.modelSelectionConfig`, 'it names other models; name one, or ask for a configured route'],
+    [`${CONFIG}.audioTranscriptionConfig`, 'this model does not return transcripts of audio'],
+    [`${CONFIG}.translationConfig`, 'this model translates only if the text asks for it'],
     ['contents[].parts[].executableCode', 'code that another vendor runs'],
     ['contents[].parts[].codeExecutionResult', 'code that another vendor runs'],
     [`${CONFIG}.responseModalities[]`, 'this model answers in text', ['TEXT', 'text', 'Text']],
@@ -105,11 +102,7 @@ const rows: readonly DialectField[] = [
       'parallelAiSearch',
       'exaAiSearch',
     ].map((name): [string, string] => [`tools[].${name}`, OTHER_TOOL]),
-    [
-      `${CONFIG}.responseMimeType`,
-      'answers are texts, or JSON, which is asked for as by `responseJsonSchema`',
-      ['text/plain', 'application/json'],
-    ],
+    [`${CONFIG}.responseMimeType`, 'answers are text or JSON', ['text/plain', 'application/json']],
   ),
 ]
 
@@ -137,7 +130,7 @@ export function soundIn(...files: readonly string[]): FieldRule[] {
     .map((field) => ({
       field,
       plain: /^(?!audio)/i,
-      why: 'audio has a price of its own',
+      why: 'audio has its own price',
       price: 'input_audio_token',
     }))
 }

@@ -16,18 +16,18 @@ const partPlaces = ['input[].content[]', 'input[].output[]'] as const
 const meant = meanings(
   ['model', 'model'],
   ['stream', 'stream'],
-  ['instructions', 'instructions', undefined, 'with the first messages of the system and the developer'],
+  ['instructions', 'instructions', undefined, 'together with leading `system` and `developer` messages'],
   ['input[].role', 'later_instructions', undefined, '`system` and `developer` after the first messages'],
   ['input[].content[] input_text', 'text'],
   ['input[].content[] output_text', 'text'],
   ['input[].content[] refusal', 'text'],
   ['input[].content[] input_image', 'image'],
   ['input[].content[].detail', 'image_detail'],
-  ['input[].content[] input_file', 'document', undefined, 'by `file_id` it is refused'],
+  ['input[].content[] input_file', 'document', undefined, '`file_id` is refused; other forms'],
   ['input[].content[].file_url', 'document_address'],
   ['input[].output[].file_url', 'document_address'],
   ['input[].content[].type', 'audio', /^(?!input_audio$)/, '`input_audio`'],
-  ['input[] function_call', 'call', undefined, 'it needs its output in the input'],
+  ['input[] function_call', 'call', undefined, 'its output must be in the input'],
   ['input[].output', 'result'],
   ['input[] reasoning', 'sealed_reasoning'],
   ['max_output_tokens', 'limit'],
@@ -35,7 +35,7 @@ const meant = meanings(
   ['top_p', 'top_p'],
   ['top_logprobs', 'logprobs', [0]],
   ['tools', 'functions'],
-  ['tools[].strict', 'strict_functions', undefined, 'if it is true'],
+  ['tools[].strict', 'strict_functions', undefined, 'if true'],
   ['tool_choice', 'choice'],
   ['tool_choice.tools', 'allowed_tools'],
   ['text.format', 'format'],
@@ -45,7 +45,7 @@ const meant = meanings(
   ['reasoning.summary', 'shows_thinking'],
   ['prompt_cache_key', 'cached_by_key'],
   ['safety_identifier', 'user', undefined, 'a hash of it'],
-  ['user', 'user', undefined, 'a hash of it, where there is no `safety_identifier`'],
+  ['user', 'user', undefined, 'a hash of it, if `safety_identifier` is absent'],
 )
 
 /** Clients send these with every request. */
@@ -59,13 +59,13 @@ const clientDefaults: readonly DialectField[] = [
 
 const translated = bridgedFields(
   'translated',
-  ['input', 'the messages; a text is one of the user'],
-  ['input[] message', 'a message, also without `type`; messages of one side in a row are one'],
+  ['input', 'the messages; a plain text is a user message'],
+  ['input[] message', 'a message, also without `type`; consecutive messages of one role are merged'],
   ['input[] function_call_output', 'the result of the call with its `call_id`'],
-  ['input[] custom_tool_call', 'a call of a function with one text'],
+  ['input[] custom_tool_call', 'a function call with one text argument'],
   ['input[] custom_tool_call_output', 'the result of the call with its `call_id`'],
   ['input[] tool_search_call', 'a call'],
-  ['input[] tool_search_output', 'the names of the tools that were found, which are sent from then on'],
+  ['input[] tool_search_output', 'the names of the found tools, which are sent from then on'],
   ['input[] local_shell_call', 'a call'],
   ['input[] local_shell_call_output', 'the result of the call with its `call_id`, or its `id`'],
   ['input[] shell_call', 'a call'],
@@ -74,69 +74,72 @@ const translated = bridgedFields(
   ['input[] apply_patch_call_output', 'the result of the call with its `call_id`'],
   ['input[] additional_tools', '`tools`'],
   ['input[] configuration_update', 'the settings in it, for the whole request; the last one counts'],
-  ['input[] item_reference', 'the item that is kept here'],
+  ['input[] item_reference', 'the item, which is stored here'],
   ['input[] compaction_trigger', 'a request for a summary, which is the answer; it must be the last item'],
-  ['previous_response_id', 'the conversation up to that response, which is kept here'],
-  ['conversation', 'its items, which are kept here, before the input'],
-  ['background', 'a stream, which is followed here; the answer is kept'],
-  ['tools[] function', 'a function; `strict` only if it is true'],
-  ['tools[] custom', 'a function with one text; its grammar is in the description'],
-  ['tools[] namespace', 'its tools as functions with its name in front: `<namespace>__<name>`'],
+  ['previous_response_id', 'the conversation up to that response, which is stored here'],
+  ['conversation', 'its stored items, placed before the input'],
+  ['background', 'a stream, which the gateway reads to its end; the answer is stored'],
+  ['tools[] function', 'a function; `strict` only if true'],
+  ['tools[] custom', 'a function with one text argument; its grammar is added to the description'],
+  ['tools[] namespace', 'its tools as functions prefixed with its name: `<namespace>__<name>`'],
   ['tools[] tool_search', 'a function, if the caller searches; all tools are sent anyway'],
   ['tools[] local_shell', 'a function'],
   ['tools[] shell', 'a function'],
   ['tools[] apply_patch', 'a function'],
 )
 
-const OFFERED_SEARCH = 'a search that some clients offer with every request; forced, it is refused'
-const WHERE_CACHED = 'where a cache is looked for; the answer is the same'
+const OFFERED_SEARCH = 'a search that some clients offer with every request; refused if forced'
+const ONLY_CACHING = 'it only affects caching; the answer is the same'
 
 const ignored = bridgedFields(
   'ignored',
-  ...FOREIGN_ITEMS.map((type): [string, string] => [`input[] ${type}`, 'of a tool that another vendor ran']),
-  ['input[] compaction', 'only the vendor that made it can read it; one that was made here is read before'],
-  ['input[].phase', 'a mark of how the vendor of another model shows a message'],
-  ['input[].content[].prompt_cache_breakpoint', 'where a cache is written; the answer is the same'],
+  ...FOREIGN_ITEMS.map((type): [string, string] => [
+    `input[] ${type}`,
+    'it belongs to a tool that another vendor ran',
+  ]),
+  ['input[] compaction', 'only the vendor that made it can read it; one made here is read first'],
+  ['input[].phase', 'it only affects how another vendor shows a message'],
+  ['input[].content[].prompt_cache_breakpoint', 'it only affects caching; the answer is the same'],
   ['tools[] web_search', OFFERED_SEARCH],
   ['tools[] web_search_preview', OFFERED_SEARCH],
-  ['tools[] image_generation', 'a tool that some clients offer with every request; forced, it is refused'],
-  ['tools[].allowed_callers', 'no code runs behind this model that could call tools'],
+  ['tools[] image_generation', 'a tool that some clients offer with every request; refused if forced'],
+  ['tools[].allowed_callers', 'this model cannot run code that calls tools'],
   ['tools[].async', 'calls are answered in the next request'],
   ['tools[].defer_loading', 'all tools are sent at once'],
-  ['tools[].output_schema', 'what a tool answers is read as it comes'],
-  ['store', 'nothing is kept at the vendor'],
+  ['tools[].output_schema', 'output of tools is read as it is'],
+  ['store', 'nothing is stored at the vendor'],
   ['stream_options', 'events have no padding'],
-  ['max_tool_calls', 'it bounds tools that a vendor runs'],
-  ['truncation', 'what is too long is refused by the vendor'],
-  ['metadata', 'given back with the response'],
+  ['max_tool_calls', 'it limits only tools that a vendor runs'],
+  ['truncation', 'the vendor refuses input that is too long'],
+  ['metadata', 'returned with the response'],
   ['reasoning.context', 'a setting for the vendor of another model'],
   ['reasoning.mode', 'a setting for the vendor of another model'],
-  ['prompt_cache_options', WHERE_CACHED],
-  ['prompt_cache_retention', WHERE_CACHED],
+  ['prompt_cache_options', ONLY_CACHING],
+  ['prompt_cache_retention', ONLY_CACHING],
   ['context_management', 'the vendor of another model makes summaries; this conversation stays whole'],
   ['moderation', 'a setting for the vendor of another model'],
-  ['access_programs', 'a program of the vendor of another model'],
+  ['access_programs', 'a program of another vendor'],
   ['image', 'settings of a tool that another vendor runs'],
   ['client_metadata', 'notes of a client'],
 )
 
 const CALLED_TOOLS = /^(function|custom|namespace|tool_search|local_shell|shell|apply_patch)$/
 const SERVED_TOOLS = new RegExp(`${CALLED_TOOLS.source}|${OFFERED_TYPES.source}`)
-const RUN_ELSEWHERE = 'this model calls tools of the caller, and runs none itself'
+const RUN_ELSEWHERE = 'this model calls only tools of the caller and runs none itself'
 const IN_NAMESPACE = ['function', 'custom']
 
 const refused: readonly BridgedField[] = bridgedFields(
   'refused',
   ['prompt', "it names a template in another account; send its text as 'instructions' and 'input'"],
   ['tools[].type', RUN_ELSEWHERE, SERVED_TOOLS],
-  ['tools[].tools[].type', 'a namespace has functions and custom tools', IN_NAMESPACE],
-  ['tools[].environment.type', 'commands run on the machine of the caller', ['local']],
+  ['tools[].tools[].type', 'a namespace may contain only functions and custom tools', IN_NAMESPACE],
+  ['tools[].environment.type', 'commands run only on the machine of the caller', ['local']],
   ['input[].tools[].type', RUN_ELSEWHERE, SERVED_TOOLS],
-  ['input[].tools[].tools[].type', 'a namespace has functions and custom tools', IN_NAMESPACE],
+  ['input[].tools[].tools[].type', 'a namespace may contain only functions and custom tools', IN_NAMESPACE],
   ['tool_choice.type', RUN_ELSEWHERE, new RegExp(`^allowed_tools$|^web_search|${CALLED_TOOLS.source}`)],
   ...partPlaces.map((place): [string, string] => [
     `${place}.file_id`,
-    'this model knows no files by their ids; send the content as a data URL or by a public address',
+    'this model does not accept file ids; send the content as a data URL or a public URL',
   ]),
 ).map((row) => ({ ...row, code: 'unsupported_parameter' }))
 

@@ -37,7 +37,7 @@ const TOKENS_OF_WORDS = 1_333
 const TOKENS_OF_PAGES = 66_700
 const CHARACTERS_OF_PAGE = 3_000
 
-/** A sentence about the price of a typical use; undefined if there is none. */
+/** A sentence about the price of a typical use; undefined for a model without such an example. */
 export function exampleOf({ operations, prices }: PricedModel): string | undefined {
   if (!prices) return undefined
   const { examples } = words

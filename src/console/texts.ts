@@ -66,7 +66,7 @@ export const frame = {
   },
   views: {
     title: 'Views',
-    none: 'A view is this page with its filters and its time range, by a name. It is kept in this browser.',
+    none: 'A view saves the filters and time range of this page under a name, in this browser.',
     name: 'Name of this view',
     save: 'Save this view',
     remove: (name: string) => `Remove the view ${name}`,
@@ -86,7 +86,7 @@ export const frame = {
     wrongOrder: 'The range must end after it begins.',
     reset: 'Back to 24 hours',
     compare: 'Compare with',
-    comparisons: { before: 'vs previous period', year: 'vs a year before', none: 'no comparison' },
+    comparisons: { before: 'vs previous period', year: 'vs a year earlier', none: 'no comparison' },
     timesIn: {
       local: (name: string) => `Times are in ${name}. Show them in UTC`,
       utc: (name: string) => `Times are in UTC. Show them in ${name}`,
@@ -136,7 +136,7 @@ export const frame = {
   asTable: 'Figures as a table',
   showSeries: 'Show in the chart',
   hideSeries: 'Hide from the chart',
-  comparedWith: { before: 'previous period', year: 'same period a year before', none: '' },
+  comparedWith: { before: 'previous period', year: 'same period a year earlier', none: '' },
   span: spanText,
   keysHelpTitle: 'Keyboard shortcuts',
   keysHelp: [
@@ -144,7 +144,7 @@ export const frame = {
     ['j', 'Next row'],
     ['k', 'Previous row'],
     ['Enter', 'Open the row'],
-    ['Esc', 'Close what is open'],
+    ['Esc', 'Close the panel'],
     ['?', 'Keyboard shortcuts'],
   ] as readonly (readonly [keys: string, what: string])[],
   states: named({
@@ -177,19 +177,19 @@ export const frame = {
   share: shareText,
   signIn: {
     title: 'Gateway',
-    intro: 'Sign in as an operator with an admin token, or with a key to see its own account.',
+    intro: 'Sign in with an admin token as an operator, or with a key to see its account.',
     token: 'Token or key',
     hint: 'adm-… or sk-…',
     action: 'Sign in',
     by: (title: string) => `Sign in with ${title}`,
     fault: 'The sign-in was not completed. Start again.',
     faults: named({
-      not_a_member: 'You are in no group that may use this gateway. Ask its operator.',
+      not_a_member: 'None of your groups may use this gateway. Ask its operator.',
       sign_in_not_here: 'You may sign in to this gateway, but not at this address. Ask its operator.',
       issuer_unavailable: 'The identity provider is not answering. Try again in a moment.',
       too_many_attempts: 'Too many attempts. Try again in a minute.',
     }),
-    link: 'No token? Create a link that works once, on the machine of the gateway:',
+    link: 'No token? On the machine of the gateway, create a link that works once:',
     command: 'gateway console',
   },
 }

@@ -17,7 +17,7 @@ import { imageModel, startTestGateway, type TestGateway, waitFor } from '../supp
 
 setDefaultTimeout(180_000)
 
-const FILL = 'Add 30 days of life'
+const FILL = 'Add 30 days of sample traffic'
 /** Fewer requests than in an operator's sandbox: about 260. */
 const BUSIEST = 2
 const models = { 'test-image': imageModel }

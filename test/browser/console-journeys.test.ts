@@ -164,7 +164,7 @@ const ofOperators = (): Job[] => [
     steps: [
       { click: 'link', name: 'Playground' },
       { fill: 'Account that pays', with: 'alice' },
-      { click: 'button', name: 'Make the key and start' },
+      { click: 'button', name: 'Create the key and start' },
       { fill: 'Message', with: 'Hello' },
       { see: /costs at most \$/ },
       { click: 'button', name: 'Send' },

@@ -145,7 +145,7 @@ test('a list shows that it loads, an error that can be retried, and the next ste
   expect(await alert.count()).toBe(0)
   for (const [address, next] of [
     ['tasks', 'Videos and deferred requests create tasks'],
-    ['keys?account=nobody', 'Search customers by a part of the name'],
+    ['keys?account=nobody', 'Search customers by part of the name'],
     ['requests?model=none', 'Choose a longer range'],
     ['accounts?held=true', 'No customers match.'],
   ] as const) {

@@ -265,7 +265,7 @@ test('the configuration in force is shown in folded parts, can be searched, and 
   expect(found).toMatch(/^upstreams\.\S+\.baseUrl: "http/m)
   expect(found).not.toContain('hidden')
   await page.getByLabel('Search settings').fill('nothing has these words')
-  await page.getByText('No setting has these words.').waitFor()
+  await page.getByText('No matching settings.').waitFor()
   await inOrder()
 })
 

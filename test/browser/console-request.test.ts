@@ -89,7 +89,7 @@ function picoOf(usd: string): bigint {
 test('a request to a route with a preference shows the models in order, each with its price', async () => {
   const visit = await visitConsole(browser, gateway, { role: 'viewer' })
   await visit.open(`requests/${placed}`)
-  const [, ...models] = await rowsOf(visit, 'Order by price, the cheapest first')
+  const [, ...models] = await rowsOf(visit, 'Ordered by price, cheapest first')
   expect(models.map(([upstream, model]) => [upstream, model]).toSorted()).toEqual([
     ['keyed', 'two-keys'],
     ['openai', 'test-reasoning'],
@@ -117,11 +117,11 @@ test('a request shows lines that add up to its price, what was returned, the mar
 
   const fact = async (name: string) =>
     (await visit.page.locator('.facts > div', { hasText: name }).last().locator('dd').textContent()) ?? ''
-  const [held, back] = [picoOf(await fact('Held')), picoOf(await fact('Given back'))]
+  const [held, back] = [picoOf(await fact('Held')), picoOf(await fact('Released'))]
   expect(held - back).toBe(sum)
   expect(await fact('Margin')).toMatch(/^\$0\.\d+ \(\d.* %\)$/)
 
-  expect(await fact('Key no.')).toBe('2, in turn: it has no session')
+  expect(await fact('Key no.')).toBe('2, by rotation: it has no session')
 
   const [, refused, answered] = await rowsOf(visit, 'Route and attempts')
   expect(refused?.slice(0, 4)).toEqual(['keyed', 'two-keys', '1', expect.stringContaining('upstream_')])
@@ -170,7 +170,7 @@ test('the price that a vendor reports is shown next to our list price, with the 
   await visit.open(`requests/${id}`)
   const fact = (name: string) =>
     visit.page.locator('.facts > div', { hasText: name }).last().locator('dd').textContent()
-  const [vendor, list] = [await fact('Price by the vendor'), await fact('Cost by our price list')]
+  const [vendor, list] = [await fact('Price reported by the vendor'), await fact('Cost by price list')]
   expect(vendor).toMatch(/^\$0\.\d+$/)
   expect(list).toBe(`${vendor} (the vendor: +0.00 %)`)
   await visit.page.context().close()
@@ -194,7 +194,7 @@ test('a failed request shows its error, and that its hold was released', async (
   const [, attempt] = await rowsOf(visit, 'Route and attempts')
   expect(attempt?.[2]).toContain('502 upstream_error')
   expect((await fact('State'))?.trim()).toBe('released')
-  expect([await fact('Paid'), await fact('Given back')]).toEqual(['$0.00', await fact('Held')])
+  expect([await fact('Paid'), await fact('Released')]).toEqual(['$0.00', await fact('Held')])
   expect(picoOf((await fact('Held')) ?? '')).toBeGreaterThan(0n)
   expect(await visit.axe()).toEqual([])
   expect(visit.faults).toEqual([])
@@ -239,7 +239,7 @@ test('the request and the answer are shown as text, cut if long; if they are not
   expect((await page.getByRole('figure', { name: 'Request' }).last().textContent())?.length).toBe(20_000)
 
   await show(bare)
-  await page.getByText('The bodies of this request are not kept').waitFor()
+  await page.getByText('The bodies of this request are not stored').waitFor()
   const looks = await gateway.server.world.db.query({
     sql: `select target from audit_trail where action = 'request.bodies' order by id`,
   })

@@ -78,7 +78,7 @@ test('codes are created with an expiry, shown once, printed alone, and not lost 
     await click('link', 'Codes')
     await page.getByText('No codes yet.').waitFor()
     await click('link', 'New codes')
-    await page.getByLabel('Dollars that each is worth').fill('2.5')
+    await page.getByLabel('Value of each in dollars').fill('2.5')
     await page.getByLabel('How many').fill('3')
     await page.getByLabel('Expires, UTC').fill('2099-12-31T00:00')
     await page.getByLabel('Note').fill(SCRIPT)

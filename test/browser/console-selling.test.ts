@@ -213,7 +213,7 @@ test('statements of a month are issued, and one is opened to print, as a table a
     await page.keyboard.press('Escape')
     await settled()
     await page.getByRole('button', { name: 'Verify all' }).click()
-    await page.getByText('3 statements are as they were issued.').waitFor()
+    await page.getByText('3 statements are unchanged.').waitFor()
     const numbers = await page.locator('main tbody td:first-child').allTextContents()
     expect(numbers).toEqual(['3', '2', '1'])
     await open('statements?account=harbour')

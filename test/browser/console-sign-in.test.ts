@@ -73,7 +73,7 @@ test('signing in with a provider returns to the requested page, and signing out 
 test('a person without a group sees the reason of the refusal, and can sign in with a token', async () => {
   provider.people.set('eve', ['strangers'])
   const { page, context, faults } = await leave('eve')
-  await page.getByText('You are in no group that may use this gateway').waitFor()
+  await page.getByText('None of your groups may use this gateway').waitFor()
   expect(page.url().replace(/#$/, '')).toBe(`${url}/console`)
   await page.getByLabel('Token or key').fill(gateway.secret)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()

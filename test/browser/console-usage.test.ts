@@ -174,7 +174,7 @@ test('usage is compared with an earlier period in rows and as a line, or not at 
   const { page, open, settled, axe } = visit
   await open('usage?by=model&range=90d&compare=year')
   const columns = () => page.locator('main thead th').allTextContents()
-  expect(await columns()).toContain('A year before')
+  expect(await columns()).toContain('A year earlier')
   // The last month from the tenth day on, before a range that begins with this month.
   const since = new Date(calendarPeriod('month', Date.now()).beginsAt).toISOString()
   await open(`usage?by=model&since=${since}`)

@@ -10,7 +10,7 @@ export const allow = {
   pays: (account: string, key: string) =>
     `It spends from account ${account}, within the limits of key ${key}. It sees the balance of the account, but neither the key nor your other requests.`,
   limit: 'Limit in dollars',
-  limitHint: 'The most that it can spend in total.',
+  limitHint: 'The maximum it can spend in total.',
   ends: 'Access ends',
   days: (count: number) => (count === 1 ? 'in 1 day' : `in ${count} days`),
   allow: 'Allow',

@@ -9,14 +9,13 @@ export const home = {
   low: (available: string, lasts: string | null) =>
     `The balance is low: ${available} is available${lasts === null ? '' : `, which lasts ${lasts} at the rate of the last seven days`}.`,
   lowAdvice:
-    'Top up with a code, or ask your operator. Requests that cost more than what is left are refused.',
+    'Top up with a code, or ask your operator. Requests that cost more than the balance are refused.',
   budget: 'Budget of this key',
   accountBudget: 'Budget of the account',
   allowance: 'Allowance left',
-  notActive: (state: string) => `This key is ${state}: its requests are refused until that changes.`,
+  notActive: (state: string) => `This key is ${state}: its requests are refused until it is active.`,
   heldTitle: 'What is held, and why',
-  heldWhy:
-    'The most that a request can cost is held while it runs. What it does not use is released when it ends.',
+  heldWhy: 'The maximum cost of a request is held while it runs. The unused part is released when it ends.',
   heldByOthers: 'Held for other keys of this account',
   nothingHeld: 'Nothing is held for this key.',
   operation: 'Operation',

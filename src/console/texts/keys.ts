@@ -7,7 +7,7 @@ export const keys = {
   open: (key: string) => `Open ${key}`,
   empty: 'No keys yet. Create one: it comes with an account, which you top up.',
   noneOf: (account: string) => `No customer named ${account} has a key.`,
-  findCustomer: 'Search customers by a part of the name',
+  findCustomer: 'Search customers by part of the name',
   key: 'Key',
   name: 'Name',
   nameHint: 'Letters, digits, . _ and -',

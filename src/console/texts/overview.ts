@@ -30,7 +30,7 @@ export const overview = {
   noAnswers: 'no answers',
   holds: (count: number) => (count === 1 ? '1 hold' : `${numberText(count)} holds`),
   previous: (period: string) => `previous ${period}`,
-  aYearBefore: 'a year before',
+  aYearBefore: 'a year earlier',
   change: (percent: string, period: string) => `${percent} % vs ${period}`,
   nothingBefore: (period: string) => `${period}: nothing`,
   spanUnit: (milliseconds: number) => (milliseconds >= 86_400_000 ? 'day (UTC)' : 'hour'),
@@ -52,9 +52,8 @@ export const overview = {
       request: { text: 'Send the first request', action: 'Open playground' },
       backup: { text: 'Make a backup', action: 'Go to backups' },
     },
-    fill: 'Add 30 days of life',
-    fillMeans:
-      'Three customers with about 1,300 simulated requests, charged by the books. Takes up to 3 minutes.',
+    fill: 'Add 30 days of sample traffic',
+    fillMeans: 'Adds three customers with about 1,300 simulated, charged requests. Takes up to 3 minutes.',
   },
   attention: 'Needs attention',
   allWell: 'Nothing needs attention.',
@@ -62,7 +61,7 @@ export const overview = {
     count === 1
       ? '1 task is unknown at its vendor: reconcile it'
       : `${count} tasks are unknown at their vendors: reconcile them`,
-  down: (upstream: string) => `${upstream} does not answer and gets no requests for a while`,
+  down: (upstream: string) => `${upstream} does not answer and is skipped for a while`,
   low: (account: string, available: string, hours: number | null) =>
     `${account} has ${available} left${hours === null ? '' : ` (${hoursText(hours)} at this rate)`}`,
   lowRate: 'Rate: spending of the last hour',

@@ -27,7 +27,7 @@ export const settings = {
   atRestart: 'at a restart',
   inForce: 'In force',
   find: 'Search settings',
-  noSetting: 'No setting has these words.',
+  noSetting: 'No matching settings.',
   /** The state after an action that records no values. */
   outcomes: {
     'key.pause': { status: 'paused' },

@@ -43,7 +43,7 @@ export const tasks = {
   notBegun: 'The vendor does not have it…',
   notBegunTitle: (id: string) => `Release the hold of ${id}`,
   notBegunMeans: (held: string) =>
-    `${held} is released, and the task fails. If the vendor has it after all, nobody pays for it.`,
+    `${held} is released, and the task fails. If the vendor has it after all, nobody is charged for it.`,
   askAgain: 'Ask the vendor again',
   webhook: 'Webhook',
   webhookLater: (url: string) => `The result is sent to ${url}.`,

@@ -28,27 +28,26 @@ export const usage = {
   failedByGateway: 'Failed: gateway',
   failedByCaller: 'Failed: callers',
   failed: (vendor: number, gateway: number, caller: number) =>
-    `${count(vendor + gateway + caller)} failed: ${count(vendor)} by vendors, ${count(gateway)} by the gateway, ${count(caller)} by callers. Most of them have no charge.`,
+    `${count(vendor + gateway + caller)} failed: ${count(vendor)} by vendors, ${count(gateway)} by the gateway, ${count(caller)} by callers. Most are not charged.`,
   paid: 'Revenue',
   revenue: 'Revenue',
   marginShare: 'Margin %',
-  before: { before: 'Before', year: 'A year before', none: '' },
+  before: { before: 'Before', year: 'A year earlier', none: '' },
   change: 'Change',
   isNew: 'new',
   changed: (now: string, percent: string, compared: string, before: string) =>
     `${now} is ${percent} vs the ${compared} (${before}).`,
   nothingBefore: (compared: string) => `Nothing was paid in the ${compared}.`,
   tooMany:
-    'These are more than 20,000 rows. Choose a shorter range, days instead of hours, or one dimension.',
+    'The result has more than 20,000 rows. Choose a shorter range, days instead of hours, or one dimension.',
   asFile: 'Download all rows as CSV',
   cost: 'Cost',
   margin: 'Margin',
   shortfall: 'Shortfall',
   saved: 'Saved',
   savedHint:
-    'Saved by caches of vendors: the price of cached input as plain input, less what was paid for it. It reads all charges of the period.',
-  savedUnknown: (count: number) =>
-    `What caches saved is unknown for ${count} requests, which are not in the sum.`,
+    'Saved by vendor caches: the plain price of cached input minus the price paid. Reads all charges of the period.',
+  savedUnknown: (count: number) => `Savings of ${count} requests are unknown and not in the sum.`,
   others: 'others',
   chart: (time: string) => `Revenue by ${time} (UTC), in dollars`,
 }

@@ -31,7 +31,7 @@ export default {
   lasts: 'Reicht',
   lastsDays: daysText,
   lastsAtThisRate: (days) => `reicht bei diesem Verbrauch noch ${daysText(days)}`,
-  rateMeans: 'Verbrauch: was in den letzten sieben Tagen ausgegeben wurde',
+  rateMeans: 'Verbrauch: Ausgaben der letzten sieben Tage',
   spend: 'Ausgaben, 30 Tage',
   trend: 'Pro Tag',
   spendByDay: (account) => `Ausgaben von ${account} pro Tag, für 30 Tage`,
@@ -86,7 +86,7 @@ export default {
   noStatements: 'Noch keine Abrechnungen. Rechnen Sie einen abgelaufenen Monat ab.',
   issueStatements: 'Monat abrechnen',
   events: 'Ereignisse, die Betreibern gemeldet wurden',
-  sessions: 'Sitzungen der Inhaber',
+  sessions: 'Konsolensitzungen',
   noSessions: 'Mit einem Schlüssel dieses Kunden hat sich niemand angemeldet.',
   history: 'Was Betreiber geändert haben',
   noHistory: 'Keine Änderungen in diesem Zeitraum.',
@@ -101,7 +101,7 @@ export default {
   alertBelow: (amount, recipients) =>
     `Betreiber werden benachrichtigt, wenn weniger als ${amount} verfügbar sind: ${recipients}.`,
   alertNobody: (amount) =>
-    `Unter ${amount} gilt das Guthaben als niedrig, aber kein Empfänger von Ereignissen möchte es wissen.`,
+    `Unter ${amount} gilt das Guthaben als niedrig, aber kein Empfänger hat dieses Ereignis abonniert.`,
   alertNothingLeft: (recipients) =>
     `Betreiber werden benachrichtigt, wenn nichts mehr da ist: ${recipients}. Für einen früheren Hinweis setzen Sie events.lowBalanceUsdOf in der Konfiguration.`,
   noAlerts: 'Niemand wird benachrichtigt: Die Konfiguration hat keine events.',

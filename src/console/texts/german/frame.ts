@@ -39,7 +39,7 @@ export default {
   },
   views: {
     title: 'Ansichten',
-    none: 'Eine Ansicht ist diese Seite mit Filtern und Zeitraum unter einem Namen. Sie bleibt in diesem Browser.',
+    none: 'Eine Ansicht speichert Filter und Zeitraum dieser Seite unter einem Namen, in diesem Browser.',
     name: 'Name dieser Ansicht',
     save: 'Ansicht speichern',
     remove: (name) => `Ansicht ${name} entfernen`,
@@ -124,7 +124,7 @@ export default {
     ['j', 'Nächste Zeile'],
     ['k', 'Vorige Zeile'],
     ['Enter', 'Zeile öffnen'],
-    ['Esc', 'Geöffnetes schließen'],
+    ['Esc', 'Fenster schließen'],
     ['?', 'Tastaturkürzel'],
   ],
   states: named({

@@ -20,7 +20,7 @@ export default {
   low: (available, lasts) =>
     `Das Guthaben ist niedrig: ${available} sind verfügbar${lasts === null ? '' : ` und reichen noch ${lasts}, gemessen an den letzten sieben Tagen`}.`,
   lowAdvice:
-    'Laden Sie mit einem Code auf, oder fragen Sie Ihren Betreiber. Anfragen, die mehr kosten, als da ist, werden abgelehnt.',
+    'Laden Sie mit einem Code auf, oder fragen Sie Ihren Betreiber. Anfragen, die das Guthaben übersteigen, werden abgelehnt.',
   budget: 'Budget dieses Schlüssels',
   accountBudget: 'Budget des Kontos',
   allowance: 'Rest des Kontingents',

@@ -43,7 +43,7 @@ export default {
     },
     fill: '30 Tage Betrieb simulieren',
     fillMeans:
-      'Drei Kunden mit etwa 1.300 simulierten Anfragen, die im Hauptbuch stehen. Dauert bis zu 3 Minuten.',
+      'Legt drei Kunden mit etwa 1.300 simulierten, abgerechneten Anfragen an. Dauert bis zu 3 Minuten.',
   },
   p99: (duration) => `p99 ${duration}`,
   noAnswers: 'keine Antworten',
@@ -70,7 +70,7 @@ export default {
   down: (upstream) => `${upstream} antwortet nicht und erhält vorerst keine Anfragen`,
   low: (account, available, hours) =>
     `${account} hat noch ${available}${hours === null ? '' : ` (reicht bei diesem Verbrauch ${hoursText(hours)})`}`,
-  lowRate: 'Verbrauch: was in der letzten Stunde ausgegeben wurde',
+  lowRate: 'Verbrauch: Ausgaben der letzten Stunde',
   atLimit: (key, percent, period) =>
     `Schlüssel ${key} hat ${numberText(percent)} % seines Budgets ${perPeriod(period)} verbraucht`,
   accountAtLimit: (account, percent, period) =>

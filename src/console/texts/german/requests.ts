@@ -51,7 +51,7 @@ export default {
   waiting: (upstream) => `Warten auf ${upstream}`,
   answering: 'Antwort',
   route: 'Route und Versuche',
-  passedOver: 'Übergangen',
+  passedOver: 'Übersprungen',
   orders: {
     cheapest: 'Reihenfolge nach Preis, das günstigste zuerst',
     fastest: 'Reihenfolge nach erster Ausgabe, das schnellste zuerst',
@@ -73,7 +73,7 @@ export default {
   cost: 'Kosten',
   margin: 'Marge',
   vendorCost: 'Preis laut Anbieter',
-  listCost: 'Kosten laut unserer Preisliste',
+  listCost: 'Kosten laut Preisliste',
   vendorApart: (percent) => `(Anbieter: ${percent.replace('-', '−').replace('.', ',')} %)`,
   shortfall: 'Fehlbetrag',
   usageSource: 'Nutzung laut',
@@ -98,7 +98,7 @@ export default {
     shortfall: 'Konnte nicht bezahlt werden',
   },
   noLines:
-    'Das Protokoll sagt nicht (mehr), wie viel genutzt wurde: Zeilen werden nur eine Zeit lang aufbewahrt, und Zeilen früherer Versionen enthalten nur Tokens. Der gebuchte Betrag gilt.',
+    'Das Protokoll enthält die Nutzung nicht (mehr): Zeilen werden nur eine Zeit lang aufbewahrt, und Zeilen früherer Versionen enthalten nur Tokens. Der gebuchte Betrag gilt.',
   usageAndPrices: 'Nutzung und Preise wie gespeichert',
   bodies: 'Anfrage und Antwort',
   showBodies: 'Anfrage und Antwort anzeigen',

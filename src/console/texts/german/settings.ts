@@ -20,10 +20,10 @@ export default {
   reload: 'Neu laden …',
   reloadTitle: 'Konfiguration neu laden',
   reloadMeans: (changes) =>
-    `${counted(changes, 'Einstellung ändert', 'Einstellungen ändern')} sich sofort. Laufende Anfragen enden nach den alten; was einen Neustart braucht, bleibt bis dahin, wie es ist.`,
+    `${counted(changes, 'Einstellung ändert', 'Einstellungen ändern')} sich sofort. Laufende Anfragen enden mit den alten; was einen Neustart braucht, bleibt bis dahin unverändert.`,
   noChanges: 'Keine ausstehenden Änderungen.',
   find: 'Einstellungen suchen',
-  noSetting: 'Keine Einstellung enthält diese Wörter.',
+  noSetting: 'Keine passenden Einstellungen.',
   outcomes: {
     'key.pause': { status: 'pausiert' },
     'key.resume': { status: 'aktiv' },

@@ -6,7 +6,7 @@ import type { spenders } from '../spenders'
 export default {
   title: 'Verbraucher',
   own: 'Tokens und verbundene Programme',
-  empty: 'Keine: Die Anfragen nennen niemanden, und es gibt keine Tokens.',
+  empty: 'Keine: Die Anfragen nennen keinen Verbraucher, und es gibt keine Tokens.',
   noneOwn: 'Keine. Erzeugen Sie Tokens mit POST /v1/tokens, oder verbinden Sie ein Programm.',
   name: 'Name',
   kind: 'Art',

@@ -47,7 +47,7 @@ export default {
   notBegun: 'Der Anbieter hat ihn nicht …',
   notBegunTitle: (id) => `Reservierung von ${id} freigeben`,
   notBegunMeans: (held) =>
-    `${held} werden frei, und der Auftrag schlägt fehl. Hat der Anbieter ihn doch, zahlt niemand dafür.`,
+    `${held} werden frei, und der Auftrag schlägt fehl. Hat der Anbieter ihn doch, wird niemandem etwas berechnet.`,
   askAgain: 'Anbieter noch einmal fragen',
   webhook: 'Webhook',
   webhookLater: (url) => `Das Ende wird an ${url} gesendet.`,

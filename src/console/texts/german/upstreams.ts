@@ -22,7 +22,7 @@ export default {
   model: 'Modell',
   refusals: 'Von Anbietern abgelehnt',
   refusalsMean:
-    'Anfragen, die Anbieter wegen ihres Inhalts abgelehnt haben, nach Modell und Feld. Ein Feld, das niemand vermisst, kann in omittedFields stehen.',
+    'Anfragen, die Anbieter wegen ihres Inhalts abgelehnt haben, nach Modell und Feld. Kann ein Feld entfallen, tragen Sie es in omittedFields ein.',
   noRefusals: 'Kein Anbieter hat eine Anfrage wegen ihres Inhalts abgelehnt.',
   field: 'Feld',
   words: 'Wortlaut des Anbieters',

@@ -40,7 +40,7 @@ export default {
   changed: (now, percent, compared, before) => `${now}: ${percent} zum Vergleich (${compared}: ${before}).`,
   nothingBefore: (compared) => `Im Vergleich (${compared}) wurde nichts bezahlt.`,
   tooMany:
-    'Das sind mehr als 20.000 Zeilen. Wählen Sie einen kürzeren Zeitraum, Tage statt Stunden oder nur eine Gruppierung.',
+    'Das Ergebnis hat mehr als 20.000 Zeilen. Wählen Sie einen kürzeren Zeitraum, Tage statt Stunden oder nur eine Gruppierung.',
   asFile: 'Alle Zeilen als CSV herunterladen',
   cost: 'Kosten',
   margin: 'Marge',

@@ -14,7 +14,7 @@ export const reconciliation = {
   tolerance: 'Tolerance in percent',
   compare: 'Compare',
   unreadable: (file: string, why: string) => `${file} cannot be compared: ${why}.`,
-  nothingOfMonth: (month: string) => `The files have nothing of ${month}.`,
+  nothingOfMonth: (month: string) => `The files contain nothing for ${month}.`,
   noFiles: 'Choose the files that the vendor exported first.',
   same: (compared: number) =>
     compared === 1
@@ -23,7 +23,7 @@ export const reconciliation = {
   differ: (count: number, compared: number) =>
     `${numberText(count)} of ${numberText(compared)} figures ${count === 1 ? 'differs' : 'differ'}.`,
   withoutFigures: (count: number) =>
-    `${numberText(count)} ${count === 1 ? 'charge has' : 'charges have'} no usage of the vendor and cannot be compared.`,
+    `${numberText(count)} ${count === 1 ? 'charge has' : 'charges have'} no usage from the vendor and cannot be compared.`,
   shared: (models: string) => `Other upstreams serve these models too: ${models}.`,
   day: 'Day',
   model: 'Model',

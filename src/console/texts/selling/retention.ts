@@ -3,7 +3,7 @@
 import { decimalText, numberText } from '../../language'
 
 export const retention = {
-  off: 'Charges stay in the database forever. To archive old months, set retention.charges in the configuration, such as 24mo.',
+  off: 'Charges stay in the database permanently. To archive old months, set retention.charges in the configuration, such as 24mo.',
   on: (charges: string) =>
     `Charges stay ${charges.replace('mo', '')} months. Older months are closed automatically: their totals stay in the books.`,
   place: (place: string) => `Archives in ${place}`,
@@ -24,5 +24,5 @@ export const retention = {
   close: 'Close now…',
   closeTitle: 'Close old months permanently',
   closeMeans: (months: number, charges: number, place: string) =>
-    `${charges === 1 ? '1 charge' : `${numberText(charges)} charges`} of ${months === 1 ? '1 month' : `${months} months`} ${charges === 1 ? 'moves' : 'move'} from the database to archives in ${place}. Totals, balances and statements stay. Single requests of that time are in the archives only.`,
+    `${charges === 1 ? '1 charge' : `${numberText(charges)} charges`} of ${months === 1 ? '1 month' : `${months} months`} ${charges === 1 ? 'moves' : 'move'} from the database to archives in ${place}. Totals, balances and statements stay. Individual requests of that time are only in the archives.`,
 }

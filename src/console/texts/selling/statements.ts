@@ -36,7 +36,7 @@ export const statements = {
   open: 'Open to print',
   issue: 'Issue a month',
   issueAction: 'Issue statements',
-  monthHint: 'A month that is over, in UTC, such as 2026-10',
+  monthHint: 'A past month in UTC, such as 2026-10',
   accountHint: 'Empty: all with a balance or a movement',
   issueMeans:
     'Statements are numbered without gaps and never change once issued. Accounts that have one for this month keep it.',
@@ -46,9 +46,7 @@ export const statements = {
       : `${count === 1 ? '1 statement' : `${numberText(count)} statements`} of ${month} issued.`,
   verify: 'Verify all',
   verified: (count: number) =>
-    count === 1
-      ? '1 statement is as it was issued.'
-      : `${numberText(count)} statements are as they were issued.`,
-  noneOfHolder: 'No statements yet. They come after the end of a month, if your operator issues them.',
-  empty: 'No matching statements. Issue those of a month that is over.',
+    count === 1 ? '1 statement is unchanged.' : `${numberText(count)} statements are unchanged.`,
+  noneOfHolder: 'No statements yet. Your operator can issue them after the end of a month.',
+  empty: 'No matching statements. Issue those of a past month.',
 }

@@ -7,7 +7,7 @@ import { counted } from '../words'
 export default {
   off: 'Belastungen bleiben unbegrenzt in der Datenbank. retention.charges der Konfiguration legt fest, wie lange sie bleiben, zum Beispiel 24mo.',
   on: (charges) =>
-    `Belastungen bleiben ${charges.replace('mo', '')} Monate. Monate, die vollständig älter sind, werden selbsttätig abgeschlossen: Ihre Summen bleiben in den Büchern.`,
+    `Belastungen bleiben ${charges.replace('mo', '')} Monate. Monate, die vollständig älter sind, werden automatisch abgeschlossen: Ihre Summen bleiben in den Büchern.`,
   place: (place) => `Archive in ${place}`,
   next: 'Würde jetzt abgeschlossen',
   last: 'Abgeschlossen',

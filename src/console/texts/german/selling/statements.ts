@@ -48,7 +48,6 @@ export default {
       : `${counted(count, 'Abrechnung', 'Abrechnungen')} für ${month} ausgestellt.`,
   verify: 'Alle prüfen',
   verified: (count) => `${counted(count, 'Abrechnung ist', 'Abrechnungen sind')} unverändert.`,
-  noneOfHolder:
-    'Noch keine Abrechnungen. Sie kommen nach dem Ende eines Monats, wenn Ihr Betreiber welche ausstellt.',
+  noneOfHolder: 'Noch keine Abrechnungen. Ihr Betreiber kann sie nach dem Ende eines Monats ausstellen.',
   empty: 'Keine passenden Abrechnungen. Rechnen Sie einen abgelaufenen Monat ab.',
 } satisfies Translated<typeof statements>

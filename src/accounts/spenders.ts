@@ -11,7 +11,7 @@ export interface Spender extends SpenderLimits {
   keyId: string
   /** Ids of the models of its key that it may use; null means all of them. */
   models: string[] | null
-  /** The first and last characters of a token's secret; null if there is none. */
+  /** The first and last characters of a token's secret; null for a spender without a token. */
   hint: string | null
   expiresAt: number | null
   /** When its secret expires, unless it is renewed; null or absent for the end of the token. */

@@ -111,7 +111,7 @@ async function readFiles(): Promise<(request: Request) => Response | undefined> 
 function notServed(): GatewayError {
   return new GatewayError(404, {
     code: 'unknown_route',
-    message: 'There is no such file of the console. GET /console is its page.',
+    message: 'This file of the console does not exist. The console is at GET /console.',
   })
 }
 

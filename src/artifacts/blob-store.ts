@@ -71,7 +71,7 @@ export function openBucket(bucket: Bucket, network: BucketNetwork): BlobStore {
       if (response.status === 206) return readableOf(response.body, () => new Error('the store broke off'))
       response.body.cancel()
       if (response.status === 404) return undefined
-      throw new Error(`the store answered ${response.status} when it was asked for a file`)
+      throw new Error(`the store answered a request for a file with ${response.status}`)
     },
     remove: (id) => store.remove(id),
   }

@@ -121,7 +121,7 @@ async function* limited(
     yield piece
   }
   if (bytes === 0 || (announcedBytes > 0 && bytes !== announcedBytes))
-    throw new Error('the file came incomplete')
+    throw new Error('the file arrived incomplete')
 }
 
 function tookTooLong(): Error {

@@ -115,7 +115,7 @@ class KnownPlace {
 
   constructor(private readonly db: Db) {}
 
-  /** When the newest backup in a place was begun; 0 if there is none. */
+  /** When the newest backup in a place was begun; 0 if the place has no backup. */
   async newestIn(place: BackupTask['place'], { madeAt }: LastBackup): Promise<number> {
     if (Bun.deepEquals(place, this.known)) return madeAt
     const newest = (await openPlace(place).names()).at(-1)

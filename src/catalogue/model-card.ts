@@ -176,7 +176,7 @@ function takesEffort({ thinking, efforts, thinkingForms }: Traits): boolean {
   return thinking !== 'never' && (efforts ? efforts.length > 0 : thinkingForms.includes('effort'))
 }
 
-/** The fields that every chat model among the forms accepts; undefined if there is none. */
+/** The fields that every chat model among the forms accepts; undefined without chat models. */
 function parametersOf(forms: readonly Model[]): string[] | undefined {
   const chats = forms.filter(({ family }) => family.operation === 'chat')
   if (chats.length === 0) return undefined

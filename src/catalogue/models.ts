@@ -279,7 +279,7 @@ function resolveListed(
   const paths = served.map((name) => `POST ${operationOf(name).path}`)
   throw invalidRequest(
     'model',
-    `The model \`${id}\` does not serve ${operation.path}: it is a model for ${listed(served, 'and')}. Ask it with ${listed(paths, 'or')}.`,
+    `The model \`${id}\` does not serve ${operation.path}: it is a model for ${listed(served, 'and')}. Use ${listed(paths, 'or')}.`,
     'endpoint_model_mismatch',
   )
 }
@@ -341,7 +341,7 @@ function firstIdFor({ models }: Catalogue, key: Key, { name, path }: Operation):
   )
 }
 
-/** The only form that serves an operation; undefined if there is none, or a choice. */
+/** The only form that serves an operation; undefined if none or several do. */
 function onlyForm(forms: readonly Model[], operation: Operation): Model | undefined {
   let only: Model | undefined
   for (const form of forms) {

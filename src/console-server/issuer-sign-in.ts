@@ -161,7 +161,7 @@ export class IssuerSignIn {
     return { kind: owner.kind, cookies: session.cookies }
   }
 
-  /** The sign-in that this browser has begun; undefined if there is none, or it is too old. */
+  /** The sign-in that this browser has begun; undefined if it has begun none or it is too old. */
   private begunIn(request: Request, { name }: Issuer): Begun | undefined {
     const cookies = request.headers.get('cookie') ?? ''
     const [, sealed] = new RegExp(`(?:^|; *)${COOKIE}=([\\w.-]+)`).exec(cookies) ?? []

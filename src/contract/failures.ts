@@ -46,7 +46,7 @@ export function cutError(endedBy: EndedBy): GatewayError {
   }
   return new GatewayError(502, {
     code: 'upstream_cut',
-    message: 'The upstream broke off, so the answer ends here, incomplete.',
+    message: 'The upstream stopped early, so the answer is incomplete.',
   })
 }
 
@@ -70,7 +70,7 @@ export function garbage(model: Model, what: string, cause?: unknown): GatewayErr
 export function callerLeft(): GatewayError {
   return new GatewayError(CALLER_LEFT_STATUS, {
     code: 'caller_left',
-    message: 'The caller left before the answer.',
+    message: 'The caller disconnected before the answer.',
   })
 }
 

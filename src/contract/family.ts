@@ -70,7 +70,7 @@ export interface AnswerContext {
   id: string
   /** True if the answer is stored for later requests of the account. */
   isKept: boolean
-  /** Id of the conversation that the answer is appended to; absent if there is none. */
+  /** Id of the conversation that the answer is appended to; absent outside a conversation. */
   conversationId?: string
   /** True if the answer is made in the background. */
   isInBackground: boolean

@@ -20,7 +20,7 @@ export interface EarlierVideo {
 export interface TaskContract<Body = unknown> {
   /** The status of our answer to a submission that the vendor accepted. */
   submittedStatus: 200 | 202
-  /** The vendor's id of the task, in its answer to the submission; undefined if there is none. */
+  /** The vendor's id of the task, in its answer to the submission; undefined if the answer has no id. */
   id(reply: object): string | undefined
   /** Facts about the request that `outcome` needs; they are stored with the task and must be small. */
   pollContext(body: Body, model: Model): PollContext

@@ -10,7 +10,7 @@ export function uploadsIn(body: object, field: string, example = 'picture.png'):
   if (isUploads(value)) return value
   throw invalidRequest(
     field,
-    `Invalid type for '${field}': expected a file. Send its bytes as \`curl -F ${field}=@${example}\` does: a URL or base64 is not read here.`,
+    `Invalid type for '${field}': expected a file. Send its bytes as \`curl -F ${field}=@${example}\` does: URLs and base64 are not accepted here.`,
     'invalid_type',
   )
 }

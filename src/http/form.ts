@@ -61,7 +61,7 @@ interface DraftText {
 }
 
 interface DraftFile {
-  /** The number in `image[2]`; -1 if there is none. */
+  /** The number in `image[2]`; -1 for a name without a number. */
   index: number
   /** Both undefined until the file is on disk, and for an empty part. */
   saved?: SavedFile
@@ -150,7 +150,7 @@ class Draft {
 
 interface FieldName {
   name: string
-  /** The number in `image[2]`; -1 if there is none. */
+  /** The number in `image[2]`; -1 for a name without a number. */
   index: number
   /** True if the name has brackets, so that there may be several. */
   isList: boolean
@@ -191,7 +191,7 @@ function checkedName({ name, encoding, contentType }: MultipartPart): string {
   if (contentType.startsWith('multipart/')) {
     throw invalidRequest(
       field,
-      `The part '${field}' is a form of its own: send each file as a part of the outer form.`,
+      `The part '${field}' is a nested form: send each file as a part of the outer form.`,
       'unsupported_encoding',
     )
   }

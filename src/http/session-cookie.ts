@@ -20,7 +20,7 @@ const CSRF_HEADER = 'x-csrf-token'
 type ServerConfig = Pick<Config, 'server'>
 
 /**
- * The session in the cookie of a request; null if there is none, or if there is an Authorization header. Throws 403 if the request
+ * The session in the cookie of a request; null without a session cookie or with an Authorization header. Throws 403 if the request
  * does not come from the console's own page.
  */
 export function sessionTokenOf(

@@ -50,7 +50,7 @@ export const cachedAnswerTexts: EncodedTable = {
   placeOf,
 }
 
-/** The answer with an id that was made after a time and has not expired; undefined if there is none. */
+/** The unexpired answer with an id that was made after a time; undefined if none is stored. */
 export async function findCachedAnswer(
   db: Db,
   { id, account }: Pick<CachedAnswer, 'id' | 'account'>,

@@ -50,7 +50,7 @@ export function isFailedCandidate({ finishReason }: Readonly<Record<string, unkn
   return FAILED_CANDIDATES.has(finishReason)
 }
 
-/** The failure in a completion's finish reason; undefined if there is none. */
+/** The failure in a completion's finish reason; undefined if the reason is not a failure. */
 export function failureByReason(choices: unknown) {
   if (!Array.isArray(choices)) return undefined
   for (const choice of choices) {

@@ -256,7 +256,7 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'See `database_unavailable`.',
   ),
   task_poll_failed: warn(
-    'A vendor could not be asked for the state of a task.',
+    'The state of a task could not be read from its vendor.',
     '`gateway upstreams test NAME`; the task continues.',
   ),
   task_poll_without_answer: warn(

@@ -40,6 +40,6 @@ export function notFoundForOthers(): GatewayError {
   return new GatewayError(404, {
     code: 'unknown_route',
     message:
-      "There is nothing here for other machines, which includes proxies and clients that send 'Connection: close'. GET /openapi.json lists all operations.",
+      "This address does not serve other machines, proxies or clients that send 'Connection: close'. GET /openapi.json lists all operations.",
   })
 }

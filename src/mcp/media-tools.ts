@@ -120,7 +120,7 @@ function plainImage(args: Record<string, unknown>): Prepared {
 
 const BROKEN = {
   code: 'sound_cut',
-  message: 'The audio broke off before its end. The part that arrived is returned, and charged as over HTTP.',
+  message: 'The audio ended early. The part that arrived is returned, and charged as over HTTP.',
 }
 
 /** The audio of an answer. It is paid, so it is returned even if the rest is missing. */

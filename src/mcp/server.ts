@@ -44,7 +44,7 @@ const INVALID_PARAMS = -32602
 
 const instructions = [
   'Models of many kinds behind one prepaid account.',
-  'Call list_models first: it has the ids, inputs and prices of all models.',
+  'Call list_models first: it lists the ids, inputs and prices of all models.',
   'Tools that cost money take max_cost_usd and return their cost; get_price returns it beforehand.',
   'A video takes minutes: generate_video returns an id, get_video its result.',
 ].join(' ')

@@ -104,7 +104,7 @@ export function createMp3Encoder(): Mp3Encoder {
 function noPlace(): GatewayError {
   return new GatewayError(503, {
     code: 'encoder_busy',
-    message: `This gateway makes ${MAX_SOUNDS} MP3 files at a time, which is used up. Try again in a moment, or request wav.`,
+    message: `This gateway makes ${MAX_SOUNDS} MP3 files at a time, and all are in use. Try again in a moment, or request wav.`,
     headers: { 'retry-after': '1' },
   })
 }

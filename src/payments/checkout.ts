@@ -96,8 +96,7 @@ function worthOf(
     }
   const decimals = DECIMALS[currency] ?? 2
   const amountNano = (BigInt(units) * BigInt(rateNano)) / 10n ** BigInt(decimals)
-  if (amountNano <= 0n || amountNano > BigInt(MAX_NANO))
-    return { refused: 'the amount is nothing, or too large' }
+  if (amountNano <= 0n || amountNano > BigInt(MAX_NANO)) return { refused: 'the amount is zero or too large' }
   const amount = `${(units / 10 ** decimals).toFixed(decimals)} ${currency.toUpperCase()}`
   const rate = currency === 'usd' ? '' : ` at $${rates[currency]}`
   return { amountNano: Number(amountNano), note: `${session.id}: ${amount}${rate}` }

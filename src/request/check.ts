@@ -42,7 +42,7 @@ export interface CheckedRequest {
   metadata?: string | undefined
   /** The answer that is stored for later requests; absent if it is not stored. */
   toKeep?: ResponseToKeep | undefined
-  /** The session that its calls belong to; absent if it has none, or if there is no choice of keys and upstreams. */
+  /** The session that its calls belong to; absent without a session, or without a choice of keys and upstreams. */
   session?: RequestSession | undefined
   /** Absent unless the answer is made later, as a task. */
   deferral?: Deferral | undefined
@@ -70,7 +70,7 @@ export interface ReadRequest {
   candidates: readonly [Model, ...Model[]]
   /** The requested route; absent for a model. */
   route?: ModelRoute | undefined
-  /** Absent if it has none, or if there is no choice. */
+  /** Absent without a session, or without a choice. */
   session?: RequestSession | undefined
   /** The answer in progress, for an operation that stores its answers. */
   answer?: AnswerContext

@@ -54,7 +54,7 @@ function replaceAll(bytes: Buffer, from: Buffer, to: Buffer, allocate: Allocate)
   return result
 }
 
-/** Many replacements by way of Latin-1, which preserves every byte: faster from about five on. */
+/** Many replacements through Latin-1, which preserves every byte: faster from about five on. */
 function replaceInText(bytes: Buffer, from: Buffer, to: Buffer, allocate: Allocate): Buffer {
   const parts = bytes.toString('latin1').split(from.toString('latin1'))
   const text = parts.join(to.toString('latin1'))

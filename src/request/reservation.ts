@@ -364,7 +364,7 @@ export class Reservations {
     return end.settlement?.priceNano ?? 0
   }
 
-  /** Stores an end on disk. Returns its place; undefined if there is no room. */
+  /** Stores an end on disk. Returns its place; undefined if the file is full. */
   private keep(end: ChargeEnd): number | undefined {
     return this.world.pendingEnds.add(JSON.stringify(end))
   }

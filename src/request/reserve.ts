@@ -343,7 +343,7 @@ function limitOf(output: OutputTokens | undefined, { reserveOutputTokens }: Mode
 function tooExpensive(request: CheckedRequest, maxCostNano: number): GatewayError {
   return new GatewayError(400, {
     code: 'max_cost_exceeded',
-    message: `This request can cost up to ${formatUsd(maxPriceNano(request))} USD, more than the ${formatUsd(maxCostNano)} USD that you allow. Nothing was sent: allow more, or ask for less.`,
+    message: `This request can cost up to ${formatUsd(maxPriceNano(request))} USD, more than the ${formatUsd(maxCostNano)} USD that you allow. Nothing was sent: allow more, or request less.`,
     param: 'max_cost_usd',
   })
 }

@@ -82,7 +82,7 @@ function bodyOf({ newId }: Pick<RequestWorld, 'newId'>, { request }: Reservation
   return body !== null && 'form' in body ? encodeForm(body.form, newId('form')) : textOf(request, body)
 }
 
-/** The body of a call as it is sent; null if there is none, undefined for a form. */
+/** The body of a call as it is sent; null for a call without a body, undefined for a form. */
 export function textBodyOf(request: BodySource, call: Call): string | null | undefined {
   const body = vendorBodyOf(request, call)
   return body !== null && 'form' in body ? undefined : textOf(request, body)

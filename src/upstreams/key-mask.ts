@@ -139,7 +139,7 @@ interface Search {
   least: number
   /** The bytes with keys masked; the input if there are none. */
   mask(bytes: Buffer): Buffer
-  /** Index of a truncated key at the end; the length if there is none. */
+  /** Index of a truncated key at the end; the length if the text does not end with one. */
   beginningAt(bytes: Buffer): number
 }
 
@@ -255,7 +255,7 @@ function readKey(key: Buffer, bytes: Buffer, at: number): number {
   return index
 }
 
-/** The character of the escape `\u00…` at `at`; NaN if there is none. */
+/** The character of the escape `\u00…` at `at`; NaN if `at` is not such an escape. */
 function escapedAt(bytes: Buffer, at: number): number {
   for (let index = 0; index < ESCAPE.length; index++)
     if (bytes[at + index] !== ESCAPE[index]) return Number.NaN

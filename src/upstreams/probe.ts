@@ -61,7 +61,7 @@ export async function probeUpstream(
     token.aborted
       ? failed(
           `There was no answer within ${TIMEOUT_MS / 1000} seconds.`,
-          'Try again; a proxy or a firewall may hold it up.',
+          'Try again; a proxy or a firewall may block it.',
         )
       : judge(error, kind),
   )
@@ -114,7 +114,7 @@ function findingOf({ models }: ListedModels, ends: ConfiguredEnds): Finding {
   const more = differing.length > named.length ? ` And ${differing.length - named.length} more.` : ''
   return {
     ...READY,
-    reason: `It retires models on other days than the configuration says: ${named.join('; ')}.${more}`,
+    reason: `It retires models on other days than configured: ${named.join('; ')}.${more}`,
     advice: 'Set `retires` of these models, or take a newer list with `gateway prices update`.',
     shutdown_dates: differing,
   }
@@ -148,7 +148,7 @@ function adviceForKey({ secretVariable }: UpstreamKind): string {
 function unreachable(cause: unknown): Finding {
   const { code, message } = cause instanceof NotConnected ? cause : { code: '', message: lineOf(cause) }
   if (/\bproxy\b/.test(message)) {
-    return failed(`${message}.`, 'Check `proxy` of the upstream, else HTTPS_PROXY, HTTP_PROXY and NO_PROXY.')
+    return failed(`${message}.`, 'Check `proxy` of the upstream, or HTTPS_PROXY, HTTP_PROXY and NO_PROXY.')
   }
   if (code === 'ECONNREFUSED')
     return failed('Nothing listens there.', 'Start the server, or correct baseUrl.')
@@ -158,10 +158,7 @@ function unreachable(cause: unknown): Finding {
     return failed('Its host has no address.', 'Check the name in baseUrl, and DNS on this machine.')
   }
   if (/certificate|TLS/i.test(message)) {
-    return failed(
-      message,
-      'For an authority of your own set tls.caFile; a client certificate is tls.certFile.',
-    )
+    return failed(message, 'For your own authority, set tls.caFile; a client certificate is tls.certFile.')
   }
   return failed(message, 'Check baseUrl and the network.')
 }

@@ -180,7 +180,7 @@ describe('gateway rehearse', () => {
       [`--plan silver=${write('k.json', { priceFactor: '1' })}`, /plans\.silver: there is no such plan/],
       ['--plan gold', /--plan takes NAME=FILE/],
       ['--route small=nothing', /nothing/],
-      ['--route smal=large', /no model "smal", and no charge of one/],
+      ['--route smal=large', /no model "smal" is configured, and it has no charges/],
       ['--route small=either', /either is a route\. Name one of its models: small, large/],
       ['--since yesterday', /--since takes/],
     ]

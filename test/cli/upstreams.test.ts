@@ -181,7 +181,7 @@ test('the vendor says of a model when it ends, and a day that the configuration 
   expect(await tryUpstream(dated, 'openai', {})).toMatchObject({
     state: 'ready',
     reason:
-      'It retires models on other days than the configuration says: gpt-5-mini 2026-12-11, here 2026-12-01; gpt-4o 2027-01-14, here no day; gpt-6-sol not announced, here 2027-06-01.',
+      'It retires models on other days than configured: gpt-5-mini 2026-12-11, here 2026-12-01; gpt-4o 2027-01-14, here no day; gpt-6-sol not announced, here 2027-06-01.',
     advice: 'Set `retires` of these models, or take a newer list with `gateway prices update`.',
     shutdown_dates: [
       { model: 'gpt-5-mini', configured: '2026-12-01', vendor: '2026-12-11' },

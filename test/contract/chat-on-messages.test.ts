@@ -636,7 +636,7 @@ describe('an error', () => {
     const answer = await request({ stream: true, messages: say('[sandbox cut_after=6 tokens=40] Hi') })
     expect(answer.completion?.error).toMatchObject({
       code: 'upstream_cut',
-      message: expect.stringContaining('broke off'),
+      message: expect.stringContaining('stopped early'),
     })
   })
 

@@ -582,7 +582,7 @@ describe('an error of the vendor', () => {
     const answer = await request({ stream: true, messages: say('[sandbox cut_after=4 tokens=40] Hi') })
     expect(answer.message?.error).toEqual({
       type: 'api_error',
-      message: expect.stringContaining('broke off'),
+      message: expect.stringContaining('stopped early'),
     })
   })
 

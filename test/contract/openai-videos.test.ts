@@ -364,7 +364,7 @@ describe('refused before anything is held or sent', () => {
       'POST /v1/videos/generations',
     ]),
     one('the id of a file', { ...fox, input_reference: { file_id: 'file-1' } }, 'input_reference.image_url', [
-      'Ids of files are not known here',
+      'File ids are not supported here',
     ]),
     one('an image as a bare text', { ...fox, input_reference: IMAGE }, 'input_reference', [
       'expected an object',

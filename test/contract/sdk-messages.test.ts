@@ -387,7 +387,7 @@ describe('errors', () => {
     const { client } = connect()
     for (const [directive, type, says] of [
       ['error_after=6', 'overloaded_error', 'Overloaded'],
-      ['cut_after=6', 'api_error', 'The upstream broke off'],
+      ['cut_after=6', 'api_error', 'The upstream stopped early'],
     ]) {
       const messages = say(`[sandbox ${directive} tokens=40] Hi`)
       const stream = await client.messages.create({ model, max_tokens: 100, messages, stream: true })

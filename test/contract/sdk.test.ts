@@ -422,7 +422,7 @@ describe('errors', () => {
 describe('a stream that breaks', () => {
   const broken = [
     { title: 'by an error of the vendor', prompt: '[sandbox error_after=4]', says: 'error' },
-    { title: 'by a cut', prompt: '[sandbox cut_after=4]', says: 'The upstream broke off' },
+    { title: 'by a cut', prompt: '[sandbox cut_after=4]', says: 'The upstream stopped early' },
   ]
   for (const { title, prompt, says } of broken) {
     test(title, async () => {

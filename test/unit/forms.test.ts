@@ -485,7 +485,7 @@ const refusals: Refusal[] = [
     status: 400,
     code: 'unsupported_encoding',
     param: 'image',
-    words: 'a form of its own',
+    words: 'a nested form',
   },
   {
     name: 'a text of more than 256 KiB',

@@ -263,7 +263,7 @@ const adjustment = operation({
   async run(context, _query, { amount_usd: amount, note }) {
     const amountNano = amountOf(amount)
     if (amountNano === 0)
-      throw invalidRequest('amount_usd', "Invalid 'amount_usd': expected another amount than 0.")
+      throw invalidRequest('amount_usd', "Invalid 'amount_usd': expected an amount other than 0.")
     return transfer(context, await accountOf(context), { kind: 'adjust', amountNano, note })
   },
 })

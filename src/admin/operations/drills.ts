@@ -138,7 +138,7 @@ function durationOf(name: string, text: string, mostMs: number): number {
   if (durationMs === undefined || durationMs > mostMs)
     throw invalidRequest(
       name,
-      `Invalid '${name}': expected a time such as 2m, of ${mostMs / 60_000} minutes at most.`,
+      `Invalid '${name}': expected a duration such as 2m, at most ${mostMs / 60_000} minutes.`,
     )
   return durationMs
 }

@@ -178,7 +178,7 @@ const createOne = operation({
   description: 'It is in this answer only.',
   body: Type.Object(
     {
-      name: Text(`A name of its own: ${NAME_RULE}. Names are not reused.`),
+      name: Text(`A unique name: ${NAME_RULE}. Names are not reused.`),
       role: OneOf(ROLES),
       expires_at: Type.Optional(
         Nullable(Text('Refused from this time in UTC; null: never. Default: in 90 days.')),

@@ -134,7 +134,7 @@ const create = operation({
   body: Type.Object(
     {
       name: Text(`Its name: ${NAME_RULE}.`),
-      account: optionalText('The account that pays. Default: one of its own name.'),
+      account: optionalText('The account that pays. Default: an account with the name of the key.'),
       balance_usd: optionalText('Dollars to add to the account, such as `5`.'),
       ...keySettings,
     },

@@ -140,7 +140,7 @@ const refusalView = viewOf<CountedRefusal>()({
   message: [
     Type.String({
       description:
-        'The words of the vendor of the last time, without keys. Empty if they cannot be decrypted.',
+        'The vendor's latest message, without keys. Empty if they cannot be decrypted.',
     }),
     ({ message }) => message,
   ],

@@ -172,7 +172,7 @@ function modelFinder({ world }: OperationContext) {
     if ((await world.db.query({ sql, parameters: [name] })).length > 0) return name
     throw invalidRequest(
       field,
-      `Invalid '${field}': there is no model "${name}", and no charge of one.`,
+      `Invalid '${field}': no model "${name}" is configured, and it has no charges.`,
       'model_not_found',
     )
   }

@@ -299,7 +299,7 @@ const usage = usageOperation({
     const times = periodOfQuery(query, now() - DEFAULT_DAYS * DAY_MS)
     const { since, until } = times
     if ((by === 'hour' || and === 'hour') && (until ?? now()) - since > MAX_HOURLY_DAYS * DAY_MS)
-      throw invalidRequest('since', `Hours are listed for ${MAX_HOURLY_DAYS} days at most.`)
+      throw invalidRequest('since', `Hourly figures are listed for at most ${MAX_HOURLY_DAYS} days.`)
     const keyId = await keyIdOf(context, query.key)
     const period: UsagePeriod = {
       ...times,
@@ -331,7 +331,7 @@ const usage = usageOperation({
     if (rows.length > MAX_USAGE_ROWS)
       throw invalidRequest(
         'since',
-        `These are more than ${MAX_USAGE_ROWS} rows: choose a shorter period, or ask for them with format=csv.`,
+        `The result has more than ${MAX_USAGE_ROWS} rows: choose a shorter period, or use format=csv.`,
         'too_many_rows',
       )
     return {

@@ -79,7 +79,7 @@ export interface Measure {
 }
 
 /**
- * The usage to charge. Undefined if there is none: the answer has no output, because it failed, was cut before any, or ended
+ * The usage to charge. Undefined if nothing is charged: the answer has no output, because it failed, was cut before any, or ended
  * normally. It is a promise only if text must be counted.
  */
 export function measure(

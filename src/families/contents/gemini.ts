@@ -61,7 +61,7 @@ export const geminiContents: MadeFamily<GeminiBody> = {
     const at = 'generationConfig.candidateCount'
     throw invalidRequest(
       at,
-      `Invalid '${at}': ${model.id} streams one candidate. Ask for several without a stream.`,
+      `Invalid '${at}': ${model.id} streams one candidate. Request several without a stream.`,
     )
   },
 

@@ -277,6 +277,6 @@ function holdsSealed({ turns }: Conversation): boolean {
 function tooManyStreams({ id }: Model): GatewayError {
   return invalidRequest(
     'n',
-    `Invalid 'n': ${id} streams at most ${MAX_STREAMS} candidates at a time. Ask for fewer, or without stream.`,
+    `Invalid 'n': ${id} streams at most ${MAX_STREAMS} candidates at a time. Request fewer, or do not stream.`,
   )
 }

@@ -132,7 +132,7 @@ function checkFields(body: Body, model: Model): void {
     if (harmless.includes(value)) continue
     throw invalidRequest(
       name,
-      `Unsupported parameter: ${model.id} has no '${name}' but ${harmless.join(' or ')}. Leave it out, or choose another model.`,
+      `Unsupported parameter: ${model.id} accepts only ${harmless.join(' or ')} for '${name}'. Leave it out, or choose another model.`,
       'unsupported_parameter',
     )
   }

@@ -277,7 +277,7 @@ function formatOf(size: string | undefined, quality: string | undefined): Record
   if (name === undefined) {
     throw invalidRequest(
       'size',
-      `Invalid value for 'size': ${shortened(size)} is more than a picture of 4K has.`,
+      `Invalid value for 'size': ${shortened(size)} is more than a 4K picture has.`,
     )
   }
   const ratio = nearestShape({ width, height }, ASPECT_RATIOS)

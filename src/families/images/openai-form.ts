@@ -384,7 +384,7 @@ function checkUploadBytes(uploads: readonly Upload[]): void {
 function nothingMade({ id }: Model) {
   return invalidRequest(
     'prompt',
-    `${id} made no picture, perhaps because its moderation withheld them. Nothing is charged; change the prompt or the reference image.`,
+    `${id} made no picture, perhaps because its moderation withheld it. Nothing is charged; change the prompt or the reference image.`,
     'content_policy_violation',
   )
 }

@@ -41,7 +41,7 @@ function checkMask(masks: readonly Upload[], images: readonly Upload[], model: M
   const image = images[0]?.picture
   if (masks.length > 1) throw invalidMask(`send one file, but got ${masks.length}.`)
   if (picture?.format !== 'png') {
-    throw invalidMask('it must be a PNG whose transparent area shows what is to be edited.')
+    throw invalidMask('it must be a PNG whose transparent area marks what to edit.')
   }
   if (picture.width === image?.width && picture.height === image?.height) return
   const sizes = `${picture.width}x${picture.height}, and the ${images.length > 1 ? 'first ' : ''}image ${image?.width}x${image?.height}`

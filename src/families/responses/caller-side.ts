@@ -53,7 +53,7 @@ export function checkResponses({ input }: ResponsesBody): void {
   if (input !== undefined && input !== null && input.length > 0) return
   throw invalidRequest(
     'input',
-    "Missing required parameter: 'input'. Send a text, or a list of items that is not empty.",
+    "Missing required parameter: 'input'. Send a text, or a non-empty list of items.",
     'missing_required_parameter',
   )
 }

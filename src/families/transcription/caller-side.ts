@@ -83,7 +83,7 @@ export function checkAudio(body: AudioBody, model: Model): void {
   if (file.audio?.seconds !== undefined || !textType(body) || !isPricedByTime(model)) return
   throw invalidRequest(
     'response_format',
-    `Unsupported 'response_format': the length of this file cannot be read, and '${body.response_format}' does not contain it either, but the price depends on it. Ask for json or verbose_json, or send the audio as WAV, MP3 or M4A.`,
+    `Unsupported 'response_format': the length of this file cannot be read, and '${body.response_format}' does not contain it either, but the price depends on it. Request json or verbose_json, or send the audio as WAV, MP3 or M4A.`,
     'unreadable_audio',
   )
 }

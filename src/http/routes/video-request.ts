@@ -62,7 +62,7 @@ export function reword(body: Record<string, unknown>, model: Model): Record<stri
   const { prompt, seconds, size, input_reference: reference, webhook_url: webhookUrl } = body as Body
   const { plain } = model.family
   if (!plain) {
-    throw invalidRequest('model', `${model.id} has a form of its own: use POST /v1/videos/generations.`)
+    throw invalidRequest('model', `${model.id} has its own form: use POST /v1/videos/generations.`)
   }
   const images = reference ? [addressOf(reference)] : []
   checkImages(images.length, model)
@@ -150,7 +150,7 @@ function addressOf({ image_url: address }: NonNullable<Body['input_reference']>)
   if (address) return address
   throw invalidRequest(
     `${IMAGE}.image_url`,
-    `'${IMAGE}' has no 'image_url': give the address of an image or a data URL, or send the image as a file. Ids of files are not known here.`,
+    `'${IMAGE}' has no 'image_url': give the address of an image or a data URL, or send the image as a file. File ids are not supported here.`,
     'missing_required_parameter',
   )
 }
@@ -158,7 +158,7 @@ function addressOf({ image_url: address }: NonNullable<Body['input_reference']>)
 function checkImages(count: number, { id, referenceImages: allowed }: Model): void {
   if (!allowed || (count >= allowed.min && count <= allowed.max)) return
   if (count > 0 && allowed.max === 0)
-    throw invalidRequest(IMAGE, `'${IMAGE}' is not taken by ${id}, which makes videos from text alone.`)
+    throw invalidRequest(IMAGE, `${id} does not accept '${IMAGE}': it makes videos from text alone.`)
   const needs = allowed.min > 1 ? `${allowed.min} images: use POST /v1/videos/generations` : 'an image'
   throw invalidRequest(
     IMAGE,

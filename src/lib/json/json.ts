@@ -269,7 +269,7 @@ const NO_VALUE = -1
 const TOO_DEEP = -2
 
 /**
- * The index after the value at `at`; NO_VALUE if there is none or a limit is exceeded, TOO_DEEP if it is too deeply nested.
+ * The index after the value at `at`; NO_VALUE if no value begins there or a limit is exceeded, TOO_DEEP if it is too deeply nested.
  */
 function skipValue(text: string, at: number, count: Count): number {
   const first = text.charCodeAt(at)

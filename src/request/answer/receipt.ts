@@ -14,7 +14,7 @@ export const RECEIPT_HEADER = 'x-gateway-receipt'
 
 type ReceiptWorld = Pick<RequestWorld, 'db' | 'config' | 'receiptKeys' | 'log'>
 
-/** The receipt of a request that has ended; undefined if there is none now. Never rejects. */
+/** The receipt of a request that has ended; undefined if it cannot be made now. Never rejects. */
 export function receiptOf(
   world: ReceiptWorld,
   { charged, logRow }: Pick<Reservation, 'charged' | 'logRow'>,

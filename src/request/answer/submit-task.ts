@@ -42,7 +42,7 @@ export async function findEarlierTasks(
     const { field } = named[MAX_EARLIER_TASKS] as { field: string }
     throw invalidRequest(
       field,
-      `Invalid '${field}': a request names at most ${MAX_EARLIER_TASKS} earlier tasks.`,
+      `Invalid '${field}': a request may name at most ${MAX_EARLIER_TASKS} earlier tasks.`,
     )
   }
   const ids = new Map<string, string>()
@@ -67,7 +67,7 @@ export async function findEarlierTasks(
 function noEarlierTask(field: string, model: string): GatewayError {
   return invalidRequest(
     field,
-    `Invalid '${field}': this account has no such task that the upstream of ${model} has begun. Give the \`id\` of a task that POST /v1/videos/generations has answered.`,
+    `Invalid '${field}': this account has no such task at the upstream of ${model}. Send the \`id\` that POST /v1/videos/generations returned.`,
     'task_not_found',
   )
 }

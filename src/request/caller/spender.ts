@@ -104,7 +104,7 @@ async function spenderNamed(
   if (create === false)
     throw new GatewayError(403, {
       code: 'spender_unknown',
-      message: `This key has no ${named.kind} \`${named.name}\`, and makes none. Ask its operator; a repeat does not help until then.`,
+      message: `This key has no ${named.kind} \`${named.name}\`, and cannot create one. Ask its operator; a repeat does not help until then.`,
     })
   const made = { ...named, id: world.newId('spn'), keyId: key.id, hash, createdAt: world.now() }
   await createNamedSpender(world.db, made, most)

@@ -78,7 +78,7 @@ function someOf([first, ...others]: readonly Model[], passed: readonly PassedOve
   const reasons = passed.map(({ model, detail }) => `${model}: ${detail}`).join('; ')
   throw invalidRequest(
     'model',
-    `No model of this route takes the request (${reasons}). Change the request, or ask for another model.`,
+    `No model of this route accepts the request (${reasons}). Change the request, or choose another model.`,
     'model_not_found',
   )
 }

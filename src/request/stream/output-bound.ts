@@ -102,7 +102,7 @@ function endOfString(text: string, from: number): number {
   return text.length
 }
 
-/** Index of a string that is the value of one member; -1 if there is none, or several that may each be the output. */
+/** Index of the only string that may be the output; -1 if no member or several members may be. */
 function placeOf(event: string, written: string): number {
   const places = MEMBER_LEADS.flatMap((lead) => {
     const [first, last] = [event.indexOf(lead + written), event.lastIndexOf(lead + written)]

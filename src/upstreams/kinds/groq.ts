@@ -15,11 +15,11 @@ const OPERATOR_CODES = new Set([
 
 /** Fields and formats of OpenAI's transcription that TranscriptionCreateParams of groq-sdk 1.6 (November 2026) lacks. */
 const ofAudio = refusedOfAudio(
-  { field: 'stream', plain: [false], why: 'the vendor of this model streams no texts of audio' },
+  { field: 'stream', plain: [false], why: 'the vendor of this model does not stream transcripts' },
   {
     field: 'response_format',
     plain: /^(json|text|verbose_json)$/,
-    why: 'the vendor of this model answers with JSON or with text',
+    why: 'the vendor of this model returns only JSON or text',
   },
 )
 
@@ -44,7 +44,7 @@ export const groq: UpstreamKind = {
       // In a responses request it is translated.
       unless: ({ family }) => family.operation !== 'chat',
     },
-    { field: 'n', plain: [1], why: 'the vendor of this model gives one answer to a request', always: true },
+    { field: 'n', plain: [1], why: 'the vendor of this model returns one answer per request', always: true },
     ...ofAudio,
   ],
   renamed: {

@@ -4,7 +4,7 @@
 /** Old and new callers name it; these vendors have their own names for it. */
 const FIRST_VERSION = '2023-06-01'
 
-/** The version in a caller's header; undefined if there is none or it is the first one: both leave the choice to the vendor. */
+/** The version in a caller's header; undefined if it is absent or the first version: both leave the choice to the vendor. */
 export function requestedVersion(headers: Readonly<Record<string, string>>): string | undefined {
   const version = headers['anthropic-version']
   return version === FIRST_VERSION ? undefined : version

@@ -7,12 +7,12 @@ import { NO_PROBABILITIES, omittedProbabilities, refusedOfAudio } from './refuse
 
 /** Fields of OpenAI's transcription that AudioTranscriptionRequest of @mistralai/mistralai 2.7 (November 2026) lacks. */
 const ofAudio = refusedOfAudio(
-  { field: 'stream', plain: [false], why: 'the vendor of this model streams texts in a form of its own' },
-  { field: 'response_format', plain: ['json'], why: 'the vendor of this model answers with JSON' },
+  { field: 'stream', plain: [false], why: 'the vendor of this model streams transcripts in its own format' },
+  { field: 'response_format', plain: ['json'], why: 'the vendor of this model returns only JSON' },
   {
     field: 'prompt',
     plain: [''],
-    why: 'the vendor of this model reads no text next to the audio',
+    why: 'the vendor of this model accepts no prompt with the audio',
     instead: "Name unusual words in 'context_bias'.",
   },
 )

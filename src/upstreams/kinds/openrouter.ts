@@ -52,10 +52,10 @@ export const openrouter: UpstreamKind = {
   refused: [
     { field: 'models', why: 'it lets other models answer', always: true },
     { field: 'route', why: 'it lets other models answer', always: true },
-    { field: 'provider', why: 'it chooses vendors, each at prices of its own', always: true },
+    { field: 'provider', why: 'it chooses vendors, each with its own prices', always: true },
     { field: 'plugins', why: 'it runs tools that are billed separately', always: true },
     { field: 'web_search_options', why: 'it searches the web', always: true },
-    { field: 'preset', why: 'it brings settings of the operator along', always: true },
+    { field: 'preset', why: 'it adds settings of the operator', always: true },
   ],
   error(status, body) {
     const shape = readErrorShape(body)

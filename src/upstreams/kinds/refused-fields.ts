@@ -3,7 +3,7 @@
 
 import type { FieldRule } from '../../contract/family'
 
-const none = { why: 'the vendor of this model has no probabilities of tokens', always: true } as const
+const none = { why: 'the vendor of this model returns no token probabilities', always: true } as const
 
 /**
  * Rules for a vendor that supports neither token biases nor probabilities. Requests to models that ignore the fields are not

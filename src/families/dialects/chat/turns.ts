@@ -43,10 +43,7 @@ function addMessage(turns: Turn[], message: Message, at: string, calls: Map<stri
       return
   }
   const place = `${at}.role`
-  throw invalidRequest(
-    place,
-    `Invalid value for '${place}': use 'tool' and 'tools' in the place of functions.`,
-  )
+  throw invalidRequest(place, `Invalid value for '${place}': use 'tool' and 'tools' instead of functions.`)
 }
 
 function addUserParts(turns: Turn[], results: readonly ToolResult[], parts: readonly Part[]): void {

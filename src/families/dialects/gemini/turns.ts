@@ -100,7 +100,7 @@ class ContentReader {
     if (!call) {
       throw invalidRequest(
         at,
-        `Invalid '${at}': there is no function call before it that it could answer. Send the call with its response.`,
+        `Invalid '${at}': it answers no earlier function call. Send the call with its response.`,
       )
     }
     const text = { type: 'text' as const, text: JSON.stringify(value ?? {}), at: `${at}.response` }

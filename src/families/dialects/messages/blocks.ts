@@ -124,6 +124,6 @@ function wrongType(at: string, expected: string): GatewayError {
 }
 
 export function unsupported(at: string, what: string): GatewayError {
-  const message = `Unsupported value: '${at}' is ${what}. This model is served through another API, which has no form for it: leave it out, or choose another model.`
+  const message = `Unsupported value: '${at}' is ${what}. This model is served through another API, which does not support it: leave it out, or choose another model.`
   return invalidRequest(at, message, 'unsupported_value')
 }

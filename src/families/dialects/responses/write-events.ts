@@ -152,7 +152,7 @@ export class ResponseWriter implements AnswerWriter {
     else this.doubtful.push(call)
   }
 
-  /** The caller's own tool for the name that a model calls; a function of that name if there is none. */
+  /** The caller's own tool for the name that a model calls; a function of that name if the caller has no such tool. */
   private originOf(name: string): ToolOrigin {
     return flatToolsOf(this.parsed.body).byFlatName(name)?.origin ?? { kind: 'function', name }
   }

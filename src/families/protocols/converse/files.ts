@@ -65,7 +65,7 @@ function documentName(title: string, names: Set<string>): string {
 function unsupported(at: string, what: string): GatewayError {
   return invalidRequest(
     at,
-    `Unsupported value: '${at}' is ${what}. This model is served through another API, which has no form for it: leave it out, or choose another model.`,
+    `Unsupported value: '${at}' is ${what}. This model is served through another API, which does not support it: leave it out, or choose another model.`,
     'unsupported_value',
   )
 }

@@ -167,7 +167,7 @@ const usage = callerOperation(
     const period = periodOfQuery(query, at - DEFAULT_DAYS * DAY_MS)
     const { since, until } = period
     if (by === 'hour' && (until ?? at) - since > MAX_HOURLY_DAYS * DAY_MS)
-      throw invalidRequest('since', `Hours are listed for ${MAX_HOURLY_DAYS} days at most.`)
+      throw invalidRequest('since', `Hourly figures are listed for at most ${MAX_HOURLY_DAYS} days.`)
     const used = await usageBy(db, by, { ...period, keyId: key.id })
     const namesIn = await usageNaming(db, used, [by])
     const rows = used.map((each) => ({ ...namesIn(each), ...usageJson(each) }))

@@ -1,4 +1,4 @@
-// Session affinity with vendors whose prompt caches are by key: how much of the caches is kept across keys, nodes and rests, how
+// Session affinity with vendors that cache prompts per key: how much of the caches is kept across keys, nodes and rests, how
 // requests are recognized as belonging together, and the savings in reports.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -124,7 +124,7 @@ describe('16 turns of 20 conversations', () => {
     await one.close()
   })
 
-  test('lose their caches where keys take turns', async () => {
+  test('lose their caches if keys take turns', async () => {
     const inTurn = await startNodes(KEYS, 2, { affinity: false })
     const { share } = await converse(inTurn)
     expect(share / alone).toBeLessThan(0.8)
@@ -141,7 +141,7 @@ describe('16 turns of 20 conversations', () => {
     await many.close()
   })
 
-  test('do so too while a key rests and comes back, and only its own conversations move', async () => {
+  test('keep it too while a key rests and returns, and only the conversations of that key move', async () => {
     const many = await startNodes(KEYS, 2)
     const { sandbox, clock } = many
     const { share, conversations } = await converse(many, (turn) => {
@@ -166,7 +166,7 @@ describe('16 turns of 20 conversations', () => {
   })
 
   test.each(['cheapest', 'least_busy'] as const)(
-    'do so on a route that prefers the %s of two models on 2 nodes',
+    'keep it on a route that prefers the %s of two models on 2 nodes',
     async (prefer) => {
       const price = { per_1m_cached_input_tokens: '0.10', per_1m_output_tokens: '2.00' }
       const modelOf = (upstream: string, input: string) => ({
@@ -194,7 +194,7 @@ describe('16 turns of 20 conversations', () => {
   )
 })
 
-test('equal upstreams keep their conversations, and one that is down moves its own alone', async () => {
+test('equal upstreams keep their conversations, and only those of a failed one move', async () => {
   const sandbox = startSandbox({ record: true })
   const names = ['east', 'west', 'north']
   const upstreams = names.map(
@@ -338,7 +338,7 @@ describe('a session', () => {
   ]
 
   test.each(signs)(
-    'named by %s on %s keeps to one key, and others have others',
+    'named by %s on %s keeps one key, and other sessions get other keys',
     async (by, path, request) => {
       const same = await sent(
         path,
@@ -357,7 +357,7 @@ describe('a session', () => {
     },
   )
 
-  test('is named by the first of several signs, and by none that is empty', async () => {
+  test('is named by the first of several signs that is not empty', async () => {
     const all = chat(1, { prompt_cache_key: 'b', user: 'c' })
     const { sessions } = await sent('/v1/chat/completions', [
       { body: all, headers: { 'x-session-id': 'a', 'x-chat-of-ours': 'z' } },
@@ -373,7 +373,7 @@ describe('a session', () => {
     ])
   })
 
-  test('named by nothing goes by the model, the instructions, the tools and the first question', async () => {
+  test('without a name is recognized by the model, the instructions, the tools and the first question', async () => {
     const tools = [
       { type: 'function', function: { name: 'look', description: 'Looks', parameters: { type: 'object' } } },
     ]
@@ -404,7 +404,7 @@ describe('a session', () => {
     expect(sessions).toHaveLength(4)
   })
 
-  test('stays where a client moves the mark of its cache from turn to turn', async () => {
+  test('stays the same if a client moves its cache mark from turn to turn', async () => {
     const marked = (text: string) => [{ type: 'text', text, cache_control: { type: 'ephemeral' } }]
     const { sessions } = await sent('/v1/messages', [
       {
@@ -427,7 +427,7 @@ describe('a session', () => {
     expect(sessions).toEqual([expect.stringMatching(/^content /)])
   })
 
-  test('is that of the whole conversation where a response continues another, or a conversation', async () => {
+  test('is that of the whole conversation if a response continues another or a conversation', async () => {
     const ask = async (body: Json) => {
       const response = await gateway.post('/v1/responses', { model: 'test-chat', ...body })
       expect(response.status).toBe(200)
@@ -447,14 +447,14 @@ describe('a session', () => {
     expect(new Set(sessions)).toEqual(new Set([expect.stringMatching(/^conversation /)]))
   })
 
-  test('is that of one account', async () => {
+  test('is separate for each account', async () => {
     const { secret } = await gateway.makeKey('bob', '1')
     const mine = { body: chat(1), headers: { 'x-session-id': 'same' } }
     const his = { ...mine, headers: { ...mine.headers, authorization: `Bearer ${secret}` } }
     expect((await sent('/v1/chat/completions', [mine, his])).sessions).toHaveLength(2)
   })
 
-  test('is none where vendors have no prompts to cache: the keys take turns', async () => {
+  test('does not exist if vendors have no prompts to cache: the keys take turns', async () => {
     const embedding = { model: 'test-vectors', input: 'Hi' }
     const { keys, sessions } = await sent(
       '/v1/embeddings',
@@ -463,7 +463,7 @@ describe('a session', () => {
     expect({ keys: keys.toSorted(), sessions }).toEqual({ keys: KEYS.toSorted(), sessions: [null] })
   })
 
-  test('and the keys that rested say why this key, to the API and on the command line', async () => {
+  test('and the resting keys explain the chosen key in the API and on the command line', async () => {
     const body = chat(1, { prompt_cache_key: 'shown' })
     const [usual] = (await sent('/v1/chat/completions', [{ body }])).keys as [string]
     const number = 1 + KEYS.indexOf(usual)
@@ -497,7 +497,7 @@ describe('a session', () => {
   })
 })
 
-test('a setting that tells no sessions apart is a fault with its cure', () => {
+test('a setting that cannot distinguish sessions is reported with a remedy', () => {
   const config = { upstreams: {}, models: {} }
   const faults = (affinity: unknown) => faultsOf({ ...config, affinity })
   for (const right of [undefined, false, {}, { headers: ['x-chat-id', 'X-Thread'] }])

@@ -84,13 +84,13 @@ describe('a bucket', () => {
     })
   }
 
-  test('that fails costs the copy, not the request', async () => {
+  test('that fails loses the copy, not the request', async () => {
     store.broken = true
     const before = await rows()
     expect(await drawnUrl(one)).toStartWith(vendor.url)
     expect(one.log.filter(({ event }) => event === 'artifact_not_kept')).toHaveLength(1)
     expect(await one.newestCharge()).toMatchObject({ state: 'settled', amount: CENT })
-    // The row stays for an hour, so that whatever may have come to the bucket is found again.
+    // The row stays for an hour, so that anything that reached the bucket is found again.
     expect(await rows()).toHaveLength(before.length + 1)
     store.broken = false
     now += HOUR_MS
@@ -98,7 +98,7 @@ describe('a bucket', () => {
     expect(await rows()).toEqual(before)
   })
 
-  test('that does not answer when a file is wanted is a 503 that says so', async () => {
+  test('that does not answer a request for a file causes a 503 that says so', async () => {
     vendor.serve = () => png(bytesOf('a'))
     const url = await drawnUrl(one)
     store.broken = true
@@ -110,7 +110,7 @@ describe('a bucket', () => {
     expect((await fetch(url)).status).toBe(200)
   })
 
-  test('is read at the pace of the caller: nothing of a file waits in the gateway for a slow one', async () => {
+  test('is read at the pace of the caller: the gateway buffers nothing of a file for a slow caller', async () => {
     const megabyte = 1_000_000
     vendor.serve = () => png(bytesOf('slow', 40 * megabyte))
     const { pathname, search } = new URL(await drawnUrl(one))
@@ -132,7 +132,7 @@ describe('a bucket', () => {
     for (const caller of callers) caller.leave('rst')
   })
 
-  test('that is slow to answer readers keeps neither other readers nor new results waiting', async () => {
+  test('that answers readers slowly delays neither other readers nor new results', async () => {
     vendor.serve = () => png(bytesOf('held'))
     const { pathname, search } = new URL(await drawnUrl(one))
     const release = Promise.withResolvers<void>()
@@ -153,7 +153,7 @@ describe('a bucket', () => {
     for (const caller of callers) caller.leave('fin')
   })
 
-  test('loses expired holds, whichever node sweeps, even both at once', async () => {
+  test('loses expired files, whichever node sweeps, even if both do at once', async () => {
     now += 49 * HOUR_MS
     expect((await rows()).length).toBeGreaterThan(0)
     await Promise.all([one, other].map(({ server }) => server.world.artifacts?.sweep()))
@@ -161,7 +161,7 @@ describe('a bucket', () => {
     expect(store.objects.size).toBe(0)
   })
 
-  test('that lost a file: the caller reads that there is none', async () => {
+  test('that lost a file: the caller is told that the file does not exist', async () => {
     const url = await drawnUrl(one)
     store.objects.clear()
     expect((await fetch(url)).status).toBe(404)

@@ -48,7 +48,7 @@ function events(gateway: TestGateway, name: string) {
   return gateway.log.filter(({ event }) => event === name).map(({ fields }) => fields)
 }
 
-/** In no particular order, because copies are made concurrently. */
+/** Without an order, because copies are made concurrently. */
 async function hashesAt(urls: string[]): Promise<string[]> {
   return (await Promise.all(urls.map(async (url) => sha256(await bytesAt(url))))).sort()
 }
@@ -59,7 +59,7 @@ async function bytesAt(url: string): Promise<Uint8Array> {
   return response.bytes()
 }
 
-describe('the families with results of their own', () => {
+describe('the families whose results are files', () => {
   const catalogue: Record<string, ModelConfig> = shipped.models
   const words = { messages: [{ role: 'user', content: [{ text: 'a fox' }] }] }
   const series = {
@@ -79,7 +79,7 @@ describe('the families with results of their own', () => {
   afterAll(() => gateway.close())
 
   for (const [model, body, urlsIn] of rows) {
-    test(`${model}: the answer has the gateway's addresses, and behind them what the vendor made`, async () => {
+    test(`${model}: the answer has the gateway's addresses, which serve what the vendor made`, async () => {
       const before = gateway.sandbox.calls.length
       const response = await gateway.post('/v1/images/generations', { model, ...body })
       expect(response.status).toBe(200)
@@ -120,7 +120,7 @@ describe('keeping', () => {
     await gateway.close()
   })
 
-  test('changes nothing in the answer but the addresses, however they are written', async () => {
+  test('changes only the addresses in the answer, however they are written', async () => {
     const gateway = await startKeeper(vendor, week)
     const url = resultUrl(vendor)
     const escaped = JSON.stringify(url).replaceAll('/', '\\/').replace('?', '\\u003f')
@@ -150,7 +150,7 @@ describe('keeping', () => {
     await gateway.close()
   })
 
-  test('gives the kept address again to the same idempotency key', async () => {
+  test('returns the stored address again for the same idempotency key', async () => {
     const gateway = await startKeeper(vendor, week)
     vendor.reply = () => JSON.stringify(pictureReply(resultUrl(vendor)))
     const key = { 'idempotency-key': 'once' }
@@ -161,7 +161,7 @@ describe('keeping', () => {
     await gateway.close()
   })
 
-  test('outlives a restart: the secret is kept too', async () => {
+  test('survives a restart: the secret is stored too', async () => {
     const gateway = await startKeeper(vendor, week)
     vendor.reply = () => JSON.stringify(pictureReply(resultUrl(vendor)))
     const { pathname, search } = new URL(await drawnUrl(gateway))
@@ -172,7 +172,7 @@ describe('keeping', () => {
   })
 })
 
-describe('a result that cannot be kept has the vendor’s address, and its price', () => {
+describe('a result that cannot be stored keeps the address and the price of the vendor', () => {
   const broken = () =>
     new Response(
       new ReadableStream({
@@ -183,15 +183,15 @@ describe('a result that cannot be kept has the vendor’s address, and its price
       }),
     )
   const rows: Record<string, { serve?: () => Response; url?: () => string; reason: string }> = {
-    'a file that is gone': { serve: () => new Response('no', { status: 404 }), reason: 'HTTP 404' },
+    'a file that no longer exists': { serve: () => new Response('no', { status: 404 }), reason: 'HTTP 404' },
     'a redirect': {
       serve: () => Response.redirect(resultUrl(vendor)),
       reason: 'HTTP 302',
     },
     'an empty file': { serve: () => png(new Uint8Array()), reason: 'incomplete' },
-    'a file that breaks off': { serve: broken, reason: 'Error' },
-    'a file beyond the limit that says so': { serve: () => png(bytesOf('big', 5_000)), reason: 'too large' },
-    'a file beyond the limit that does not': {
+    'a file that is cut off': { serve: broken, reason: 'Error' },
+    'a file beyond the limit that states its size': { serve: () => png(bytesOf('big', 5_000)), reason: 'too large' },
+    'a file beyond the limit that does not state its size': {
       serve: () => new Response(new Blob([bytesOf('big', 5_000)]).stream()),
       reason: 'too large',
     },
@@ -203,7 +203,7 @@ describe('a result that cannot be kept has the vendor’s address, and its price
       url: () => 'http://127.0.0.1:1/x.png',
       reason: 'not its own',
     },
-    'what is not an address': { url: () => 'x.png', reason: 'not its own' },
+    'a text that is not an address': { url: () => 'x.png', reason: 'not its own' },
   }
   for (const [title, { serve, url, reason }] of Object.entries(rows)) {
     test(title, async () => {
@@ -226,7 +226,7 @@ describe('a result that cannot be kept has the vendor’s address, and its price
     })
   }
 
-  test('one of several that fails leaves the others', async () => {
+  test('one of several that fails does not affect the others', async () => {
     const gateway = await startKeeper(vendor, week)
     const [good, bad] = [resultUrl(vendor), 'https://files.example.com/x.png']
     vendor.reply = () => JSON.stringify(pictureReply(bad, good))
@@ -237,7 +237,7 @@ describe('a result that cannot be kept has the vendor’s address, and its price
     await gateway.close()
   })
 
-  test('a disk that does not take it', async () => {
+  test('a disk that does not accept it', async () => {
     const dataDir = temporaryFolder()
     // A file in the place of the folder.
     writeFileSync(join(dataDir, 'artifacts'), 'in the way')
@@ -252,7 +252,7 @@ describe('a result that cannot be kept has the vendor’s address, and its price
 })
 
 describe('while a copy is being made', () => {
-  /** A vendor whose results come when the test releases them. */
+  /** A vendor that delivers results when the test releases them. */
   function startSlowVendor() {
     const gate = Promise.withResolvers<void>()
     const slow = startPictureVendor()
@@ -265,7 +265,7 @@ describe('while a copy is being made', () => {
     return { slow, given, letGo: gate.resolve }
   }
 
-  test('a repeat never gets the address at the vendor, and the result of a caller who leaves is kept and paid', async () => {
+  test('a repeat never gets the address at the vendor, and the result of a caller who disconnects is stored and paid', async () => {
     const { slow, letGo } = startSlowVendor()
     const gateway = await startKeeper(slow, week)
     const key = { 'idempotency-key': 'left' }
@@ -304,14 +304,14 @@ describe('while a copy is being made', () => {
     now += 61_000
     expect(await url).toBe(given)
     expect(events(gateway, 'artifact_not_kept')[0]?.reason).toContain('too long')
-    // The answer came whole: no first byte comes after the last.
+    // The answer arrived as a whole: the first byte cannot be later than the last.
     const [row] = await gateway.requestLog()
     expect(row?.first_byte_ms).toBe(row?.duration_ms as number)
     await gateway.close()
     await slow.stop()
   })
 
-  test('a gateway that stops still answers, and waits no longer than the stop allows', async () => {
+  test('a stopping gateway still answers, and waits no longer than the stop allows', async () => {
     const { slow, given } = startSlowVendor()
     const gateway = await startKeeper(slow, week)
     const url = drawnUrl(gateway)
@@ -323,7 +323,7 @@ describe('while a copy is being made', () => {
     await slow.stop()
   })
 
-  test('a gateway that stops in peace finishes it', async () => {
+  test('a gateway that stops normally finishes it', async () => {
     const { slow, letGo } = startSlowVendor()
     const gateway = await startKeeper(slow, week)
     const url = drawnUrl(gateway)
@@ -336,7 +336,7 @@ describe('while a copy is being made', () => {
     await slow.stop()
   })
 
-  test('only so many are made at a time, and all in the end', async () => {
+  test('only a limited number are made at a time, and all eventually', async () => {
     let running = 0
     let most = 0
     const busy = startPictureVendor()
@@ -358,7 +358,7 @@ describe('while a copy is being made', () => {
 })
 
 describe('removing', () => {
-  test('an artifact is kept longer than the vendor keeps it, and then its file is deleted too', async () => {
+  test('an artifact is stored longer than at the vendor, and then its file is deleted too', async () => {
     let now = Date.now()
     const gateway = await startKeeper(vendor, { keep: '2d' }, { outside: { now: () => now } })
     vendor.reply = () => JSON.stringify(pictureReply(resultUrl(vendor)))
@@ -375,7 +375,7 @@ describe('removing', () => {
     await gateway.close()
   })
 
-  test('one that cannot be removed does not keep the others from it', async () => {
+  test('one that cannot be removed does not prevent the removal of others', async () => {
     let now = Date.now()
     const limits = { keep: '2d', maxBytes: '3KB' }
     const gateway = await startKeeper(vendor, limits, { outside: { now: () => now++ } })
@@ -413,7 +413,7 @@ describe('removing', () => {
     await gateway.close()
   })
 
-  test('a limit that was lowered is kept at the next sweep', async () => {
+  test('a lowered limit is enforced at the next sweep', async () => {
     const gateway = await startKeeper(vendor, week)
     vendor.reply = () => JSON.stringify(pictureReply(resultUrl(vendor)))
     for (let count = 0; count < 3; count++) await drawnUrl(gateway)
@@ -425,7 +425,7 @@ describe('removing', () => {
     await gateway.sandbox.stop()
   })
 
-  test('files of a killed process are gone after the next start, and no others', async () => {
+  test('only the files of a killed process are removed at the next start', async () => {
     let now = Date.now()
     const outside = { now: () => now }
     const gateway = await startKeeper(vendor, week, { outside })

@@ -89,7 +89,7 @@ for (const from of databaseKinds) {
       const again = openAddress(address)
       await migrate(again)
       expect((await audit(again, START)).problems).toEqual([])
-      // No trace of the work is left behind.
+      // No temporary file is left behind.
       expect(readdirSync(scratch)).toEqual(['kept'])
       expect(statSync(packed).mode & 0o777).toBe(0o600)
       await again.close()
@@ -110,7 +110,7 @@ test('a backup is the whole database, row for row', async () => {
   await db.close()
 })
 
-describe('what is refused', () => {
+describe('refused', () => {
   test('a backup under a used name, and a restore over an existing database', async () => {
     const { db, source, address } = await fill('sqlite')
     const scratch = temporaryFolder()
@@ -161,7 +161,7 @@ describe('what is refused', () => {
 })
 
 describe.skipIf(!databaseKinds.includes('postgres'))('a move to PostgreSQL', () => {
-  test('that is broken off is continued where it was, and nothing is there twice', async () => {
+  test('that was interrupted continues where it stopped, and duplicates nothing', async () => {
     const { db, address } = await fill('sqlite')
     const url = await postgresUrl()
     let isDone = false
@@ -191,7 +191,7 @@ describe.skipIf(!databaseKinds.includes('postgres'))('a move to PostgreSQL', () 
     await db.close()
   })
 
-  test('is refused where rows are already, or another database was being copied', async () => {
+  test('is refused if the target has rows, or an unfinished copy of another database', async () => {
     const { db, address } = await fill('sqlite')
     const url = await postgresUrl()
     const target = openAddress(url)
@@ -228,7 +228,7 @@ describe('a place', () => {
     'a bucket': () => bucketPlace(bucket),
   }
   for (const [title, open] of Object.entries(places)) {
-    test(`${title} lists backups by time, gives them back, and replaces none`, async () => {
+    test(`${title} lists backups by time, returns them, and replaces none`, async () => {
       const place = open()
       const folder = temporaryFolder()
       const times = [5, 3, 4, 1, 2, 0, 6].map((hour) => START + hour * 3_600_000)
@@ -272,7 +272,7 @@ describe('a server that makes backups by itself', () => {
     return { schedule: createBackupSchedule(parts), events, reasons }
   }
 
-  test('makes one when it is due, in one process of several, and keeps as many as configured', async () => {
+  test('makes one when it is due, in one of several processes, and keeps the configured number', async () => {
     const { db, address, wave } = await fill('sqlite')
     const dataDir = temporaryFolder()
     const place = folderPlace(join(dataDir, 'backups'))
@@ -296,7 +296,7 @@ describe('a server that makes backups by itself', () => {
     await db.close()
   })
 
-  test('makes each when it is due, however short processes live, and lists a bucket once', async () => {
+  test('makes each when it is due, even if processes are short-lived, and lists a bucket once', async () => {
     const { db, address } = await fill('sqlite')
     const s3 = { ...bucket, prefix: 'minutely/' }
     const countBefore = store.calls.length
@@ -329,7 +329,7 @@ describe('a server that makes backups by itself', () => {
     await db.close()
   })
 
-  test('says at the first try that a place cannot be used, in the words of the place', async () => {
+  test('reports at the first attempt that a place cannot be used, with the error of the place', async () => {
     const { db, address } = await fill('sqlite')
     const clock = { now: START }
     const gone = { ...bucket, endpoint: `http://127.0.0.1:${await freePort()}` }
@@ -357,7 +357,7 @@ describe('a server that makes backups by itself', () => {
     await db.close()
   })
 
-  test('says why one failed, and tries again after ten minutes', async () => {
+  test('reports why one failed, and tries again after ten minutes', async () => {
     const { db, address } = await fill('sqlite')
     const dataDir = temporaryFolder()
     const clock = { now: START }

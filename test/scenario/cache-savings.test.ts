@@ -129,7 +129,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('savings of prompt c
     expect(await plain.text()).not.toContain('saved')
   })
 
-  test('of a charge whose quantities do not make its price are counted as unknown', async () => {
+  test('of a charge whose quantities do not explain its price are counted as unknown', async () => {
     const { db, now } = gateway.server.world
     const at = now()
     const charge = makeCharge(1_000_000, {
@@ -159,7 +159,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('savings of prompt c
   })
 
   if (database === 'sqlite')
-    test('are a column of `gateway usage --saved`, with what it lacks', async () => {
+    test('are a column of `gateway usage --saved`, which states how many requests are missing', async () => {
       const { run } = createCommandLine(gateway.dataDir, gateway.dataDir)
       const { stdout, stderr } = await run('usage --by account --saved')
       expect(stdout).toMatch(/^ACCOUNT .* PAID .* SAVED *$/m)

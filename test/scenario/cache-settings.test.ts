@@ -33,7 +33,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
       models: {
         plain: model('1'),
         cached: model('1', { ttl: '1h', price: '0.5' }),
-        // So similar that the conversation decides.
+        // So similar that the conversation decides which one is called.
         reader: model('1'),
         writer: model('1.01'),
         thrift: { route: ['reader', 'writer'], prefer: 'cheapest' },
@@ -58,7 +58,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
     return Number(row?.n)
   }
 
-  /** A key of an account of its own. */
+  /** A key with its own account. */
   async function keyOf(plan: string | null, settings: Partial<KeySettings> = {}) {
     const account = `account-${++questions}`
     const { secret } = await gateway.makeKey(account, '5', settings)
@@ -99,14 +99,14 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
     model: string,
     share: number | null,
   ][] = [
-    ['of a key, where nothing else has one', null, CACHE, 'plain', 0.1],
+    ['of a key, if neither plan nor model has one', null, CACHE, 'plain', 0.1],
     ['of a key before that of the model', null, CACHE, 'cached', 0.1],
     ['of a key before that of its plan', 'saving', CACHE, 'cached', 0.1],
-    ['of a key that has none, before that of its plan and the model', 'saving', false, 'cached', null],
+    ['of a key that turns it off, before that of its plan and the model', 'saving', false, 'cached', null],
     ['of a key, in a plan that has none', 'fresh', CACHE, 'cached', 0.1],
-    ['of a plan, where the model has none', 'saving', null, 'plain', 0.25],
+    ['of a plan, if the model has none', 'saving', null, 'plain', 0.25],
     ['of a plan before that of the model', 'saving', null, 'cached', 0.25],
-    ['of a plan that has none, before that of the model', 'fresh', null, 'cached', null],
+    ['of a plan that turns it off, before that of the model', 'fresh', null, 'cached', null],
     ['of the model, in a plan without one', 'usual', null, 'cached', 0.5],
     ['of the model', null, null, 'cached', 0.5],
     ['of nobody', 'usual', null, 'plain', null],
@@ -133,7 +133,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
     expect(longer.cache).toBe('hit')
   })
 
-  test('a rule of a key makes no other account read its answers', async () => {
+  test('a rule of a key does not share its answers with other accounts', async () => {
     const body = { model: 'plain', messages: say(`Question ${++questions}`) }
     const before = await kept()
     expect((await ask(await keyOf(null, { cache: CACHE }), body)).cache).toBe('miss')
@@ -141,7 +141,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
     expect((await ask(await keyOf(null, { cache: CACHE }), body)).cache).toBe('miss')
   })
 
-  test('a preferred route gives again what any of its models has answered, at the price of that model', async () => {
+  test('a route with a preference repeats an answer of any of its models, at the price of that model', async () => {
     const secret = await keyOf(null, { cache: CACHE })
     const prices = { reader: 300_000, writer: 301_000 }
     const inSession = (body: Json, session: string, more = {}) =>
@@ -176,7 +176,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
     }
   })
 
-  test('of two at once on a preferred route one asks, whichever model each would go to', async () => {
+  test('of two equal requests at once on a route with a preference, only one is sent, whichever model each would go to', async () => {
     const secret = await keyOf(null, { cache: CACHE })
     const release = Promise.withResolvers<void>()
     const usual = vendor.answer
@@ -198,7 +198,7 @@ describe.each(databaseKinds)('rules of the response cache on %s', (database) => 
   })
 })
 
-test('faults of rules are named', () => {
+test('invalid rules are reported', () => {
   const config = {
     upstreams: { openai: { kind: 'openai' } },
     models: { small: { family: 'openai-chat', upstream: 'openai', free: true } },

@@ -1,5 +1,5 @@
 // Callers who disconnect: before their body is complete, before the vendor answers, in the middle of a stream, while they do not
-// read; by FIN, by reset, by closing one half. The vendor is stopped, the charge is exact, and nothing is left behind.
+// read; by FIN, by reset, by closing one half. The call to the vendor ends, the charge is exact, and no resource leaks.
 
 import { heapStats } from 'bun:jsc'
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -31,7 +31,7 @@ async function startWatched(options: Parameters<typeof startTestGateway>[0]): Pr
   return gateway
 }
 
-/** The content of the events that a caller has so far. */
+/** The content of the events received so far. */
 function contentIn(received: string): string[] {
   const pieces: string[] = []
   for (const [, data] of received.matchAll(/data: (\{.*\})\n\n/g)) {
@@ -83,7 +83,7 @@ for (const database of databaseKinds) {
       const answer = contentIn(await whole.text())
       const left = await leave(body, (received) => waitFor(() => contentIn(received()).length >= 12))
       expect(left.charge).toMatchObject({ state: 'settled', ended_by: 'client', usage_source: 'counted' })
-      // What was on its way when the caller left counts too; it is a beginning of the answer, and not a token more.
+      // What was in flight when the caller disconnected counts too, and nothing beyond it.
       const delivered = contentIn(left.received).length
       expect(delivered).toBeGreaterThanOrEqual(12)
       const input = countTokens(content) * INPUT
@@ -110,7 +110,7 @@ for (const database of databaseKinds) {
       expect(greeted.call.aborted).toBe(true)
     })
 
-    test('while the model thinks pays for the thinking that the vendor has reported', async () => {
+    test('while the model thinks pays for the reported thinking', async () => {
       const messages = say(
         '[sandbox usage=every_chunk prompt_tokens=50 reasoning=30 tokens=9 token_delay_ms=60000]',
       )
@@ -127,7 +127,7 @@ for (const database of databaseKinds) {
       expect(left.call.aborted).toBe(false)
     })
 
-    test('with an idempotency key finds the whole stream when coming back, paid once', async () => {
+    test('with an idempotency key gets the whole stream with a repeat, paid once', async () => {
       const messages = say('[sandbox prompt_tokens=100 tokens=30 token_delay_ms=10]')
       const body = { model: 'test-chat', stream: true, messages }
       const headers = { 'idempotency-key': `leaving-${database}` }
@@ -144,7 +144,7 @@ for (const database of databaseKinds) {
       expect(gateway.sandbox.calls.length).toBe(calls)
     })
 
-    test('just after the last event has paid for a complete answer', async () => {
+    test('just after the last event pays for a complete answer', async () => {
       const messages = say('[sandbox prompt_tokens=100 tokens=5]')
       const left = await leave({ model: 'test-chat', stream: true, messages }, (received) =>
         waitFor(() => received().includes('[DONE]')),
@@ -163,7 +163,7 @@ describe('a vendor that bills the whole answer anyway', () => {
   afterAll(() => gateway.close())
 
   for (const moment of ['before its answer', 'in the middle of it']) {
-    test(`is read to the end for its true figures when the caller leaves ${moment}`, async () => {
+    test(`is read to the end for its usage if the caller disconnects ${moment}`, async () => {
       const calls = gateway.sandbox.calls.length
       const caller = await RawCaller.connect(gateway.url)
       const words = 'delay_ms=100 prompt_tokens=100 tokens=40 token_delay_ms=10'
@@ -180,7 +180,7 @@ describe('a vendor that bills the whole answer anyway', () => {
   }
 })
 
-describe('a whole answer whose caller leaves after the vendor was called', () => {
+describe('a non-streaming answer whose caller disconnects after the vendor was called', () => {
   const vendor = startVendor()
   let gateway: TestGateway
   beforeAll(async () => {
@@ -194,7 +194,7 @@ describe('a whole answer whose caller leaves after the vendor was called', () =>
     await vendor.stop()
   })
 
-  test.each(ways)('by %s is paid, because the vendor made it, and is given to a repeat', async (how) => {
+  test.each(ways)('by %s is paid, because the vendor made it, and is returned to a repeat', async (how) => {
     const gate = Promise.withResolvers<void>()
     vendor.answer = async () => {
       await gate.promise
@@ -208,7 +208,7 @@ describe('a whole answer whose caller leaves after the vendor was called', () =>
     caller.send(chatRequest(gateway.secret, body, headers))
     await waitFor(() => vendor.requests > requests)
     caller.leave(how)
-    // Bun closes the connection of a caller who has ended only the sending half, and would still read.
+    // Bun also closes the connection of a caller that has closed only its sending half.
     await waitFor(() => caller.closed)
     expect(caller.head()).toBe('')
     gate.resolve()
@@ -232,7 +232,7 @@ interface Moment {
   paused?: boolean
   callers: number
   leavesWhen(caller: RawCaller, called: () => boolean): Promise<unknown>
-  /** Calls and rows that each caller must leave behind. */
+  /** Expected calls and rows of each caller. */
   vendorCalls: 0 | 1
   logRow: { status: number; error_code: string | null; ended_by: string | null }
   charge?: { state: string; usage_source: string | null }
@@ -267,7 +267,7 @@ const moments: readonly Moment[] = [
     charge: { state: 'settled', usage_source: 'counted' },
   },
   {
-    name: 'while the stream waits for them',
+    name: 'while the stream waits for the caller',
     words: 'tokens=60000',
     paused: true,
     callers: 10,
@@ -285,7 +285,7 @@ const moments: readonly Moment[] = [
 /** Callers at a time: the process that runs the tests may have 256 requests to vendors at once. */
 const AT_A_TIME = 100
 
-describe('hundreds of callers who leave', () => {
+describe('hundreds of callers who disconnect', () => {
   let gateway: TestGateway
   const unhandled: unknown[] = []
   const note = (error: unknown) => unhandled.push(error)
@@ -318,7 +318,7 @@ describe('hundreds of callers who leave', () => {
         caller.send(bytes.slice(0, bytes.length - (moment.keepsBack ?? 0)))
         await moment.leavesWhen(caller, () => find(name as string) !== undefined)
         caller.leave(how)
-        // The other half stays open until the gateway has understood; one who does not read cannot see it close.
+        // The other half stays open until the gateway has noticed; a caller that does not read cannot see it close.
         const understood = () => caller.closed || find(name as string)?.aborted === true
         if (how === 'half') await waitFor(understood)
         caller.socket.destroy()
@@ -337,7 +337,7 @@ describe('hundreds of callers who leave', () => {
     calls: Map<string, SandboxCall>,
   ): Promise<void> {
     expect(calls.size).toBe(moment.vendorCalls * moment.callers)
-    // None of these answers would have ended by itself: the vendor has seen that nobody listens any more.
+    // None of these answers would have ended otherwise: the vendor saw the connection close.
     const goOn = () => [...calls].filter(([, { aborted }]) => !aborted).map(([name]) => name)
     await waitFor(() => goOn().length === 0)
     expect(goOn()).toEqual([])
@@ -363,9 +363,9 @@ describe('hundreds of callers who leave', () => {
   const whole = { model: 'test-chat', messages: say('[sandbox tokens=5] Hello!') }
   const framed = (gateway: TestGateway, form: string) => {
     const request = chatRequest(gateway.secret, whole)
-    if (form === 'another request behind it') return request + request
-    if (form === 'bytes behind it that are not a request') return `${request}\x00\x01 no request\r\n\r\n`
-    if (form !== 'a trailer behind its chunks') return request
+    if (form === 'a pipelined request') return request + request
+    if (form === 'extra bytes that are not a request') return `${request}\x00\x01 no request\r\n\r\n`
+    if (form !== 'a trailer after its chunks') return request
     const [head = '', text = ''] = request.split('\r\n\r\n')
     const length = text.length.toString(16)
     const chunks = `${length}\r\n${text}\r\n0\r\nX-Trailer: 1\r\n\r\n`
@@ -373,11 +373,11 @@ describe('hundreds of callers who leave', () => {
   }
   // Bun ends the connection in each of these cases, and the handler of the request has begun.
   test.each([
-    'another request behind it',
-    'bytes behind it that are not a request',
-    'a trailer behind its chunks',
-    'the end of what the caller sends behind it',
-  ])('a request that cannot be answered because of %s is not sent on and not paid', async (form) => {
+    'a pipelined request',
+    'extra bytes that are not a request',
+    'a trailer after its chunks',
+    'a closed sending half',
+  ])('a request that cannot be answered because of %s is neither forwarded nor charged', async (form) => {
     const before = { charges: (await gateway.charges()).length, log: (await gateway.requestLog()).length }
     const count = 20
     gateway.sandbox.calls.length = 0
@@ -397,7 +397,7 @@ describe('hundreds of callers who leave', () => {
     for (const caller of callers) caller.socket.destroy()
   })
 
-  test('at any moment around the beginning of the answer: no charge stays open', async () => {
+  test('disconnecting at any moment around the beginning of the answer leaves no charge open', async () => {
     const before = (await gateway.charges()).length
     const callers = 300
     let left = 0
@@ -421,7 +421,7 @@ describe('hundreds of callers who leave', () => {
     expect(gateway.sandbox.calls.filter(({ aborted }) => !aborted)).toEqual([])
   })
 
-  test('leave nothing in memory', async () => {
+  test('leak no memory', async () => {
     gateway.sandbox.calls.length = 0
     const streams = () => {
       Bun.gc(true)

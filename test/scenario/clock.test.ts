@@ -60,7 +60,7 @@ function makeClock(noted?: NotedTime) {
 }
 
 describe('the clock', () => {
-  test('has the time of the machine while nobody sets it', () => {
+  test('follows the clock of the machine while nobody sets it', () => {
     const { now, wall, pass, log } = makeClock()
     for (let look = 0; look < 1_000; look++) {
       pass(look % 7)
@@ -91,7 +91,7 @@ describe('the clock', () => {
     })
   }
 
-  test('hardly moves where a jump is put right soon', () => {
+  test('hardly moves if a jump is soon corrected', () => {
     const { now, pass, set } = makeClock()
     set(3 * HOUR)
     for (let second = 0; second < 600; second++) {
@@ -102,7 +102,7 @@ describe('the clock', () => {
     expect(now() - START - 600 * SECOND).toBeLessThanOrEqual(80 * SECOND)
   })
 
-  test('whatever is done to the machine, never goes back and keeps to its bounds', () => {
+  test('never goes back and stays within its bounds, whatever happens to the clock of the machine', () => {
     const random = createRandom(7)
     for (let run = 0; run < 200; run++) {
       const { now, pass, set } = makeClock()
@@ -119,21 +119,21 @@ describe('the clock', () => {
     }
   })
 
-  test('begins at the recorded time when the machine has been set back meanwhile, unless that is absurd', () => {
+  test('starts at the recorded time if the machine was set back meanwhile, unless the recorded time is absurd', () => {
     const begun = (at: number, reference = at) => makeClock({ at, reference }).now()
     expect(begun(START - HOUR)).toBe(START)
     expect(begun(START + HOUR)).toBe(START + HOUR)
     expect(begun(START + 2 * DAY)).toBe(START)
   })
 
-  test('begins with the time of running nodes, which have not followed a jump yet', () => {
+  test('starts with the time of running nodes, which have not followed a jump yet', () => {
     const begun = (at: number, reference: number) => makeClock({ at, reference }).now()
     expect(begun(START - 3 * HOUR, START - 5 * SECOND)).toBe(START - 3 * HOUR + 5 * SECOND)
     expect(begun(START + 3 * HOUR, START - 5 * SECOND)).toBe(START + 3 * HOUR + 5 * SECOND)
     expect(begun(START - 3 * HOUR, START - 10 * 60 * SECOND)).toBe(START)
   })
 
-  test('of two nodes that started at different times stays within seconds, however often the reference is set', async () => {
+  test('of two nodes that started at different times differs by seconds at most, however often the reference is set', async () => {
     const random = createRandom(11)
     for (let run = 0; run < 2; run++) {
       const db = await openTestDatabase('sqlite')
@@ -167,7 +167,7 @@ describe('the clock', () => {
   })
 
   for (const kind of databaseKinds) {
-    test(`notes the latest time of all that share a database on ${kind}`, async () => {
+    test(`records the latest time of all nodes that share a database on ${kind}`, async () => {
       const db = await openTestDatabase(kind)
       const note = async (at: number) => {
         await noteTime(db, { at, reference: START })
@@ -188,7 +188,7 @@ describe('the clock', () => {
   }
 
   for (const kind of databaseKinds) {
-    test(`is the time of commands next to the gateway on ${kind}`, async () => {
+    test(`is also the time of commands that run next to the gateway on ${kind}`, async () => {
       const db = await openTestDatabase(kind)
       const reference = async () => (kind === 'postgres' ? await timeOf(db) : START)
       /** Milliseconds that the gateway's time is behind the reference, which keeps running: at least, and at most. */
@@ -210,7 +210,7 @@ describe('the clock', () => {
     })
   }
 
-  test('of nodes on PostgreSQL is the database’s', async () => {
+  test('of nodes on PostgreSQL is the time of the database', async () => {
     const db = await openTestDatabase('postgres')
     // The clock of this process stands still, so its estimate of the database's time lies between two readings of that.
     const { at, refresh } = await followDatabase(
@@ -224,7 +224,7 @@ describe('the clock', () => {
     await db.close()
   })
 
-  test('does not take a slow look for a jump, nor a database that is away for an end', async () => {
+  test('does not mistake a slow reading for a jump, and survives an unreachable database', async () => {
     const machine = makeMachine()
     let slowMs = 0
     const { at, refresh } = await followDatabase(async () => {
@@ -245,9 +245,9 @@ describe('the clock', () => {
 for (const kind of databaseKinds) {
   for (const byHours of [3, 1, -1, -5]) {
     describe(`a machine whose clock is set by ${byHours} hours, on ${kind}`, () => {
-      test.concurrent('cuts no stream, gives no hold back, and stops no poll', () =>
+      test.concurrent('cuts no stream, releases no hold, and stops no poll', () =>
         survives(kind, byHours * HOUR))
-      test.concurrent('and starts again, continues its tasks', () => survivesRestart(kind, byHours * HOUR))
+      test.concurrent('continues its tasks after a restart', () => survivesRestart(kind, byHours * HOUR))
     })
   }
 }
@@ -279,7 +279,7 @@ async function survives(kind: 'sqlite' | 'postgres', byMs: number) {
   vendor.answerPoll = working
   machine.set(byMs)
   await followTime()
-  // The hold of the stream and the task are there all the time, and the vendor is asked.
+  // The hold of the stream and the task exist all the time, and the vendor is polled.
   await waitFor(() => vendor.polls.length > 0)
   expect(vendor.polls.length).toBeGreaterThan(0)
   const whole = await streamed.text()
@@ -367,7 +367,7 @@ test.skipIf(!databaseKinds.includes('postgres'))(
   },
 )
 
-test('a process that stands still between a hold and its request sends nothing, and a repeat is answered', async () => {
+test('a process that is paused between a hold and its request sends nothing, and a repeat is answered', async () => {
   const STILL_MS = HOUR
   let still = 0
   let standsStill = false

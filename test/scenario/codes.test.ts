@@ -1,5 +1,5 @@
-// Codes through the whole gateway: each is credited once, however many attempts come at the same moment, on every database and with
-// both ways in which PostgreSQL moves money. Wrong codes are counted, and no part of a code is stored in clear.
+// Codes through the whole gateway: each is credited once, however many concurrent attempts are made, on every database and with
+// both ways in which PostgreSQL moves money. Wrong codes are counted, and no part of a code is stored as plain text.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ledgerOf } from '../../src/billing/ledger/account-ledger'
@@ -139,7 +139,7 @@ for (const { database, name, isGrouped } of settings) {
       expect(await gateway.balance('dave')).toMatchObject({ balanceNano: NANO_PER_USD })
     })
 
-    test('may be tried a few times a minute by a key, and other keys are not affected', async () => {
+    test('may be tried a few times per minute with a key, and other keys are not affected', async () => {
       const { secret } = await gateway.makeKey('guesser', '0')
       const { code } = await makeCodeOf(2)
       now += 60_000
@@ -158,7 +158,7 @@ for (const { database, name, isGrouped } of settings) {
       expect((await redeem(code, patient)).status).toBe(200)
     })
 
-    test('may be tried by all keys together only so often', async () => {
+    test('may be tried only a limited number of times by all keys together', async () => {
       now += 60_000
       const { db } = gateway.server.world
       const sql = `insert into rate_windows (key_id, minute, requests, tokens) values ('code attempts', $1, $2, 0)`

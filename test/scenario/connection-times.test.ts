@@ -7,7 +7,7 @@ import { chatRequest, RawCaller } from '../support/servers/raw-caller'
 
 setDefaultTimeout(180_000)
 
-/** Time that Bun and a busy machine may add. */
+/** Delay that Bun and a busy machine may add. */
 const PATIENCE_MS = 50_000
 
 let gateway: TestGateway
@@ -44,25 +44,25 @@ describe('is closed', () => {
     expect(caller.tail()).toEndWith(end)
   }
 
-  test.concurrent('a connection that says nothing', async () => {
+  test.concurrent('a connection that sends nothing', async () => {
     expect((await closes(() => {})).bytes).toBe(0)
   })
   test.concurrent('headers at five bytes a second', async () => {
     expect((await closes(dribble)).bytes).toBe(0)
   })
-  test.concurrent('a connection at rest after a list', async () => {
+  test.concurrent('an idle connection after a list', async () => {
     await closes((caller) => answered(caller, health, '}'))
   })
-  test.concurrent('a connection at rest after an answer that a vendor made', async () => {
+  test.concurrent('an idle connection after an answer of a vendor', async () => {
     await closes((caller) => answered(caller, chat('Hello!'), '}'))
   })
-  test.concurrent('a connection at rest after a stream', async () => {
+  test.concurrent('an idle connection after a stream', async () => {
     await closes((caller) => answered(caller, chat('Hello!', { stream: true }), '0\r\n\r\n'))
   })
-  test.concurrent('a connection at rest after an error', async () => {
+  test.concurrent('an idle connection after an error', async () => {
     await closes((caller) => caller.send(chatRequest('sk-wrong', {})))
   })
-  test.concurrent('a connection at rest after a tool', async () => {
+  test.concurrent('an idle connection after a tool call', async () => {
     const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
     const headers = [
       'Host: gateway',
@@ -146,7 +146,7 @@ test.concurrent('the connections of a thousand callers whose headers never end a
   for (const caller of slow) dribble(caller)
   let served = 0
   while (slow.some(({ closed }) => !closed) && served < 2_000) {
-    // On a connection of its own: a kept one may be closed just as a request is on its way.
+    // On a new connection: a kept one may be closed just as a request is sent.
     expect((await gateway.chat({}, { connection: 'close' })).status).toBe(200)
     served++
     await Bun.sleep(50)

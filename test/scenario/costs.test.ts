@@ -71,7 +71,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
   }
   for (const vendor of Object.values(vendors)) vendor.answer = () => Response.json(completion('Hi', 10, 20))
 
-  test('the cost of the same usage is next to the price', async () => {
+  test('the cost of the same usage is stored next to the price', async () => {
     for (const vendor of Object.values(vendors)) vendor.answer = () => Response.json(completion('Hi', 10, 20))
     const charge = await ask('known')
     expect(charge).toMatchObject({ amount: 50_000, cost: ofTenAndTwenty(COST), state: 'settled' })
@@ -82,7 +82,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
     expect(await ask('given')).toMatchObject({ amount: 0, cost: ofTenAndTwenty(COST) })
   })
 
-  test('it is that of the upstream which answered', async () => {
+  test('the cost is that of the upstream that answered', async () => {
     const refuse = () => Response.json({ error: { message: 'busy' } }, { status: 503 })
     vendors.east.answer = refuse
     vendors.west.answer = () => Response.json(completion('Hi', 10, 20))
@@ -93,7 +93,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
     expect(await ask('routed')).toMatchObject({ model: 'known', cost: ofTenAndTwenty(COST) })
   })
 
-  test('the tier that the vendor reports counts for both, and its minimum', async () => {
+  test('the reported tier applies to price and cost, and so does its minimum', async () => {
     const answer = (tier: string, tokens: number) => () =>
       Response.json({ ...(completion('Hi', tokens, tokens) as object), service_tier: tier })
     vendors.east.answer = answer('flex', 1_000)
@@ -105,7 +105,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
     expect(await ask('tiered')).toMatchObject({ amount: 30_000, cost: 50_000 })
   })
 
-  test('streams have it, and what the vendor reports of a failed one is a cost without a price', async () => {
+  test('streams have a cost, and usage reported for a failed stream is a cost without a price', async () => {
     vendors.east.answer = () => eventStream(`${chunk('Hi')}${chunk('', 'stop')}${usageChunk(10, 20)}${DONE}`)
     expect(await ask('known', { stream: true })).toMatchObject({ cost: ofTenAndTwenty(COST) })
     vendors.east.answer = () => eventStream(`${usageChunk(10, 20)}data: {"error":{"message":"broken"}}\n\n`)
@@ -116,7 +116,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
     })
   })
 
-  test('an answer that its account cannot pay has a cost and no price', async () => {
+  test('an answer that the account cannot pay for has a cost and no price', async () => {
     vendors.east.answer = () => Response.json(completion('Hi', 10, 20_000))
     const { secret } = await gateway.makeKey('poor', '0.0005')
     const charge = await ask('known', { max_tokens: 50 }, { authorization: `Bearer ${secret}` })
@@ -124,7 +124,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
     expect(charge.cost).toBe(Math.ceil((10 * 314_159 + 20_000 * 271_828) / 1_000))
   })
 
-  test('a video has that of its seconds, by the prices of its hold', async () => {
+  test('a video costs its seconds, at the prices of its hold', async () => {
     const before = (await gateway.charges()).length
     const body = { model: 'vidw2.6-t2v', duration: 3, resolution: '1080p', input: { prompt: 'x' } }
     expect((await gateway.post('/v1/videos/generations', body)).status).toBe(202)
@@ -136,7 +136,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
     expect(await gateway.newestCharge()).toMatchObject({ amount: 60_000_000, cost: 46_200_000 })
   })
 
-  test('usage sums it up, and the books are right', async () => {
+  test('usage sums up costs, and the books are correct', async () => {
     const { db, now } = gateway.server.world
     const charges = await gateway.charges()
     const sum = (figure: (row: (typeof charges)[number]) => number) =>
@@ -155,7 +155,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
     const options = { now: now(), key: 'ab', whole: false, onProgress: () => {} }
     expect((await verify(db, options)).problems).toEqual([])
     expect((await verify(db, { ...options, whole: true })).problems).toEqual([])
-    // A cost changed without the gateway is found.
+    // A cost that was changed outside the gateway is found.
     await db.batch([{ sql: 'update ended_charges set cost = cost + 1 where cost > 0' }])
     expect((await verify(db, { ...options, whole: true })).problems.join()).toContain(
       'are not those that were verified',
@@ -164,7 +164,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
     expect((await verify(db, { ...options, whole: true })).problems).toEqual([])
   })
 
-  test('operators see it, and no holder of a key does', async () => {
+  test('operators see costs, and key holders do not', async () => {
     const [charge] = await gateway.charges()
     const shown: string[] = []
     for (const path of [

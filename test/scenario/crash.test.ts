@@ -61,7 +61,7 @@ describe('kill -9', () => {
         expect(answered.length).toBeGreaterThanOrEqual(MIN_ANSWERS)
         heldInAll += held.length
       }
-      // The rounds were worth it: there were holds to leave behind.
+      // The rounds were effective: holds were left behind.
       expect(heldInAll).toBeGreaterThan(ROUNDS)
       const last = await installation.serve()
       expect(await installation.json('balance', 'verify')).toMatchObject({ ok: true })
@@ -107,7 +107,7 @@ async function countCharges(installation: Installation): Promise<number> {
   return row?.count as number
 }
 
-describe('kill -9 at a point of the line', () => {
+describe('kill -9 at a point of a request', () => {
   interface Point {
     title: string
     body: Record<string, unknown>
@@ -120,14 +120,14 @@ describe('kill -9 at a point of the line', () => {
 
   const points: Point[] = [
     {
-      title: 'held, and nothing sent: the vendor does not finish its handshake',
+      title: 'after the hold and before sending: the vendor does not finish its handshake',
       body: { model: 'test-deaf' },
       reached: () => deaf.connections > 0,
       charge: { state: 'released', amount: 0, ended_by: 'expired' },
       calls: 0,
     },
     {
-      title: 'sent, and the vendor is silent',
+      title: 'after sending, while the vendor is silent',
       body: { messages: say('[sandbox hang]') },
       reached: ({ sandbox }) => sandbox.calls.length > 0,
       charge: { state: 'released', amount: 0, ended_by: 'expired' },
@@ -141,7 +141,7 @@ describe('kill -9 at a point of the line', () => {
       calls: 1,
     },
     {
-      title: 'settled, and the last byte not sent: the caller has not read so far',
+      title: 'after the settlement, before the last byte: the caller reads too slowly',
       body: { model: 'test-large' },
       reached: async (installation, received) =>
         received().includes(' 200 OK') && (await stateOfOnly(installation)) === 'settled',
@@ -151,7 +151,7 @@ describe('kill -9 at a point of the line', () => {
     },
     {
       // 8,192,000 nano-dollars of output a step.
-      title: 'a stream has held its second step, and continues',
+      title: 'while a stream continues after the hold of its second step',
       body: { stream: true, messages: say('[sandbox tokens=50000 token_delay_ms=1]') },
       reached: async ({ rows }) => ((await rows('select held from open_charges'))[0]?.held as number) > 12e6,
       charge: { state: 'released', amount: 0, ended_by: 'expired' },
@@ -193,7 +193,7 @@ describe('kill -9 at a point of the line', () => {
 describe('the same Idempotency-Key after kill -9', () => {
   const headers = { 'idempotency-key': 'order-1' }
 
-  test('a request that was answered is answered again, without the vendor', async () => {
+  test('repeats an answered request without calling the vendor', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const server = await installation.serve()
@@ -209,7 +209,7 @@ describe('the same Idempotency-Key after kill -9', () => {
     await stopWell(installation, again)
   })
 
-  test('a request that was cut is made again, and paid once', async () => {
+  test('sends an interrupted request again, and charges it once', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const server = await installation.serve()
@@ -330,7 +330,7 @@ async function stateOfOnly(installation: Installation): Promise<unknown> {
   return row?.state
 }
 
-describe('one server a data directory', () => {
+describe('one server per data directory', () => {
   test('a second one refuses, and commands work while the first serves', async () => {
     const installation = await install()
     const server = await installation.serve()
@@ -344,7 +344,7 @@ describe('one server a data directory', () => {
     await stopWell(installation, server)
   })
 
-  test('the place is free after kill -9 and after a stop', async () => {
+  test('the directory is free after kill -9 and after a stop', async () => {
     const installation = await install()
     const killed = await installation.serve()
     killed.kill('SIGKILL')
@@ -402,7 +402,7 @@ describe('SIGTERM', () => {
     expect(await server.ended).toMatchObject({ code: 0 })
   })
 
-  test('a caller who does not read the answer does not delay its end, and pays', async () => {
+  test('a caller who does not read the answer does not delay the stop, and pays', async () => {
     using vendors = await oddVendors(() => {})
     const installation = await install(vendors.options)
     const secret = await installation.makeKey('alice', '100')
@@ -451,7 +451,7 @@ describe('SIGTERM', () => {
       await stopWell(installation, await installation.serve())
     }))
 
-  test('when the grace is over, what still runs is cut with the reason, and settled', () =>
+  test('when the grace period is over, running requests are cut with the reason, and settled', () =>
     inTime(LAST_BYTES_MS, async (part) => {
       const gateway = await startTestGateway()
       const stream = await gateway.chat({
@@ -542,7 +542,7 @@ describe('a full disk', () => {
     await stopWell(installation, server)
   })
 
-  test('and kill -9 lose no answer: each is paid and kept at the next start, once', async () => {
+  test('and kill -9 lose no answer: each is charged and stored once at the next start', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const server = await installation.serve(limited)
@@ -587,7 +587,7 @@ describe('a full disk', () => {
     expect(findingOf(await installation.command(['doctor', '--json']), 'pending ends')).toBeUndefined()
   })
 
-  /** Mounting takes root, in a container with the right to. */
+  /** Mounting requires root, in a container with that permission. */
   const canMount = process.getuid?.() === 0 && Bun.spawnSync(['unshare', '-m', 'true']).exitCode === 0
 
   test.skipIf(!canMount)('that fills makes the gateway not ready, while it still serves', async () => {

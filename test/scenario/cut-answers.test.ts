@@ -90,7 +90,7 @@ describe('an answer that is cut', () => {
     }
   })
 
-  test('as a number of tokens is refused', async () => {
+  test('as a token count is refused', async () => {
     const ask = async (end: End) => {
       vendor.answer = answer('{"input_tokens":3}', end)
       const body = { model: 'test-counting', messages: say('Hi') }
@@ -100,7 +100,7 @@ describe('an answer that is cut', () => {
     expect(await ask('reset')).toBe(502)
   })
 
-  test('as the state of a task is not believed', async () => {
+  test('as the state of a task is ignored', async () => {
     const upstream = { kind: 'dashscope', baseUrl: vendor.url, apiKey: 'none' }
     await using group = await startTaskNodes('sqlite', 1, { upstreams: { dashscope: upstream } })
     const { db } = group.nodes[0].world
@@ -133,15 +133,15 @@ describe('an answer that is cut', () => {
     expect((await readTask(db, id)).state).toBe('succeeded')
   })
 
-  test('as a file breaks off', async () => {
+  test('as a file is cut off too', async () => {
     const upstream = { kind: 'dashscope', baseUrl: vendor.url, apiKey: 'none' }
     const fetchFile = createFetchFile('cut', dashscope, upstream, outside)
     const read = async (end: End) => {
-      vendor.answer = answer('half of a film', end, 'video/mp4')
+      vendor.answer = answer('half of a video', end, 'video/mp4')
       const { body } = await fetchFile(`${vendor.url}/a.mp4`, new AbortController().signal)
       return Buffer.from(await body.bytes(1_000)).toString()
     }
-    expect(await read('close')).toBe('half of a film')
+    expect(await read('close')).toBe('half of a video')
     expect((await rejection(read('reset'))).message).toContain('ECONNRESET')
   })
 

@@ -19,15 +19,15 @@ import type { Json } from '../support/scenario'
 
 setDefaultTimeout(120_000)
 
-/** A text encrypted with a key that nobody has. */
+/** A text encrypted with an unknown key. */
 const SEALED = `gw1.${'0'.repeat(12)}.AAAA`
 
 const DAMAGES: [name: string, column: string, value: string][] = [
   ['a document that is not JSON', 'document', '<html>'],
   ['a document that is not an object', 'document', 'null'],
-  ['a document that was encrypted with a key that is gone', 'document', SEALED],
-  ['an address that was encrypted with a key that is gone', 'video_url', SEALED],
-  ['a reason that was encrypted with a key that is gone', 'error_message', SEALED],
+  ['a document that was encrypted with a lost key', 'document', SEALED],
+  ['an address that was encrypted with a lost key', 'video_url', SEALED],
+  ['a reason that was encrypted with a lost key', 'error_message', SEALED],
   ['notes that are cut off', 'memo', '{"seed":'],
   ['notes that are not an object', 'memo', 'null'],
   ['quantities that are empty', 'quantities', ''],
@@ -142,7 +142,7 @@ describe.each(databaseKinds)('damaged rows of the log of requests on %s', (datab
   }
 
   const MEMBERS = ['attempts', 'metadata', 'passed_over', 'route_order', 'quantities'] as const
-  test.each(MEMBERS)('a request whose %s cannot be read hides no other', async (member) => {
+  test.each(MEMBERS)('a request whose %s cannot be read does not hide others', async (member) => {
     const { gateway, pages, ask } = opened
     const ids: (string | null)[] = []
     for (let number = 0; number < 3; number++) {
@@ -180,7 +180,7 @@ describe.each(databaseKinds)('damaged rows of the log of requests on %s', (datab
     }
   })
 
-  test('pages of requests that cannot be read hide no other, in lists and in sums, and are not joined', async () => {
+  test('unreadable pages of requests do not hide others in lists and sums, and are not joined', async () => {
     const { pages, ask } = opened
     const ids: (string | null)[] = []
     for (let number = 0; number < 3; number++) {
@@ -214,7 +214,7 @@ describe.each(databaseKinds)('damaged rows of other lists on %s', (database) => 
   afterAll(() => opened.close())
 
   test.each(KEY_DAMAGES)(
-    'a key whose %s are %j hides no other, and allows nothing',
+    'a key whose %s are %j does not hide others, and allows nothing',
     async (column, value, refusal) => {
       const { gateway, ask, write } = opened
       const keys: { secret: string; id: string }[] = []
@@ -240,7 +240,7 @@ describe.each(databaseKinds)('damaged rows of other lists on %s', (database) => 
     },
   )
 
-  test('an entry of the audit trail that cannot be read hides no other', async () => {
+  test('an unreadable entry of the audit trail does not hide others', async () => {
     const { gateway, ask, write } = opened
     const { id } = await gateway.makeKey('audited', '1')
     for (const concurrency of [1, 2, 3])
@@ -251,7 +251,7 @@ describe.each(databaseKinds)('damaged rows of other lists on %s', (database) => 
     expect((await trail()).map(({ after }: Json) => after?.concurrency)).toEqual([3, undefined, 1])
   })
 
-  test('a drill that cannot be read hides no other, and does nothing', async () => {
+  test('an unreadable drill does not hide others, and has no effect', async () => {
     const { db, ask, write } = opened
     const ids = ['drill_1', 'drill_2', 'drill_3']
     const now = Date.now()
@@ -282,7 +282,7 @@ describe.each(databaseKinds)('damaged rows of other lists on %s', (database) => 
   })
 
   const CONTENTS = ['{"cut":', 'null', '{}', '{"opening_usd":"1.00"}']
-  test('a statement that cannot be read hides no other, is not shown by itself, and does not stop the next one', async () => {
+  test('an unreadable statement does not hide others, is not shown, and does not prevent the next one', async () => {
     const { gateway, db, ask, write } = opened
     const months = ['2026-01', '2026-02', '2026-03']
     const now = Date.UTC(2026, 4)
@@ -318,7 +318,7 @@ describe.each(databaseKinds)('damaged rows of other lists on %s', (database) => 
     expect(await draftStatements(db, '2026-03', {}, 'alice')).toMatchObject([{ earlier_usd: '0.00' }])
   })
 
-  test("a vendor's refusal that cannot be read hides no other, and is still counted", async () => {
+  test("an unreadable refusal of a vendor does not hide others, and is still counted", async () => {
     const { ask, write } = opened
     for (const [number, message] of ['one', SEALED, 'three'].entries())
       await write(
@@ -338,7 +338,7 @@ describe.each(databaseKinds)('damaged rows of other lists on %s', (database) => 
     })
   })
 
-  test('a condition that cannot be read hides no other', async () => {
+  test('an unreadable condition does not hide others', async () => {
     const { db, ask, write } = opened
     const now = Date.now()
     for (const subject of ['one', 'two', 'three'])

@@ -39,18 +39,18 @@ const THINGS = 'create table things (id bigint primary key, word text, size bigi
 
 for (const kind of databaseKinds) {
   describe(`a batch on ${kind}`, () => batchContract(kind))
-  describe(`batches side by side on ${kind}`, () => concurrencyContract(kind))
-  describe(`what ${kind} has promised`, () => durabilityContract(kind))
+  describe(`concurrent batches on ${kind}`, () => concurrencyContract(kind))
+  describe(`a confirmed commit on ${kind}`, () => durabilityContract(kind))
   describe(`values on ${kind}`, () => valueContract(kind))
   describe(`large numbers on ${kind}`, () => largeNumberContract(kind))
-  describe(`faults of our own on ${kind}`, () => faultContract(kind))
+  describe(`our own errors on ${kind}`, () => faultContract(kind))
   describe(`migrations on ${kind}`, () => migrationContract(kind))
   describe(`guards of a step on ${kind}`, () => guardContract(kind))
   describe(`variants of statements on ${kind}`, () => variantContract(kind))
 }
 
 function batchContract(kind: DatabaseKind): void {
-  test('answers the rows of each statement, in order', async () => {
+  test('returns the rows of each statement, in order', async () => {
     const db = await openThings(kind)
     const result = await db.batch([
       insert(1, 'one'),
@@ -62,14 +62,14 @@ function batchContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('that fails in the middle leaves nothing behind', async () => {
+  test('that fails in the middle changes nothing', async () => {
     const db = await openThings(kind)
     await rejection(db.batch([insert(1), insert(2), insert(1), insert(3)]))
     expect(await idsOf(db)).toEqual([])
     await db.close()
   })
 
-  test.each([0, 1, 3])('whose guard misses at index %i leaves nothing behind', async (index) => {
+  test.each([0, 1, 3])('whose guard misses at index %i changes nothing', async (index) => {
     const db = await openThings(kind)
     const statements: Statement[] = [insert(1), insert(2), insert(3), insert(4)]
     statements.splice(index, 0, named(`at ${index}`))
@@ -80,7 +80,7 @@ function batchContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('whose guards all hit is done, and the first miss of two is named', async () => {
+  test('is applied if all guards hit, and names the first of two misses', async () => {
     const db = await openThings(kind)
     await db.batch([insert(1)])
     const hit: Statement = { sql: 'update things set size = 1 where id = 1 returning id', guard: true }
@@ -101,7 +101,7 @@ function batchContract(kind: DatabaseKind): void {
       'insert into things (id) values (1) on conflict (id) do update set size = 2 where things.size = 7',
     ],
     [`select 1 as one where 1 = 1`, `select 1 as one where 1 = 0`],
-  ])('counts what `%s` has hit, without asking for the rows', async (hit, miss) => {
+  ])('counts the rows hit by `%s` without returning them', async (hit, miss) => {
     const db = await openThings(kind)
     await db.batch([insert(1, 'old')])
     // Changes of the previous statement must not count for the guard.
@@ -121,7 +121,7 @@ function batchContract(kind: DatabaseKind): void {
 }
 
 function concurrencyContract(kind: DatabaseKind): void {
-  test('do not suffer from one among them that misses or fails', async () => {
+  test('are not affected by one that misses or fails', async () => {
     const db = await openThings(kind)
     await db.batch([insert(0)])
     const batches = Array.from({ length: 300 }, (_, index) => {
@@ -148,7 +148,7 @@ function concurrencyContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('of which only one can succeed', async () => {
+  test('that exclude each other: only one succeeds', async () => {
     const db = await openThings(kind)
     await db.batch([insert(1, 'free')])
     const claims = Array.from({ length: 100 }, (_, index) =>
@@ -182,7 +182,7 @@ function concurrencyContract(kind: DatabaseKind): void {
 }
 
 function durabilityContract(kind: DatabaseKind): void {
-  test('is there for another connection at once', async () => {
+  test('is visible to another connection at once', async () => {
     const address = await databaseAddress(kind)
     const [writer, reader] = [openAddress(address), openAddress(address)]
     await writer.batch([{ sql: THINGS }])
@@ -194,7 +194,7 @@ function durabilityContract(kind: DatabaseKind): void {
     await reader.close()
   })
 
-  test('outlives a process that is killed', async () => {
+  test('survives a killed process', async () => {
     const address = await databaseAddress(kind)
     const db = openAddress(address)
     await db.batch([{ sql: THINGS }])
@@ -222,7 +222,7 @@ function durabilityContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('includes what was on its way when the database was closed', async () => {
+  test('includes batches that were running when the database was closed', async () => {
     const address = await databaseAddress(kind)
     const db = openAddress(address)
     await db.batch([{ sql: THINGS }])
@@ -238,7 +238,7 @@ function durabilityContract(kind: DatabaseKind): void {
 }
 
 function largeNumberContract(kind: DatabaseKind): void {
-  test('an integer that a number cannot hold is an error, never a rounded one', async () => {
+  test('an integer that is too large for a number is an error, never rounded', async () => {
     const db = await openThings(kind)
     await db.batch([
       { sql: `insert into things (id, size) values (1, 9007199254740993), (2, -9007199254740993)` },
@@ -250,7 +250,7 @@ function largeNumberContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('a time or a limit that a number cannot hold is the largest one', async () => {
+  test('a time or a limit that is too large for a number becomes the largest one', async () => {
     const db = await openThings(kind)
     await db.batch([{ sql: 'insert into things (id, size) values (1, 9223372036854775807), (2, 7)' }])
     const sql = 'select size as expires_at, size as budget, -size as at from things order by id'
@@ -278,7 +278,7 @@ function valueContract(kind: DatabaseKind): void {
     },
   )
 
-  test('texts come back as they were', async () => {
+  test('texts are returned unchanged', async () => {
     const odd = ['', 'it’s', `'"\`;--`, '$1 ? ?1 :name @name %s {}', 'back\\slash\\n', 'line\nbreak\r\n\ttab']
     const wide = ['Grüße, 世界', '🎉👩‍👩‍👧‍👦', 'e\u0301', '\u202e', '\uffff']
     const texts = [...odd, ...wide, 'x'.repeat(1_000_000)]
@@ -305,7 +305,7 @@ function valueContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('parameters go by their numbers, however often and in whatever order they stand', async () => {
+  test('parameters are matched by number, however often and in whatever order they are used', async () => {
     const db = await openThings(kind)
     await db.batch([
       { sql: 'insert into things (size, word, id) values ($3, $2, $1)', parameters: [1, 'a', 10] },
@@ -328,7 +328,7 @@ function valueContract(kind: DatabaseKind): void {
 
 function faultContract(kind: DatabaseKind): void {
   test.each(['not even SQL', 'select * from no_such_table', 'insert into things (id) values (7), (7)'])(
-    '`%s` does not look like a database that is down',
+    '`%s` is not mistaken for a database that is down',
     async (sql) => {
       const db = await openThings(kind)
       const errors = [await errorOf(db.batch([{ sql }])), await errorOf(db.query({ sql }))]
@@ -351,7 +351,7 @@ function faultContract(kind: DatabaseKind): void {
 }
 
 function variantContract(kind: DatabaseKind): void {
-  test('are replaced only where the server lacks or forbids something', async () => {
+  test('are replaced only if the server lacks or forbids something', async () => {
     const db = openAddress(await databaseAddress(kind))
     const step = (sql: string) => [
       THINGS,
@@ -371,7 +371,7 @@ function variantContract(kind: DatabaseKind): void {
 }
 
 function guardContract(kind: DatabaseKind): void {
-  test.each([1, 2])('undo it where they miss at their read %i', async (read) => {
+  test.each([1, 2])('undo the step if they miss at their read %i', async (read) => {
     const db = openAddress(await databaseAddress(kind))
     await migrate(db, [[THINGS]])
     // It hits while there are fewer rows: at no read, or only at the one before the step.
@@ -387,7 +387,7 @@ function guardContract(kind: DatabaseKind): void {
 }
 
 function migrationContract(kind: DatabaseKind): void {
-  test('may be run by several nodes that start at once', async () => {
+  test('can be run by several nodes that start at once', async () => {
     for (let round = 0; round < 3; round++) {
       const address = await databaseAddress(kind)
       const nodes = Array.from({ length: 6 }, () => openAddress(address))
@@ -424,7 +424,7 @@ function migrationContract(kind: DatabaseKind): void {
     })
   }
 
-  test('run only the steps that are new, and keep the data', async () => {
+  test('run only new steps, and keep the data', async () => {
     const db = openAddress(await databaseAddress(kind))
     await migrate(db, [[THINGS]])
     await db.batch([insert(1, 'old')])
@@ -471,7 +471,7 @@ describe('a full disk under SQLite', () => {
     return db
   }
 
-  test('is a database that is down until there is space again', async () => {
+  test('makes the database unavailable until there is space again', async () => {
     const db = await openNewFile()
     await db.batch([insert(1)])
     await limitPages(db, 20)
@@ -497,7 +497,7 @@ describe('a full disk under SQLite', () => {
     await db.close()
   })
 
-  test('also when one of the group had failed before', async () => {
+  test('also if one of the group had failed before', async () => {
     const db = await openNewFile()
     await limitPages(db, 20)
     const fault: Statement = { sql: 'insert into no_such_table (id) values (1)' }
@@ -511,7 +511,7 @@ describe('a full disk under SQLite', () => {
   })
 })
 
-test('SQLite runs batches in the order of their arrival, whatever happened to earlier ones', async () => {
+test('SQLite runs batches in the order of arrival, whatever happened to earlier ones', async () => {
   const db = await openThings('sqlite')
   for (let round = 0; round < 20; round++) {
     const id = round * 10
@@ -527,7 +527,7 @@ test('SQLite runs batches in the order of their arrival, whatever happened to ea
   await db.close()
 })
 
-test('a SQLite file that another process is writing is down, and up again afterwards', async () => {
+test('a SQLite file is unavailable while another process writes it, and available again afterwards', async () => {
   const path = join(temporaryFolder(), 'gateway.sqlite')
   const db = openSqlite(path)
   await db.batch([{ sql: THINGS }])
@@ -559,7 +559,7 @@ test('SQLite keeps confirmed commits when the tail of its log is torn', async ()
   await db.close()
 })
 
-test('SQLite leaves the sync of a hold to its end, for a few in a row, and syncs everything else', async () => {
+test('SQLite syncs a hold together with its end, for a few in a row, and syncs everything else at once', async () => {
   const path = join(temporaryFolder(), 'gateway.sqlite')
   const db = openSqlite(path)
   await db.batch([{ sql: THINGS }])
@@ -597,7 +597,7 @@ test('SQLite leaves the sync of a hold to its end, for a few in a row, and syncs
 })
 
 describe('PostgreSQL', () => {
-  test('that cuts connections is down for what was running, and up again by itself', async () => {
+  test('that cuts connections fails running batches, and is used again automatically', async () => {
     const address = await postgresUrl()
     const [db, other] = [openPostgres(address), openPostgres(address)]
     await db.batch([{ sql: THINGS }])
@@ -622,7 +622,7 @@ describe('PostgreSQL', () => {
     await other.close()
   })
 
-  test('that cuts unused connections is noticed for a moment only', async () => {
+  test('that cuts unused connections causes only brief errors', async () => {
     const address = await postgresUrl()
     const [db, other] = [openPostgres(address), openPostgres(address)]
     await db.batch([{ sql: THINGS }])
@@ -635,7 +635,7 @@ describe('PostgreSQL', () => {
     await other.close()
   })
 
-  test('that takes too long is down, not wrong', async () => {
+  test('that takes too long is reported as down', async () => {
     const db = openPostgres(await postgresUrl())
     const slow = db.batch([
       { sql: THINGS },
@@ -647,7 +647,7 @@ describe('PostgreSQL', () => {
     await db.close()
   })
 
-  test('that breaks a deadlock gives one of the two its way first, and then the other', async () => {
+  test('that breaks a deadlock lets one batch succeed first, and then the other', async () => {
     const db = await openThings('postgres')
     await db.batch([insert(1, 'a'), insert(2, 'b')])
     const touch = (id: number): Statement => ({
@@ -741,7 +741,7 @@ async function untilUp(db: Db): Promise<void> {
   })
 }
 
-test('SQLite syncs its commits to the disk, and the request log leaves that to the system', async () => {
+test('SQLite syncs its commits to the disk, except for the request log', async () => {
   const gateway = await startTestGateway()
   const { db } = gateway.server.world
   const FULL = 2

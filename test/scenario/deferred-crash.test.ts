@@ -37,7 +37,7 @@ interface Point {
   /** Requests that reached the vendor, and deliveries before the kill. */
   calls: number
   deliveries?: number
-  /** Whether the task had its answer, and so was paid. */
+  /** Whether the task had its answer and was paid. */
   isPaid: boolean
 }
 
@@ -48,15 +48,15 @@ const answersAtOnce = ({ vendor }: Place) => {
 
 const steps: Point[] = [
   {
-    title: 'held, and not yet noted that it is being sent',
+    title: 'after the hold, before recording that it is sent',
     stall: 'update of sent_at on tasks',
     reached: stalled,
     calls: 0,
     isPaid: false,
   },
-  { title: 'the vendor makes it', reached: ({ vendor }) => vendor.requests === 1, calls: 1, isPaid: false },
+  { title: 'while the vendor makes it', reached: ({ vendor }) => vendor.requests === 1, calls: 1, isPaid: false },
   {
-    title: 'the vendor has answered, and that is not yet paid',
+    title: 'after the answer of the vendor, before the payment',
     stall: 'update of state on tasks',
     arrange: answersAtOnce,
     reached: stalled,
@@ -64,7 +64,7 @@ const steps: Point[] = [
     isPaid: false,
   },
   {
-    title: 'paid, and the webhook sent but not answered',
+    title: 'after the payment, while the webhook is unanswered',
     arrange(place) {
       answersAtOnce(place)
       place.receiver.answer = () => new Promise(() => {})

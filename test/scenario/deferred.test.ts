@@ -164,7 +164,7 @@ for (const database of databaseKinds) {
       await watched.stop()
     })
 
-    test('a caller that waits gets the task as it has ended', async () => {
+    test('a waiting caller gets the ended task', async () => {
       hold()
       letGo()
       const response = await gateway.post(IMAGES, image, { prefer: 'respond-async, wait=300' })
@@ -172,7 +172,7 @@ for (const database of databaseKinds) {
       expect(await response.json()).toMatchObject({ status: 'succeeded', result: picture() })
     })
 
-    test('speech is read as the bytes that it is', async () => {
+    test('speech is returned as bytes', async () => {
       const sound = Buffer.from('ID3 the sound itself')
       hold(() => new Response(sound, { headers: { 'content-type': 'audio/mpeg' } }))
       letGo()
@@ -186,7 +186,7 @@ for (const database of databaseKinds) {
       expect(await spent()).toEqual({ paid: 75_000, held: 0, calls: 1, charges: ['settled'] })
     })
 
-    test('a chat, its task by the log, and a result that is too large for a webhook', async () => {
+    test('a chat, its task in the log, and a result that is too large for a webhook', async () => {
       const long = completion('x'.repeat(100_000), 10, 20)
       hold(() => Response.json(long))
       letGo()
@@ -220,7 +220,7 @@ for (const database of databaseKinds) {
       expect(seen.task).toMatchObject({ id: task.id, operation: 'chat', state: 'succeeded' })
     })
 
-    test('forms: an edit by its field, and a transcription by the header, with their files to the end', async () => {
+    test('forms: an edit deferred by its field and a transcription by the header, with complete files', async () => {
       const parts: string[] = []
       const watched = startVendor({
         async answer(request) {
@@ -286,7 +286,7 @@ for (const database of databaseKinds) {
       expect(readdirSync(join(own.dataDir, 'uploads'))).toEqual([])
     })
 
-    test('an error of the vendor is the end of the task, and costs nothing', async () => {
+    test('an error of the vendor ends the task and costs nothing', async () => {
       hold(() => Response.json({ error: { message: 'no such size' } }, { status: 400 }))
       letGo()
       const spent = await books()
@@ -307,7 +307,7 @@ for (const database of databaseKinds) {
       expect(receiver.deliveries.at(-1)?.body).toContain('"status":"failed"')
     })
 
-    test('the same Idempotency-Key is the same task, and another request is refused', async () => {
+    test('the same Idempotency-Key returns the same task, and refuses another request', async () => {
       hold()
       const spent = await books()
       const headers = { 'idempotency-key': `order-${database}` }
@@ -324,7 +324,7 @@ for (const database of databaseKinds) {
       expect(await spent()).toEqual({ paid: IMAGE_NANO, held: 0, calls: 1, charges: ['settled'] })
     })
 
-    test('other gateways clients find their paths and words', async () => {
+    test('clients of other gateways find their paths and field names', async () => {
       hold()
       const response = await gateway.post(`${IMAGES}/async`, image)
       const task = (await response.json()) as Json
@@ -347,7 +347,7 @@ for (const database of databaseKinds) {
       })
     })
 
-    test('a request that cannot be deferred is refused, or answered at once if that was a preference', async () => {
+    test('a request that cannot be deferred is refused, or answered at once if deferral was only preferred', async () => {
       const spent = await books()
       hold()
       letGo()
@@ -379,7 +379,7 @@ for (const database of databaseKinds) {
       expect(await atOnce.json()).toEqual(picture())
     })
 
-    test('an account has at most 100 open, and no more is held or sent', async () => {
+    test('an account has at most 100 open tasks, and nothing more is held or sent', async () => {
       hold()
       const { secret } = await gateway.makeKey(`busy-${database}`, '100')
       const ask = () => gateway.post(IMAGES, { ...image, async: true }, { authorization: `Bearer ${secret}` })
@@ -406,7 +406,7 @@ for (const database of databaseKinds) {
       expect(response.status).toBe(402)
     })
 
-    test('a task whose call has begun is neither stopped nor deleted; one that has ended is deleted', async () => {
+    test('a task whose call has begun can neither be stopped nor deleted; an ended one can be deleted', async () => {
       hold()
       const spent = await books()
       const task = (await (await gateway.post(IMAGES, { ...image, async: true })).json()) as Json
@@ -427,7 +427,7 @@ for (const database of databaseKinds) {
       expect(await spent()).toEqual({ paid: IMAGE_NANO, held: 0, calls: 1, charges: ['settled'] })
     })
 
-    test('a task that was not sent yet is stopped: nothing is paid, and the webhook says so', async () => {
+    test('a task that was not sent yet can be stopped: nothing is paid, and the webhook reports it', async () => {
       const { db, now } = gateway.server.world
       const [key] = await db.query({ sql: `select id from keys where account = 'alice'` })
       const before = await gateway.balance()
@@ -468,7 +468,7 @@ for (const database of databaseKinds) {
   })
 }
 
-test('speech is a file among the artifacts where these are kept, with ranges, and goes with its task', async () => {
+test('speech is an artifact if artifacts are stored, supports ranges, and is deleted with its task', async () => {
   const sound = Buffer.from('ID3 the sound itself')
   const vendor = startVendor()
   vendor.answer = () => new Response(sound, { headers: { 'content-type': 'audio/mpeg' } })
@@ -504,7 +504,7 @@ test('speech is a file among the artifacts where these are kept, with ranges, an
   await vendor.stop()
 })
 
-test('results are kept in the room of responses: the oldest goes when there is no room', async () => {
+test('results share the storage of responses: the oldest is removed if there is no room', async () => {
   const vendor = startVendor()
   vendor.answer = () => Response.json(completion('x'.repeat(600_000), 10, 20))
   const gateway = await startTestGateway({
@@ -530,7 +530,7 @@ test('results are kept in the room of responses: the oldest goes when there is n
   await vendor.stop()
 })
 
-test('where no answers are kept, a demand is refused and a preference is answered at once', async () => {
+test('if no answers are stored, a required deferral is refused and a preferred one is answered at once', async () => {
   const vendor = startVendor()
   vendor.answer = () => Response.json({ created: 1, data: [{ url: `${vendor.url}/fox.png` }] })
   const gateway = await startTestGateway({
@@ -551,7 +551,7 @@ test('where no answers are kept, a demand is refused and a preference is answere
 })
 
 test.skipIf(!databaseKinds.includes('postgres'))(
-  'a node that stops while it makes the answer: nothing is paid, and another node tells the end',
+  'a node that stops while it makes the answer: nothing is paid, and another node reports the end',
   async () => {
     const vendor = startVendor()
     vendor.answer = () => new Promise(() => {})

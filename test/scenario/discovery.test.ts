@@ -46,7 +46,7 @@ async function idsOf(gateway: TestGateway): Promise<string[]> {
   return data.map(({ id }) => id).filter((id) => id.startsWith('home/') || id.startsWith('local/'))
 }
 
-test('models come and go with the server, and stay while it is unreachable', async () => {
+test('models appear and disappear with the server, and stay while it is unreachable', async () => {
   const gateway = await startTestGateway({ upstreams: { home: home() } })
   const ids = () => idsOf(gateway)
   await waitFor(async () => (await ids()).length > 0)
@@ -80,7 +80,7 @@ test('models come and go with the server, and stay while it is unreachable', asy
   await gateway.close()
 })
 
-test('names of the configuration win, a prefix can be chosen, and a reload can end it', async () => {
+test('configured names take precedence, a prefix can be set, and a reload can end discovery', async () => {
   names = ['Llama3:8b', 'qwen3:4b']
   let upstreams: Record<string, UpstreamConfig> = { home: home({ discover: 'local/*' }) }
   const own = { family: 'openai-chat', upstream: 'home', upstreamModel: 'mine', free: true as const }
@@ -98,7 +98,7 @@ test('names of the configuration win, a prefix can be chosen, and a reload can e
   await gateway.close()
 })
 
-test('a server with prices is never served unseen', () => {
+test('discovery is refused for a server with prices', () => {
   const upstreams = { other: { kind: 'openrouter', apiKey: 'x', discover: true } }
   expect(faultsOf({ upstreams, models: {} }).join()).toContain('upstreams.other.discover: only for a kind')
 })

@@ -1,4 +1,4 @@
-// Drills: the named keys meet the fault, other keys and the vendor do not, a drill ends by itself or when it is stopped, and its report has
+// Drills: the fault affects the named keys but neither other keys nor the vendor, a drill ends automatically or when it is stopped, and its report has
 // the sums of the ledger.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -76,7 +76,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('drills on %s', (dat
   }
   const callsOf = () => gateway.sandbox.calls.length
 
-  test('a status is met by the named key on each node, and by no other key; the vendor is not asked', async () => {
+  test('only the named key gets the status, on each node; the vendor is not called', async () => {
     const id = await begin({ status: 503 })
     const before = callsOf()
     for (const node of [gateway, ...others])
@@ -104,7 +104,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('drills on %s', (dat
     expect((await ask(gateway, staging.secret)).status).toBe(200)
   })
 
-  test('a route serves by its fallback, and the report has the sums of the ledger exactly', async () => {
+  test('a route falls back to its next model, and the report matches the sums of the ledger exactly', async () => {
     const id = await begin({ status: 500 }, { share_percent: 50 })
     const from = await gateway.newest()
     for (let count = 0; count < 30; count++) {
@@ -147,7 +147,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('drills on %s', (dat
     await stop(id)
   })
 
-  test('a delayed call is answered as always', async () => {
+  test('a delayed call is answered normally', async () => {
     const id = await begin({ delay: '1s' })
     expect((await ask(gateway, staging.secret)).status).toBe(200)
     expect((await admin('GET', `/drills/${id}`)).body.endings).toMatchObject([
@@ -156,7 +156,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('drills on %s', (dat
     await stop(id)
   })
 
-  test('a cut breaks a stream off in its middle, and the delivered part is charged', async () => {
+  test('a cut interrupts a stream in the middle, and the delivered part is charged', async () => {
     const id = await begin({ cut: true })
     const body = { stream: true, messages: [{ role: 'user', content: '[sandbox tokens=200] Go on.' }] }
     const streamed = async (secret: string) => {
@@ -170,7 +170,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('drills on %s', (dat
     const [charge] = await gateway.charges(before.charge)
     expect(charge).toMatchObject({ state: 'settled', ended_by: 'upstream' })
     expect(charge?.amount as number).toBeGreaterThan(0)
-    // Another key has all of it, which costs more.
+    // Another key gets the whole stream, which costs more.
     const whole = await streamed(gateway.secret)
     expect(whole).toContain('[DONE]')
     expect(whole.length).toBeGreaterThan(5 * cut.length)
@@ -183,7 +183,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('drills on %s', (dat
     await stop(id)
   })
 
-  test('a cut of any other answer is an error that costs nothing, or the next model of a route answers', async () => {
+  test('a cut non-streaming answer is an error that costs nothing, or the next model of a route answers', async () => {
     const id = await begin({ cut: true })
     const before = callsOf()
     for (let count = 0; count < 8; count++)
@@ -232,7 +232,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('drills on %s', (dat
   })
 })
 
-test('a drill outlives a restart and ends by itself', async () => {
+test('a drill survives a restart and ends automatically', async () => {
   const clock = { passedMs: 0 }
   const outside = { now: () => Date.now() + clock.passedMs }
   const first = await startTestGateway({ ...options, outside })

@@ -24,7 +24,7 @@ setDefaultTimeout(120_000)
 const NOW = Date.UTC(2026, 10, 25, 1, 54)
 
 describe.each(databaseKinds)('a database of the last build before 1.0 on %s', (kind) => {
-  test('keeps all its rows, its books are right, and it serves', async () => {
+  test('keeps all its rows, its books are correct, and the gateway serves', async () => {
     const db = openAddress(await earlierDatabase(kind))
     const before = await allRows(db)
     expect(await findSchema(db)).toEqual({ schema: 33, version: null })
@@ -56,7 +56,7 @@ describe.each(databaseKinds)('a database of the last build before 1.0 on %s', (k
   })
 
   test.each([1, 20, 32])(
-    'is refused at its step %i, in a sentence that says what to do, and stays as it is',
+    'at its step %i is refused with a sentence that says what to do, and is not changed',
     async (version) => {
       const db = openAddress(await earlierDatabase(kind))
       await db.batch([{ sql: 'delete from schema_versions where version > $1', parameters: [version] }])

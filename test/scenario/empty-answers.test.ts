@@ -110,7 +110,7 @@ const disguises: [name: string, reply: Json, status: number, words: string][] = 
   ['an empty object', {}, 502, 'without a result'],
 ]
 
-/** Errors that differ from an event without a meaning. An event in a form known to clients passes unchanged. */
+/** Errors that differ from an event without meaning. An event in a form known to clients passes unchanged. */
 const disguisedEvents = disguises.filter(([name]) => !/operator|unknown form|empty/.test(name))
 
 const usage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 }
@@ -135,7 +135,7 @@ const emptyMessages: [name: string, message: Json, finish?: string][] = [
   ['parts that are empty', { role, content: [{ type: 'text', text: '' }] }],
   ['empty thoughts', { role, content: '', reasoning_content: '', reasoning_details: [] }],
   ['a name and nothing else', { role, name: 'Odd AI', content: '', audio_content: '' }],
-  ['nothing for a limit that was not used', { role, content: '' }, 'length no tokens'],
+  ['no text and an unreached limit', { role, content: '' }, 'length no tokens'],
 ]
 
 /** Answers with output, though some of it is not text. */
@@ -155,7 +155,7 @@ const fullMessages: [name: string, message: Json, finish?: string, figures?: Jso
   ['a limit, without details', { role, content: '' }, 'length', usage],
   ['thinking and no answer', { role, content: '' }, 'stop', thought],
   ['thinking in addition', { role, content: '' }, 'stop', { ...usage, total_tokens: 20 }],
-  ['what a filter held back', { role, content: '' }, 'content_filter', usage],
+  ['a filtered text', { role, content: '' }, 'content_filter', usage],
 ]
 
 /** Rows of one length, because a parameter behind the last value of a row would be a callback. */
@@ -231,7 +231,7 @@ describe.each(chatForms)('%s', (model, path, body) => {
     },
   )
 
-  test('a stream of nothing is free', async () => {
+  test('an empty stream is free', async () => {
     expectFree(await streamed([]), 200)
     expectFree(await streamed([{ choices: [], usage }]), 200)
     expectFree(await streamed(chunks({}, 'error', usage)), 200)
@@ -333,7 +333,7 @@ describe.each(messageForms)('%s', (model, path, body) => {
     },
   )
 
-  test('pieces of a block are output, one by one', async () => {
+  test('each piece of a block counts as output', async () => {
     const [first, ping, ...rest] = messageEvents([], 'end_turn', 3)
     const start = { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }
     const piece = (delta: Json) => ({ type: 'content_block_delta', index: 0, delta })
@@ -342,7 +342,7 @@ describe.each(messageForms)('%s', (model, path, body) => {
     expectPaid(await streamed([first, start, piece({ type: 'signature_delta', signature: 'Eu' }), ...rest]))
   })
 
-  test('thinking in the figures alone is output', async () => {
+  test('thinking that only the usage shows is output', async () => {
     const details = { output_tokens_details: { thinking_tokens: 3 } }
     const reply = message([])
     expectPaid(await whole({ ...reply, usage: { ...reply.usage, ...details } }))
@@ -360,7 +360,7 @@ describe.each(messageForms)('%s', (model, path, body) => {
   )
 })
 
-test('a request for no output that fills a cache is paid for', async () => {
+test('a request without output that fills a cache is paid for', async () => {
   const reply = message([], 'max_tokens', 0)
   vendor.answer = { reply: { ...reply, usage: { ...reply.usage, cache_creation_input_tokens: 5 } } }
   const body = { model: 'anthropic-messages', max_tokens: 0, messages: say }
@@ -491,7 +491,7 @@ describe.each(images)('%s', (model, path, bodyOf, empties, full) => {
 
   test('without a picture it is free', async () => {
     for (const reply of empties) {
-      // This vendor leaves out what its moderation holds back, and that is reported.
+      // This vendor omits what its moderation withholds, which is reported.
       const isHeldBack = model === 'xai-images' && reply.data.length > 0
       expectFree(await answer(reply), isHeldBack ? 400 : 502)
     }
@@ -518,7 +518,7 @@ describe('streams of pictures', () => {
     ['ark-images', [{ type: 'image_generation.completed', usage: { generated_images: 1 } }], '[DONE]'],
     ['ark-images', [{ type: 'image_generation.partial_succeeded', url: '' }], '[DONE]'],
     ['gemini-images', [{ event_type: 'interaction.completed', interaction: steps() }], '[DONE]'],
-  ])('%s without one is free', async (model, events, end) =>
+  ])('%s without a picture is free', async (model, events, end) =>
     expectFree(await streamed(model, events, end), 200),
   )
 
@@ -540,7 +540,7 @@ describe('streams of pictures', () => {
       ],
       '[DONE]',
     ],
-  ])('%s with one is paid for', async (model, events, end) => expectPaid(await streamed(model, events, end)))
+  ])('%s with a picture is paid for', async (model, events, end) => expectPaid(await streamed(model, events, end)))
 })
 
 describe('dashscope-speech', () => {

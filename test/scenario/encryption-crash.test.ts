@@ -34,7 +34,7 @@ async function runKilled(words: readonly string[], changes: number): Promise<boo
 }
 
 for (const kind of databaseKinds) {
-  test(`a process that is killed while it encrypts rows again loses none of them, on ${kind}`, async () => {
+  test(`a process that is killed while it re-encrypts rows loses none of them, on ${kind}`, async () => {
     const address = await databaseAddress(kind)
     const seed = seedOf('ENCRYPTION_SEED')
     const random = createRandom(seed)

@@ -101,7 +101,7 @@ for (const database of databaseKinds) {
       await again.close()
     })
 
-    test('texts stored before the key are encrypted, without a plain copy', async () => {
+    test('texts stored before the key was set are encrypted, without a plain copy', async () => {
       const before = await startTestGateway({ database, ...encryptedOptions(undefined) })
       const stored = await storeTexts(before, 'canary-before-the-key')
       expect(foundIn(await bytesOf(before), stored.texts)).toEqual(stored.texts)
@@ -125,7 +125,7 @@ for (const database of databaseKinds) {
       await after.close()
     })
 
-    test('a key is replaced: the older one reads until nothing is left under it, then it can go', async () => {
+    test('a key is replaced: the older one is needed until no row uses it, then it can be removed', async () => {
       const before = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
       const stored = await storeTexts(before, 'canary-to-rotate')
       const sealed = before.server.world.sealer.seal('thought', 'alice')
@@ -141,7 +141,7 @@ for (const database of databaseKinds) {
       await alone.close()
     })
 
-    test('a secret of webhooks that was rolled signs next to the one before, under any key', async () => {
+    test('a rolled webhook secret signs together with the previous one, under any key', async () => {
       const before = await startTestGateway({ database, ...encryptedOptions(undefined) })
       const { id } = await before.makeKey('bob', '1')
       const { db, now } = before.server.world
@@ -158,7 +158,7 @@ for (const database of databaseKinds) {
       await rotated.close()
     })
 
-    test('a change while rows are re-encrypted is not overwritten, and its key not forgotten', async () => {
+    test('a change during re-encryption is not overwritten, and its key is not forgotten', async () => {
       const before = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
       const { id } = await before.makeKey('bob', '1')
       await before.server.stop(0)
@@ -206,7 +206,7 @@ for (const database of databaseKinds) {
       await plain.close()
     })
 
-    test('a key that is lost takes what it encrypted with it, and no money or key of a caller', async () => {
+    test('a lost key loses only what it encrypted, and no money or key of a caller', async () => {
       const before = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
       await storeTexts(before, 'canary-of-a-lost-key')
       const balance = await before.balance()
@@ -228,7 +228,7 @@ for (const database of databaseKinds) {
       await after.close()
     })
 
-    test('a start without the key, or with another, is refused with what to do', async () => {
+    test('a start without the key, or with another, is refused with advice', async () => {
       const gateway = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
       const { dataDir, sandbox } = gateway
       const same = { dataDir, sandbox, ...(gateway.databaseUrl && { databaseUrl: gateway.databaseUrl }) }
@@ -254,7 +254,7 @@ for (const database of databaseKinds) {
 describe.if(databaseKinds.includes('postgres'))('nodes that get a new key one after another', () => {
   const database = 'postgres'
 
-  test('in the documented order always read each other, and end under the new key', async () => {
+  test('in the documented order can always read each other, and end up with the new key', async () => {
     const one = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
     const stored = [await storeTexts(one, 'canary-of-one')]
     // First every node learns to read the new key, then each encrypts with it.
@@ -276,7 +276,7 @@ describe.if(databaseKinds.includes('postgres'))('nodes that get a new key one af
     await one.sandbox.stop()
   })
 
-  test('in the wrong order a node says which key it lacks, harms nothing, and reads all when it has it', async () => {
+  test('in the wrong order report the missing key, damage nothing, and read everything once they have it', async () => {
     const one = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
     const twin = await startTwin(one, encryptedOptions({ key: second, olderKeys: [first] }))
     const headers = { authorization: `Bearer ${twin.secret}`, 'idempotency-key': 'once' }
@@ -353,7 +353,7 @@ test.concurrent('a secret that was replaced by clear text is refused once all ro
   await gateway.close()
 })
 
-test.concurrent('a response in the background that cannot be read does not keep others from being ended', async () => {
+test.concurrent('an unreadable background response does not prevent others from being ended', async () => {
   const gateway = await startTestGateway(encryptedOptions({ key: first }))
   const { db, now, backgroundResponses } = gateway.server.world
   const times = { now: now(), leaseUntil: 0, expiresAt: now() + 60_000 }
@@ -381,7 +381,7 @@ test.concurrent('a response in the background that cannot be read does not keep 
   await gateway.close()
 })
 
-test.concurrent('pages that follow a task get its error as its vendor wrote it', async () => {
+test.concurrent('pages that follow a task get the original error of its vendor', async () => {
   const gateway = await startTestGateway(encryptedOptions({ key: first }))
   const books = new LiveBalances(gateway.server.world)
   const watched = { keys: new Set<string>(), hasAdmin: true }

@@ -60,7 +60,7 @@ function insertionsOf(charges: ReturnType<typeof chargesWith>): Statement[] {
 const POSITIONS = 'select * from charge_history order by position'
 
 describe.each(databaseKinds)('the stored form of charges on %s', (kind) => {
-  test('has the place that the database is known by', async () => {
+  test('has the place by which the database identifies it', async () => {
     const db = await openTestDatabase(kind)
     expect(await tableOfCharges(db)).toEqual(
       kind === 'sqlite'
@@ -70,7 +70,7 @@ describe.each(databaseKinds)('the stored form of charges on %s', (kind) => {
     await db.close()
   })
 
-  test('gives back each charge as it was written', async () => {
+  test('returns each charge unchanged', async () => {
     const db = await openTestDatabase(kind)
     await apply(db, [...SHARED, ...insertionsOf(chargesWith(IDS))])
     const sql = 'select id, shortfall, cost, created_at, ended_at from ended_charges order by position'

@@ -61,7 +61,7 @@ const whole: readonly Way[] = [
     charge: 'settled',
   },
   {
-    name: 'speech that grows',
+    name: 'streamed speech',
     path: SPEECH,
     body: { model: 'qnx3-tts-flash', input: 'Hello!' },
     row: done,
@@ -169,7 +169,7 @@ describe('one end', () => {
   }
 })
 
-describe('one end, where the database refuses it', () => {
+describe('one end, if the database refuses it', () => {
   const { name, ...failing } = others.find(({ name }) => name === 'a vendor that fails') as Way
   for (const way of [...whole, { ...failing, name: `${name}, and nothing can be released` }]) {
     test(way.name, async () => {

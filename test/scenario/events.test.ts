@@ -202,11 +202,11 @@ for (const kind of databaseKinds) {
       expect(clock.now).toBeGreaterThan(START + 4 * DAY)
     })
 
-    test('a line of the log that a database cannot store is stored by the next look', async () => {
+    test('a line of the log that the database could not store is stored at the next check', async () => {
       const { db, world, log, pass, reported } = await openWatch(kind, { to: { ops: OPS } })
       log[0]?.('payment_not_credited', { payment: 'cs_1', reason: 'there is no account "gone"' })
       log[0]?.('payment_not_credited', { payment: 'cs_2', reason: 'an old reason' })
-      // The table is away for one look.
+      // The table is missing during one check.
       await apply(db, [{ sql: 'alter table event_conditions rename to conditions_away' }])
       await rejection(watchEvents(world))
       await apply(db, [{ sql: 'alter table conditions_away rename to event_conditions' }])
@@ -216,7 +216,7 @@ for (const kind of databaseKinds) {
       await db.close()
     })
 
-    test('a low balance is reported once by one of three nodes, again each day, and once when it is over', async () => {
+    test('a low balance is reported once by one of three nodes, again each day, and once when it ends', async () => {
       const { db, pass, leap, reported, lastItems } = await openWatch(
         kind,
         { to: { ops: OPS }, lowBalanceUsd: '5', lowBalanceUsdOf: { poorer: '6' } },
@@ -245,7 +245,7 @@ for (const kind of databaseKinds) {
       await db.close()
     })
 
-    test('each recipient gets the events and accounts that it wants, with thresholds of their own', async () => {
+    test('each recipient gets the events and accounts that it subscribed to, with its own thresholds', async () => {
       const { db, pass, reported } = await openWatch(kind, {
         to: { ops: { ...OPS, events: ['balance.low'] }, alice: { ...OPS, accounts: ['alice'] } },
         lowBalanceUsdOf: { alice: '50' },
@@ -270,7 +270,7 @@ for (const kind of databaseKinds) {
       await db.close()
     })
 
-    test('budgets, shortfalls and webhooks that were given up are seen in the books', async () => {
+    test('used-up budgets, shortfalls and failed webhooks are found in the database', async () => {
       const { db, leap, pass, reported, lastItems } = await openWatch(kind, { to: { ops: OPS } })
       const budget = { budgetNano: 10 * NANO_PER_USD, budgetPeriod: 'day' } as const
       await makeNamedKey(db, 'spender', budget)
@@ -332,7 +332,7 @@ for (const kind of databaseKinds) {
       await db.close()
     })
 
-    test('a vendor that is down is reported after a minute, and one that flaps does not flood', async () => {
+    test('a vendor that is down is reported after a minute, and a flapping one does not cause a flood', async () => {
       const { db, breakers, pass, reported } = await openWatch(
         kind,
         { to: { ops: OPS }, repeatEvery: '2d' },
@@ -361,7 +361,7 @@ for (const kind of databaseKinds) {
       await db.close()
     }, 120_000)
 
-    test('lines of the log that matter are reported: of backups, of the configuration, of what vendors refuse', async () => {
+    test('important log lines are reported: about backups, the configuration and refusals by vendors', async () => {
       const { db, log, pass, reported, lastItems } = await openWatch(kind, { to: { ops: OPS } }, 2)
       const [one, other] = log as [(typeof log)[0], (typeof log)[0]]
       one('backup_failed', { name: 'a', reason: 'disk full' })
@@ -399,7 +399,7 @@ for (const kind of databaseKinds) {
       await db.close()
     })
 
-    test('a backup that is late is reported, until the next one is made', async () => {
+    test('a late backup is reported until the next one is made', async () => {
       const { db, clock, pass, reported, lastItems } = await openWatch(kind, { to: { ops: OPS } })
       await pass(3 * HOUR)
       // No backup exists yet: a server that has just started is not late.
@@ -439,7 +439,7 @@ for (const kind of databaseKinds) {
       await db.close()
     })
 
-    test('events share the attempts of webhooks: the same id, signed, until the receiver takes them', async () => {
+    test('events are sent like webhooks: with the same id and signed, until the receiver accepts them', async () => {
       using site = openSite((_delivered, count) => new Response('no', { status: count === 1 ? 500 : 200 }))
       const url = `http://127.0.0.1:${site.port}/canary-of-the-address`
       const settings = eventSettingsOf({ to: { ops: { webhook: url, secret: SECRET } } })
@@ -560,7 +560,7 @@ describe('a recipient', () => {
     expect(plain.received[0]).toMatchObject({ secure: false, user: undefined })
   })
 
-  test('of a server that does not encrypt, or has no trusted certificate, gets nothing', async () => {
+  test('is not sent through a server that does not encrypt or has no trusted certificate', async () => {
     await using plain = await startMailServer({ disabledCommands: ['STARTTLS'], allowInsecureAuth: true })
     const refused = await sendTo(mailbox, smtpTo(plain.port))
     expect(refused).toMatchObject({ status: 500, text: expect.stringContaining('STARTTLS') })
@@ -570,7 +570,7 @@ describe('a recipient', () => {
     expect([...plain.received, ...stranger.received]).toEqual([])
   })
 
-  test('is not sent to when the server refuses, and its answer does not show the password', async () => {
+  test('fails if the server refuses it, and the error does not show the password', async () => {
     await using mail = await startMailServer({
       onRcptTo: (_address, _session, done) =>
         done(Object.assign(new Error('No such user'), { responseCode: 550 })),
@@ -582,7 +582,7 @@ describe('a recipient', () => {
     expect(mail.received).toEqual([])
   })
 
-  test('of a server that is down, or silent, costs no more than the time of an attempt', async () => {
+  test('to a server that is down or silent takes no longer than one attempt', async () => {
     const { port } = await startMailServer().then(async (mail) => {
       await mail[Symbol.asyncDispose]()
       return mail
@@ -594,7 +594,7 @@ describe('a recipient', () => {
   })
 })
 
-test('a configuration is checked: each way, its secret, and what it needs', () => {
+test('the configuration of each channel is checked: its secret and its requirements', () => {
   const faults = (events: unknown) => faultsOf({ upstreams: {}, models: {}, events })
   const email = ['a@b.example']
   expect(faults({ to: { a: OPS, b: { slack: 'https://x.example/y' } } })).toEqual([])
@@ -624,7 +624,7 @@ test('a configuration is checked: each way, its secret, and what it needs', () =
   expect(faults({ to: { a: { email: ['x@y.example\r\nBcc: z@y.example'] } } }).length).toBeGreaterThan(0)
 })
 
-test('the page of events has a row for each, and says whether its end is reported', () => {
+test('the page of events lists each type, and says whether its end is reported', () => {
   const page = readFileSync(join(import.meta.dir, '../../docs/operate/events.md'), 'utf8')
   const rows = [...page.matchAll(/^\| `([a-z_.]+)` .*\| (yes|no) +\|$/gm)].map(([, name, end]) => [name, end])
   const expected = Object.entries(eventTypes).map(([name, { notifiesEnd }]) => [
@@ -634,7 +634,7 @@ test('the page of events has a row for each, and says whether its end is reporte
   expect(rows.sort()).toEqual(expected.sort())
 })
 
-test('a gateway reports about itself: a balance that requests have used up reaches the mailbox', async () => {
+test('a balance that requests have used up is reported to the mailbox', async () => {
   await using mail = await startMailServer()
   let ahead = 0
   const gateway = await startTestGateway({
@@ -653,7 +653,7 @@ test('a gateway reports about itself: a balance that requests have used up reach
   await gateway.close()
 })
 
-test('a backup that finds wrong books reaches the mailbox, with the fault and the remedy', async () => {
+test('a backup that finds wrong books is reported to the mailbox, with the fault and the remedy', async () => {
   await using mail = await startMailServer()
   let ahead = 0
   const gateway = await startTestGateway({
@@ -707,7 +707,7 @@ test('a backup that finds wrong books reaches the mailbox, with the fault and th
   await gateway.close()
 })
 
-test('a gateway reports a vendor that its requests do not reach, until they do', async () => {
+test('a vendor that requests do not reach is reported until they do', async () => {
   const port = await freePort()
   let ahead = 0
   const gateway = await startTestGateway({

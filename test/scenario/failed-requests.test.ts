@@ -83,7 +83,7 @@ const cases: Record<string, Case> = {
     },
     says: 'The vendor of odd refused the request with 422, shown to the caller as 400 (upstream_refused): the caller must change the request, and a repeat cannot help before that.',
   },
-  'a vendor that wants money of the operator': {
+  'a vendor that demands payment from the operator': {
     ask: (gateway) => gateway.chat({ model: 'odd' }),
     answer: () => vendorError(402, 'Your credit is used up.'),
     row: {
@@ -118,7 +118,7 @@ const cases: Record<string, Case> = {
     row: { status: 200, error_code: 'upstream_cut', failed_by: 'vendor', vendor_status: null },
     says: 'The vendor of odd broke off the answer (upstream_cut)',
   },
-  'a caller who leaves': {
+  'a caller who disconnects': {
     ask: (gateway) => {
       const leave = new AbortController()
       setTimeout(() => leave.abort(), 100)
@@ -171,7 +171,7 @@ for (const database of databaseKinds) {
       expect(data).toMatchObject([{ id: found.id, error_message: found.error_message }])
     })
 
-    test('a call that an upstream at its limit never got does not count as one of the vendor', async () => {
+    test('a call that was not sent because the upstream was at its limit is not counted as a failure of the vendor', async () => {
       const before = Number((await gateway.newestLogged())?.number)
       const arrived = vendor.requests
       vendor.answer = () => new Promise(() => {})
@@ -208,7 +208,7 @@ for (const database of databaseKinds) {
       expect((await read('/requests?failed_by=nobody')).error.param).toBe('failed_by')
     })
 
-    test('the overview, usage, sums and lists count the same failures, by whose fault they were', async () => {
+    test('the overview, usage, sums and lists count the same failures by cause', async () => {
       await gateway.server.world.requestLog.flush()
       const countsOf = (sums: Json) => [sums.failed_by_vendor, sums.failed_by_gateway, sums.failed_by_caller]
       const listed = async (party: string, filter = '') =>
@@ -236,7 +236,7 @@ for (const database of databaseKinds) {
 
     if (database !== 'sqlite') return
     // The command reads either database by the same operations of the admin API.
-    test('show begins with the sentence, and list finds by name and by whose fault it was', async () => {
+    test('show begins with the explanation, and list filters by name and by cause', async () => {
       const { secret } = await gateway.makeKey(`poor-${database}`, '0.000001')
       const refused = await gateway.chat({ model: 'smart' }, { authorization: `Bearer ${secret}` })
       const id = refused.headers.get('x-request-id') as string

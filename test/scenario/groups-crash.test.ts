@@ -60,7 +60,7 @@ test.skipIf(!databaseKinds.includes('postgres'))(
       await killServer(db)
     }
     const before = movers.map(({ settled }) => settled.length)
-    // All continue by themselves when it is back.
+    // All continue automatically when it is back.
     await waitFor(() => movers.every(({ settled }, index) => settled.length > (before[index] ?? 0)))
     await Promise.all(movers.map((mover) => mover.kill()))
     await proveBooks(db, movers)

@@ -93,7 +93,7 @@ async function readBooks(db: Db, late: number): Promise<void> {
 
 const server = databaseKinds.includes('postgres') ? describe : describe.skip
 server('a statement that reads history', () => {
-  test('finds its part of it without reading the rest', async () => {
+  test('finds its rows without reading the rest', async () => {
     const db = await openTestDatabase('postgres')
     await fill(db)
     const statements: Statement[] = []
@@ -135,7 +135,7 @@ server('a statement that reads history', () => {
     await db.close()
   })
 
-  test('by hour and day looks no series up', async () => {
+  test('by hour and day does not look up series', async () => {
     const db = await openTestDatabase('postgres')
     const looked = new Map<string, boolean>()
     const watched = (by: string): Db => ({

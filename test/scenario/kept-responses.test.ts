@@ -62,7 +62,7 @@ for (const kind of databaseKinds) {
       expect(addedBytes).toBe(await keptBytes(world.db, 'acme'))
     })
 
-    test('items named by their ids are the items themselves, those of an output and of an input', async () => {
+    test('items named by id are resolved, from outputs and inputs', async () => {
       const { world, keep } = await openStore(kind)
       const first = await keep([{ ...say('one'), id: 'msg_mine' }])
       const asked = [{ type: 'item_reference', id: 'msg_mine' }, { id: `msg_of_${first}` }, say('two')]
@@ -74,7 +74,7 @@ for (const kind of databaseKinds) {
       expect(textsOf(whole)).toEqual(['one', `msg_of_${first}`, 'two', `msg_of_${second}`])
     })
 
-    test('more items than one query takes are all found', async () => {
+    test('all items are found, even if they exceed one query', async () => {
       const { world, keep } = await openStore(kind)
       const ids: string[] = []
       for (let count = 0; count < 70; count++) ids.push(`msg_of_${await keep([say('x')])}`)
@@ -84,7 +84,7 @@ for (const kind of databaseKinds) {
       expect(input?.map(({ id }) => id)).toEqual(ids)
     })
 
-    test("another account's responses and items read as if they were not there", async () => {
+    test("responses and items of another account are reported as not found", async () => {
       const { world, keep } = await openStore(kind)
       const id = await keep([say('secret')])
       const errors = []
@@ -101,7 +101,7 @@ for (const kind of databaseKinds) {
       expect(await findChain(world.db, 'other', id, 0)).toEqual([])
     })
 
-    test('a deleted response is gone with its items, once, and a request that continues it is refused', async () => {
+    test('a response is deleted once with its items, and a request that continues it is refused', async () => {
       const { world, keep } = await openStore(kind)
       const first = await keep([say('one')])
       const second = await keep([say('two')], first)
@@ -120,7 +120,7 @@ for (const kind of databaseKinds) {
       expect(await keptBytes(world.db, 'acme')).toBe(rest?.bytes as number)
     })
 
-    test('too old files are not read, and then removed', async () => {
+    test('expired responses are not read, and then removed', async () => {
       const { world, clock, keep } = await openStore(kind, { keep: '1d' })
       const id = await keep([say('one')])
       clock.now += DAY_MS
@@ -163,7 +163,7 @@ for (const kind of databaseKinds) {
       expect(await findChain(world.db, 'acme', id, 0)).toEqual([])
     })
 
-    test('a chain that is too long is refused, with what to do', async () => {
+    test('a chain that is too long is refused with advice', async () => {
       const { world, keep } = await openStore(kind)
       let id: string | null = null as string | null
       const statements = []

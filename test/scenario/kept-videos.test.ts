@@ -71,7 +71,7 @@ describe('every family', () => {
     })
   }
 
-  test('the last frame is kept next to the video', async () => {
+  test('the last frame is stored next to the video', async () => {
     const clock = makeClock()
     const gateway = await start(clock)
     const task = await endOf(gateway, clock, await submit(gateway, seedance))
@@ -94,7 +94,7 @@ describe('every family', () => {
 describe('its bytes, in OpenAI’s API', () => {
   const fox = { model: 'gkx-imagine-video', prompt: 'a fox [sandbox task_ms=0]' }
 
-  test('come from the copy, whole or in parts, until it expires', async () => {
+  test('are served from the copy, whole or in parts, until it expires', async () => {
     const clock = makeClock()
     const gateway = await start(clock)
     const id = await submit(gateway, fox)
@@ -116,7 +116,7 @@ describe('its bytes, in OpenAI’s API', () => {
     await gateway.close()
   })
 
-  test('an address begins as the operator says, or as the caller called', async () => {
+  test('an address begins with the configured URL, or with that of the request', async () => {
     const clock = makeClock()
     const publicUrl = 'https://ai.example.com/gateway/'
     const gateway = await start(clock, { config: { server: { publicUrl } } })
@@ -169,7 +169,7 @@ describe('the copy', () => {
   const mp4 = () =>
     new Response(new Uint8Array(VIDEO_FILE.bytes), { headers: { 'content-type': 'video/mp4' } })
 
-  test('that fails leaves the vendor’s address, and the price', async () => {
+  test('that fails keeps the address and the price of the vendor', async () => {
     const rows: [serve: () => Response, videoUrl: string | undefined, reason: string][] = [
       [() => new Response('no', { status: 404 }), undefined, 'HTTP 404'],
       [mp4, 'http://127.0.0.1:1/a.mp4?Signature=secret', 'not its own'],
@@ -202,7 +202,7 @@ describe('the copy', () => {
     await close()
   })
 
-  test('that takes too long is ended, and the task ends all the same', async () => {
+  test('that takes too long is ended, and the task ends anyway', async () => {
     const gate = Promise.withResolvers<Response>()
     const { gateway, vendor, clock, id, videoUrl, fetched, close } = await startKeeping(() => gate.promise)
     await passUntil(clock, () => fetched() === 1)
@@ -214,7 +214,7 @@ describe('the copy', () => {
     await close()
   })
 
-  test('is not begun when the task’s time is over', async () => {
+  test('is not begun after the deadline of the task', async () => {
     const { gateway, clock, id, videoUrl, fetched, close } = await startKeeping(mp4)
     clock.pass(24 * HOUR_MS)
     await waitFor(async () => (await readTask(gateway, id)).status === 'succeeded')
@@ -224,7 +224,7 @@ describe('the copy', () => {
     await close()
   })
 
-  test('does not keep a gateway from stopping', async () => {
+  test('does not prevent a gateway from stopping', async () => {
     const gate = Promise.withResolvers<Response>()
     const { gateway, clock, id, videoUrl, fetched, stopVendors } = await startKeeping(() => gate.promise)
     await passUntil(clock, () => fetched() === 1)

@@ -63,7 +63,7 @@ test('temporary files are removed once their process was killed, and never while
   expect(readdirSync(dataDir).filter((name) => name.startsWith('temporary-'))).toEqual([])
 })
 
-test('a folder that was just made stays: its process may not have locked it yet', async () => {
+test('a new folder stays: its process may not have locked it yet', async () => {
   const dataDir = temporaryFolder()
   const young = join(dataDir, 'temporary-young')
   mkdirSync(young)

@@ -67,7 +67,7 @@ for (const kind of databaseKinds) {
 }
 
 function reportContract(kind: DatabaseKind): void {
-  test('that twenty report after twenty have seen it fail: one void, one charge, one webhook of each kind', async () => {
+  test('that twenty pollers report after twenty saw it fail: one void, one charge, one webhook of each kind', async () => {
     using vendor = startTaskVendor()
     await using group = await startTaskNodes(kind, 4, { upstreams: { dashscope: vendor.upstream } })
     const { db } = group.nodes[0].world
@@ -116,7 +116,7 @@ function reportContract(kind: DatabaseKind): void {
     })
   }
 
-  test('of a task that was stopped is not charged', async () => {
+  test('of a stopped task is not charged', async () => {
     using vendor = startTaskVendor()
     await using group = await startTaskNodes(kind, 1, { upstreams: { dashscope: vendor.upstream } })
     const { db } = group.nodes[0].world
@@ -159,7 +159,7 @@ function moneyContract(kind: DatabaseKind): void {
     { title: 'nothing', availableNano: 0, paidNano: 0 },
   ]
   for (const { title, availableNano, paidNano } of cases) {
-    test(`of which the account can pay ${title}: never what others hold, and the rest is the operator's`, async () => {
+    test(`of which the account can pay ${title}: it never uses holds of others, and the operator bears the rest`, async () => {
       const db = await openFailed(kind)
       const task = await readTask(db, 'late')
       const { balanceNano } = (await balanceOf(db, 'alice')) ?? { balanceNano: 0 }
@@ -208,7 +208,7 @@ function priceContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('counts in the budgets that its hold was given back to: of its key, of the plan of its account, of a token', async () => {
+  test('counts in the budgets to which its hold was returned: of its key, of its plan, of a token', async () => {
     const db = await openTestDatabase(kind)
     await fund(db, 'alice', BALANCE_NANO, START)
     const limits = { budgetNano: BALANCE_NANO, budgetPeriod: 'day' } as const
@@ -245,7 +245,7 @@ function priceContract(kind: DatabaseKind): void {
 }
 
 function rowContract(kind: DatabaseKind): void {
-  test('comes once, of forty reports at once, and no failure undoes it', async () => {
+  test('is charged once for forty concurrent reports, and no failure undoes it', async () => {
     const db = await openFailed(kind)
     const task = await readTask(db, 'late')
     const reports = Array.from({ length: 40 }, (_, index) =>
@@ -264,7 +264,7 @@ function rowContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('comes behind the failure also where its node saw it first: its webhook is the last', async () => {
+  test('sends its webhook after that of the failure, even if its node saw the success first', async () => {
     const db = await openFailed(kind)
     await succeedLate(db, await readTask(db, 'late'), good, { now: START - 5, webhookId: 'msg-0' })
     expect((await webhookOf(db, 'late'))?.webhook).toMatchObject({ id: 'msg-0' })
@@ -272,7 +272,7 @@ function rowContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('is the webhook that is shown and sent again', async () => {
+  test('has the webhook that is shown and sent again', async () => {
     const db = await openFailed(kind)
     await succeedLate(db, await readTask(db, 'late'), good, { now: START + 1, webhookId: 'msg-2' })
     await db.batch([{ sql: `update webhooks set state = 'delivered', ended_at = next_at` }])
@@ -286,7 +286,7 @@ function rowContract(kind: DatabaseKind): void {
 }
 
 function questionContract(kind: DatabaseKind): void {
-  test('of forty at once opens a failed task once, without a hold, and its success is charged', async () => {
+  test('forty times at once reopens a failed task once, without a hold, and its success is charged', async () => {
     using vendor = startTaskVendor()
     await using group = await startTaskNodes(kind, 2, { upstreams: { dashscope: vendor.upstream } })
     const { db } = group.nodes[0].world
@@ -311,7 +311,7 @@ function questionContract(kind: DatabaseKind): void {
     await expectRight(db, START)
   })
 
-  test('is over a minute after the first poll, whatever time the command has, and can be done again', async () => {
+  test('ends a minute after the first poll, whatever the clock of the command, and can be repeated', async () => {
     using vendor = startTaskVendor()
     await using group = await startTaskNodes(kind, 1, { upstreams: { dashscope: vendor.upstream } })
     const [{ world, poller }] = group.nodes
@@ -361,7 +361,7 @@ function limitContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('at the same moment as the report of success: one of them comes first', async () => {
+  test('at the same moment as the report of success: either may come first', async () => {
     const db = await openFailed(kind)
     const task = await readTask(db, 'late')
     const attempts = Array.from({ length: 40 }, (_, index) =>

@@ -333,7 +333,7 @@ describe('a sound that breaks off on its way', () => {
   })
 })
 
-describe('a caller who leaves', () => {
+describe('a caller who disconnects', () => {
   /** Asks, waits for the moment, leaves. */
   async function leave(
     body: object,

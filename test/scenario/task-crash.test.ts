@@ -101,7 +101,7 @@ const endsAtOnce = ({ vendor }: Place) => {
 
 const points: Point[] = [
   {
-    title: 'held, and not yet noted that it is being sent',
+    title: 'after the hold, before recording that it is sent',
     stall: 'update of sent_at on tasks',
     reached: stalled,
     leaves: 'nothing',

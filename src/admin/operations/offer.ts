@@ -139,8 +139,7 @@ const refusalView = viewOf<CountedRefusal>()({
   status: [Type.Integer(), ({ status }) => status],
   message: [
     Type.String({
-      description:
-        'The vendor's latest message, without keys. Empty if they cannot be decrypted.',
+      description: 'The latest message of the vendor, without keys. Empty if they cannot be decrypted.',
     }),
     ({ message }) => message,
   ],

@@ -74,7 +74,7 @@ group('a group of movements', () => {
     for (const db of [grouped, reference]) await db.close()
   })
 
-  test('goes to the server in one call', async () => {
+  test('is sent to the server in one call', async () => {
     const db = await openTestDatabase('postgres')
     await addCredit(db, { id: 'd', account: 'alice', amountNano: 1_000, now: START, note: null })
     const charges = Array.from({ length: 40 }, () => makeCharge(10))
@@ -105,7 +105,7 @@ group('a group of movements', () => {
     await db.close()
   })
 
-  test('finds its charges among many, also where the server takes the table for empty', async () => {
+  test('finds its charges among many, even if the server believes that the table is empty', async () => {
     const url = await postgresUrl({ template: WITH_TABLES })
     const db = openAddress(url)
     await addCredit(db, { id: 'd', account: 'alice', amountNano: 1_000_000, now: START, note: null })
@@ -135,7 +135,7 @@ group('a group of movements', () => {
     await read.close()
   })
 
-  test('keeps texts as they are, and replaces half of a pair of code units', async () => {
+  test('stores texts unchanged, except that lone surrogates are replaced', async () => {
     const db = await openTestDatabase('postgres')
     const account = 'o"hara\\ (x), {y} null ünï'
     await addCredit(db, { id: 'd', account, amountNano: 1_000, now: START, note: null })
@@ -162,7 +162,7 @@ group('a group of movements', () => {
 group('a server without the function', () => {
   const user = 'no_functions'
 
-  test('whose user may not make it serves one request after the other, with the same books', async () => {
+  test('whose user may not create it serves requests one by one, with the same books', async () => {
     const url = await postgresUrl()
     const admin = openAddress(url)
     await admin.batch([
@@ -244,7 +244,7 @@ async function prepare(db: Db): Promise<void> {
   await db.batch([{ sql: 'create table things (id bigint primary key, word text)' }])
   const references = referencesOf(db)
   for (const account of ACCOUNTS) {
-    // What is met for the first time is written before its movement, which then comes into a later group.
+    // Names used for the first time are written before their movement, which then joins a later group.
     for (const keyId of [`${account} free`, `${account} limited`, `${account} shared`]) {
       const charge = makeCharge(0, { account, keyId })
       await references.priceListId(charge.pricesJson)

@@ -81,7 +81,7 @@ for (const database of databaseKinds) {
     const balanceUsd = async (account = 'alice') =>
       (await gateway.balance(account)).balanceNano / NANO_PER_USD
 
-    test('are credited once, however often and at once they are reported', async () => {
+    test('are credited once, however often and concurrently they are reported', async () => {
       const before = await balanceUsd()
       const event = eventOf()
       const payload = JSON.stringify(event, null, 2)
@@ -101,7 +101,7 @@ for (const database of databaseKinds) {
       expect(gateway.log.filter(({ event }) => event === 'payment_credited')).toHaveLength(1)
     })
 
-    test('that come later are credited when they succeed', async () => {
+    test('that are delayed are credited when they succeed', async () => {
       const before = await balanceUsd()
       const unpaid = eventOf({ payment_status: 'unpaid' })
       expect((await report(JSON.stringify(unpaid))).body).toMatchObject({ result: 'ignored' })
@@ -115,7 +115,7 @@ for (const database of databaseKinds) {
       expect(await balanceUsd()).toBe(before + 5)
     })
 
-    test('that are not signed as they must be are refused', async () => {
+    test('without a valid signature are refused', async () => {
       const before = await balanceUsd()
       const payload = JSON.stringify(eventOf())
       const good = await sign(payload)
@@ -145,7 +145,7 @@ for (const database of databaseKinds) {
       expect((await report(payload, both)).body).toMatchObject({ result: 'credited' })
     })
 
-    test('that nobody can credit are an error in the log', async () => {
+    test('that cannot be credited are logged as an error', async () => {
       const rows: [Record<string, unknown>, Record<string, unknown>, string][] = [
         [{ client_reference_id: null }, {}, 'names no account'],
         [{ client_reference_id: 'nobody' }, {}, 'there is no account \\"nobody\\"'],
@@ -168,7 +168,7 @@ for (const database of databaseKinds) {
       expect(reported).toHaveLength(rows.length)
     })
 
-    test('are worth what was paid for, in dollars', async () => {
+    test('in other currencies are credited in dollars', async () => {
       await gateway.makeKey('b.o@b', '0')
       const rows: [Record<string, unknown>, number][] = [
         [{ client_reference_id: null, metadata: { account: 'b.o@b' } }, 5],
@@ -213,7 +213,7 @@ test('without a signing secret no event is accepted', async () => {
   await gateway.close()
 })
 
-test('a signature is judged as by the library of Stripe, whatever its header', async () => {
+test('a signature is judged as by the Stripe library, whatever the header', async () => {
   const payload = JSON.stringify(eventOf())
   const good = await sign(payload)
   const [time = '', signature = ''] = good.split(',')
@@ -248,14 +248,14 @@ test('a signature is judged as by the library of Stripe, whatever its header', a
   }
 })
 
-test('any event is read without a fault, and none but a paid session is credited', () => {
+test('any event is read without an error, and only a paid session is credited', () => {
   for (const event of [null, 7, 'x', [], {}, { type: 'checkout.session.completed' }, eventOf({ id: '../x' })])
     expect(readCheckout(event, {})).not.toHaveProperty('credit')
   expect(readCheckout(eventOf(), {})).toHaveProperty('credit')
   expect(readCheckout(eventOf({}, { livemode: false }), { testMode: true })).toHaveProperty('credit')
 })
 
-test('invalid rates are faults of the configuration', () => {
+test('invalid rates are configuration errors', () => {
   const rates = { EUR: '1', usd: '1', eur: 'one', gbp: '0', chf: '1.12' }
   const config = { upstreams: {}, models: {}, payments: { stripe: { signingSecret: SECRET, rates } } }
   expect(faultsOf(config)).toEqual([

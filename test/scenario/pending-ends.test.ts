@@ -44,7 +44,7 @@ for (const kind of databaseKinds) {
       }
     }
 
-    test('that is repeated says what was paid, and changes nothing', async () => {
+    test('that is repeated returns the charged amount, and changes nothing', async () => {
       const { db, prove } = await held()
       for (let time = 0; time < 3; time++)
         expect(await endCharge(db, endOf(300), START + time)).toEqual({
@@ -56,7 +56,7 @@ for (const kind of databaseKinds) {
       await prove(FUNDS_NANO - 300)
     })
 
-    test('after its hold was released is a late charge, once, however many make it at once', async () => {
+    test('after the release of its hold is one late charge, however many processes settle at once', async () => {
       const { db, release, rows, prove } = await held()
       expect(await release()).toBe(1)
       const made = await Promise.all(Array.from({ length: 8 }, () => endCharge(db, endOf(300), START + 5)))
@@ -71,7 +71,7 @@ for (const kind of databaseKinds) {
       await prove(FUNDS_NANO - 300)
     })
 
-    test('that is late counts in the budget and in the minute of its key as one that came in time', async () => {
+    test('that is late counts in the budget and the minute of its key like one in time', async () => {
       const db = await openTestDatabase(kind)
       const funds = { id: 'funds', account: 'alice', amountNano: FUNDS_NANO, now: START, note: null }
       await addCredit(db, funds)
@@ -94,7 +94,7 @@ for (const kind of databaseKinds) {
       await db.close()
     })
 
-    test('takes the available balance, and the rest is the operator’s shortfall', async () => {
+    test('takes the available balance, and the operator bears the rest', async () => {
       const { db, release, prove } = await held()
       await release()
       expect(await endCharge(db, endOf(1_200))).toEqual({
@@ -106,7 +106,7 @@ for (const kind of databaseKinds) {
       await prove(0)
     })
 
-    test('whose hold this database never had, as after a failover, is paid too', async () => {
+    test('whose hold is missing in the database, as after a failover, is charged too', async () => {
       const { db, release, prove } = await held()
       await release()
       const end = endOf(100)
@@ -115,14 +115,14 @@ for (const kind of databaseKinds) {
       await prove(FUNDS_NANO - 100)
     })
 
-    test('that holds more than is known settles all of it', async () => {
+    test('whose hold is larger than known releases all of it', async () => {
       const { db, prove } = await held(500)
       const end = endOf(450, 400)
       expect(await endCharge(db, end)).toEqual({ paidNano: 450, shortfallNano: 0, isPaid: true, made: end })
       await prove(FUNDS_NANO - 450)
     })
 
-    test('that the database refuses is distinguished from a database that is away', async () => {
+    test('that the database refuses is distinguished from an unreachable database', async () => {
       const { db, release, prove } = await held()
       const log: object[] = []
       const world = {
@@ -176,7 +176,7 @@ for (const kind of databaseKinds) {
       await gateway.close()
     })
 
-    test('that the database refuses is on the disk before its last byte is sent, and off it when it is settled', async () => {
+    test('that the database refuses is stored on disk before the last byte is sent, until it is settled', async () => {
       const gateway = await startTestGateway({ database: kind })
       const { pendingEnds } = gateway.server.world
       const stream = await gateway.chat({ stream: true, messages: slow })
@@ -194,7 +194,7 @@ for (const kind of databaseKinds) {
       await gateway.close()
     })
 
-    test('that neither the database nor the disk accepts has no last byte, and its hold is released', async () => {
+    test('that neither the database nor the disk accepts sends no last byte, and its hold is released', async () => {
       const gateway = await startTestGateway({ database: kind })
       const stream = await gateway.chat({ stream: true, messages: slow })
       const whole = gateway.chat({ messages: say('[sandbox delay_ms=300]') })
@@ -219,7 +219,7 @@ for (const kind of databaseKinds) {
   })
 }
 
-/** Has the database refuse all movements of money, as it does when it is away. */
+/** Makes the database refuse all movements of money, as if it were unreachable. */
 function refuse({ server }: TestGateway) {
   return spyOn(server.world.db, 'move').mockRejectedValue(new DatabaseUnavailable('away'))
 }

@@ -28,7 +28,7 @@ afterAll(() => {
 const canRun = executable !== null && databaseKinds.includes('postgres')
 const group = canRun ? describe : describe.skip
 group(`PgBouncer in transaction mode${executable ? '' : ' (skipped: pgbouncer is not installed)'}`, () => {
-  test('is not an obstacle to 300 holds at once over two nodes, and they are exact', async () => {
+  test('allows 300 concurrent holds over two nodes, and they are exact', async () => {
     const address = await startPgBouncer()
     const nodes = [openPostgres(address), openPostgres(address)] as const
     const [first] = nodes
@@ -54,7 +54,7 @@ group(`PgBouncer in transaction mode${executable ? '' : ' (skipped: pgbouncer is
     await db.close()
   })
 
-  test('gives each transaction the limits of time of the gateway', async () => {
+  test('applies the time limits of the gateway to each transaction', async () => {
     const db = openPostgres(await startPgBouncer())
     const result = await db.batch([
       {

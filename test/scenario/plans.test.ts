@@ -67,7 +67,7 @@ describe.each(databaseKinds)('a plan on %s', (database) => {
   /** Keys are read again after half a second. */
   const soon = () => Bun.sleep(600)
 
-  test('decides the price that is quoted, held, charged, told and shown', async () => {
+  test('decides the price that is quoted, held, charged, returned and shown', async () => {
     const answer = await chat({ model: 'small' })
     expect(answer.status).toBe(200)
     expect(answer.headers.get('x-gateway-cost-usd')).toBe('0.000025')
@@ -105,7 +105,7 @@ describe.each(databaseKinds)('a plan on %s', (database) => {
     expect(await gateway.newestCharge()).toMatchObject({ amount: 13_333_330 })
   })
 
-  test('limits what its accounts may use, in addition to the limits of the key', async () => {
+  test('limits the models of its accounts, in addition to the limits of the key', async () => {
     const answer = await chat({ model: 'hidden' })
     expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([
       400,
@@ -124,7 +124,7 @@ describe.each(databaseKinds)('a plan on %s', (database) => {
     })
   })
 
-  test('has a budget for all keys of an account together, which says so', async () => {
+  test('has a shared budget for all keys of an account, and errors say so', async () => {
     const other = (await gateway.makeKey('acme', '0')).secret
     for (let index = 0; index < 2; index++)
       expect(
@@ -160,7 +160,7 @@ describe.each(databaseKinds)('a plan on %s', (database) => {
     expect(await members()).toMatchObject([{ budgetInForce: budget, committedNano: 40_049_990 }])
   })
 
-  test('has limits that each key of its accounts has, where its own are higher', async () => {
+  test('limits each key of its accounts whose own limits are higher', async () => {
     const { secret: spender } = await gateway.makeKey('newcomer', '1', { requestsPerMinute: 9 })
     const { db } = gateway.server.world
     const named = { account: 'newcomer', displayName: null, note: null, budget: null }
@@ -177,7 +177,7 @@ describe.each(databaseKinds)('a plan on %s', (database) => {
     })
   })
 
-  test('that is not configured any more stops its accounts until it is', async () => {
+  test('that is no longer configured blocks its accounts until it is', async () => {
     await sell('gone')
     await soon()
     const answer = await chat({ model: 'small' })
@@ -235,7 +235,7 @@ describe.each(databaseKinds)('an allowance on %s', (database) => {
   const [given] = plansOf({ free: { allowance: { usd: '5', per: 'month' } } }).values()
   const MINUTE_MS = 60_000
 
-  test('is given once a period, spent first, and taken back as far as it was not spent', async () => {
+  test('is given once per period, spent first, and the unspent part is taken back', async () => {
     const db = await openTestDatabase(database)
     const now = november
     for (const [account, usd] of [
@@ -303,7 +303,7 @@ describe.each(databaseKinds)('an allowance on %s', (database) => {
     await db.close()
   })
 
-  test('is given by a gateway that nobody asks to', async () => {
+  test('is given automatically by a running gateway', async () => {
     const hurried: typeof outside.after = (milliseconds, run) => outside.after(milliseconds / 100, run)
     const config = { plans: { free: { allowance: { usd: '5', per: 'month' as const } } } }
     const gateway = await startTestGateway({ database, config, balance: '1', outside: { after: hurried } })
@@ -314,7 +314,7 @@ describe.each(databaseKinds)('an allowance on %s', (database) => {
   })
 })
 
-test('of several names of a plan that fit a model the longest counts, and its own id before all', () => {
+test('of several names of a plan that match a model, the longest applies, and its own id before all', () => {
   const entry = { family: 'openai-chat', upstream: 'odd', price }
   const ids = ['gpt', 'gpt-5', 'gpt-5-mini', 'gpt-4']
   const catalogue = buildCatalogue(
@@ -333,7 +333,7 @@ test('of several names of a plan that fit a model the longest counts, and its ow
   }
 })
 
-test('faults of plans are named', () => {
+test('invalid plans are reported', () => {
   const config = {
     upstreams: { odd: vendor.upstream },
     models,

@@ -25,7 +25,7 @@ for (const kind of databaseKinds) {
     return { group, poller }
   }
 
-  test(`a backlog on ${kind} is polled from one beat, never more at a time than there are places`, async () => {
+  test(`a backlog on ${kind} is polled from one beat, never more tasks at a time than there are slots`, async () => {
     using vendor = startTaskVendor()
     let [running, most] = [0, 0]
     vendor.answerPoll = async (id) => {
@@ -58,7 +58,7 @@ for (const kind of databaseKinds) {
     expect(group.count('task_ended')).toBe(170)
   })
 
-  test(`a backlog on ${kind} is left alone once the node stops, which waits for begun deliveries`, async () => {
+  test(`a backlog on ${kind} is no longer polled once the node stops, which waits for begun deliveries`, async () => {
     using vendor = startTaskVendor()
     const [soon, late] = [heldBack(succeeded), heldBack(succeeded)]
     vendor.answerPoll = (id) => (vendor.polls.length <= SOON ? soon : late).answer(id)

@@ -19,7 +19,7 @@ const STREAMS = 30
 const MASTER_KEY = Buffer.alloc(32, 7).toString('base64')
 
 test.skipIf(!databaseKinds.includes('postgres'))(
-  'a held step of a process that died is given back once, and no other',
+  'only the held step of a dead process is released, once',
   async () => {
     const options = {
       databaseUrl: await postgresUrl({ template: TABLES }),

@@ -33,7 +33,7 @@ const doors: Door[] = []
 afterAll(() => Promise.all(doors.map((door) => door.shut())))
 
 group('an address with several servers', () => {
-  test('whose first one goes away during load: the second is used, and no charge is lost', async () => {
+  test('whose first one fails under load: the second is used, and no charge is lost', async () => {
     const url = new URL(await postgresUrl())
     const [first, second] = [await makeDoor(url), await makeDoor(url)]
     await first.open()
@@ -82,7 +82,7 @@ group('an address with several servers', () => {
     for (const each of [db, admin, writer]) await each.close()
   })
 
-  test('whose first one hangs during load, with open connections: waiting calls fail in time, and the second is used', async () => {
+  test('whose first one hangs under load, with open connections: waiting calls fail in time, and the second is used', async () => {
     const url = new URL(await postgresUrl())
     const [first, second] = [await makeDoor(url), await makeDoor(url)]
     await first.open()
@@ -135,7 +135,7 @@ group('an address with one server', () => {
     await db.close()
   })
 
-  test('that comes back as a copy without the last rows: what was remembered of them is read again', async () => {
+  test('that returns as a copy without the last rows: cached values of these rows are read again', async () => {
     const url = new URL(await postgresUrl())
     const door = await makeDoor(url)
     await door.open()
@@ -145,7 +145,7 @@ group('an address with one server', () => {
     const number = await referencesOf(db).seriesId(charge)
     await door.shut()
     expect(await rejection(db.query({ sql: 'select 1 as one' }))).toBeInstanceOf(DatabaseUnavailable)
-    // The number is another's there.
+    // There, another row has the number.
     const admin = openPostgres(url.href)
     const give = `update charge_series set account = 'bob' where id = $1`
     await admin.batch([{ sql: give, parameters: [number], guard: true }])
@@ -362,7 +362,7 @@ group('an address with one server', () => {
     await close()
   })
 
-  test('that is slow, but answers, keeps its connections', async () => {
+  test('that answers slowly keeps its connections', async () => {
     const url = new URL(await postgresUrl())
     const door = await makeDoor(url)
     await door.open()
@@ -386,8 +386,8 @@ group('an address with one server', () => {
 group('connections', () => {
   const one = { sql: 'select 1 as one' }
   const rows: [title: string, search: string, isPatient: boolean, most: number][] = [
-    ['are as many as the address allows', '?connection_limit=4', false, 4],
-    ['are few for a command', '', true, 3],
+    ['are limited by the address', '?connection_limit=4', false, 4],
+    ['of a command are few', '', true, 3],
   ]
   for (const [title, search, patient, most] of rows) {
     test(title, async () => {
@@ -410,7 +410,7 @@ group('connections', () => {
     })
   }
 
-  test('of a backup are to a server of the address that can be used, with what only the gateway knows of it', async () => {
+  test('of a backup use a reachable server of the address, with the settings of the gateway', async () => {
     const url = new URL(await postgresUrl())
     const [first, second] = [await makeDoor(url), await makeDoor(url)]
     await second.open()

@@ -167,7 +167,7 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
     expect(lines()).toHaveLength(2)
   })
 
-  test('the next day has one of its own, and the day before is not reported again', async () => {
+  test('the next day has its own event, and the previous day is not reported again', async () => {
     now += DAY_MS
     costs(ofList(50))
     await ask('sold')
@@ -240,7 +240,7 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
     expect((await reported()).slice(before)).toEqual([])
   })
 
-  test('figures that were not believed are not compared', async () => {
+  test('implausible figures are not compared', async () => {
     const before = (await reported()).length
     vendor.answer = () =>
       new Response(
@@ -311,7 +311,7 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
   })
 })
 
-test('simulated vendors charge what they list, and a price that is not theirs is one event', async () => {
+test('simulated vendors charge their list prices, and a different price is one event', async () => {
   const price = {
     per_1m_input_tokens: '0.40',
     per_1m_cached_input_tokens: '0.10',

@@ -66,7 +66,7 @@ describe('a price', () => {
     ['0.0043', 71_666_667],
     ['150.00', 2_500_000_000_000],
   ])(
-    'of %p for a minute is rounded up to whole pico-dollars a second, and reads as it was written',
+    'of %p per minute is rounded up to whole pico-dollars per second, and is shown as written',
     (text, pico) => {
       const price = { ...tokens, per_audio_minute: text }
       expect(faultsOfPrice(price)).toEqual([])
@@ -75,7 +75,7 @@ describe('a price', () => {
     },
   )
 
-  test('for a minute has no more decimals than rounding keeps apart', () => {
+  test('per minute may not have more decimals than rounding distinguishes', () => {
     expect(faultsOfPrice({ ...tokens, per_audio_minute: '0.00000000001' })).toEqual([
       'models.m.price.per_audio_minute: "0.00000000001" is not a whole number of pico-dollars for one: use at most 10 decimals',
     ])
@@ -90,7 +90,7 @@ describe('a price', () => {
     expect(priceNano({ input_token: 1, cached_input_token: 1, output_token: 999 }, prices)).toBe(48)
   })
 
-  test('is exact where numbers are not', () => {
+  test('is exact even beyond the precision of numbers', () => {
     const most = Number.MAX_SAFE_INTEGER
     expect(priceNano({ input_token: 1 }, { input_token: most })).toBe(9_007_199_254_741)
     expect(priceNano({ second: 1_000 }, { second: most })).toBe(most)
@@ -181,7 +181,7 @@ describe('a price', () => {
     expect(units.filter((unit) => !page.includes(`\`${rowOf(unit).key}\``))).toEqual([])
   })
 
-  test('is there or not, where a request may depend on it', () => {
+  test('can be checked before a request depends on it', () => {
     const list = priceListOf({ price: { ...tokens, service_tiers: { flex: '0.5' } } })
     expect([hasPrice(list, 'output_token'), hasPrice(list, 'web_search')]).toEqual([true, false])
     expect(hasPrice(list, 'cached_input_token')).toBe(false)
@@ -204,7 +204,7 @@ describe('the prices of a request', () => {
     return `${tier} ${above}`
   }
 
-  test('are those of the tier that the vendor reports, and of the tokens that it counted', () => {
+  test('are those of the reported tier and of the tokens that the vendor counted', () => {
     expect(chosen(200_000)).toBe('null 0')
     expect(chosen(200_001)).toBe('null 200000')
     expect(chosen(1, 'flex', 'flex')).toBe('flex 0')
@@ -213,19 +213,19 @@ describe('the prices of a request', () => {
     expect(chosen(1, 'unheard')).toBe('null 0')
   })
 
-  test('are the higher ones where it reports none', () => {
+  test('are the higher ones if the vendor reports no tier', () => {
     expect(chosen(1, undefined, 'flex')).toBe('null 0')
     expect(chosen(1, undefined, 'priority')).toBe('priority 0')
     expect(chosen(1, undefined, 'auto')).toBe('null 0')
   })
 
-  test('are the higher ones where it reports a tier by a name that has no price', () => {
+  test('are the higher ones if the vendor reports a tier without a price', () => {
     expect(chosen(1, 'turbo', 'priority')).toBe('priority 0')
     expect(chosen(1, 'turbo', 'flex')).toBe('null 0')
     expect(chosen(1, 'standard', 'priority')).toBe('null 0')
   })
 
-  test('are held at the worst that it can reach', () => {
+  test('are held at the highest that the request can reach', () => {
     const held = (input: number, asked?: string) => heldNano(tariff, { input_token: input }, asked)
     expect(held(1_000, 'default')).toBe(1_250_000)
     expect(held(1_000, 'flex')).toBe(1_250_000)

@@ -97,13 +97,13 @@ for (const database of databaseKinds) {
     })
     aheadMs += 1_000
     expect(await chat(gateway, token)).toEqual({ status: 402, code: 'budget_exceeded' })
-    // Keys of this gateway go on as ever, and one with an account of their own pays for itself.
+    // Keys of this gateway work as before, and a key with its own account pays for itself.
     expect((await gateway.chat()).status).toBe(200)
     expect(await chat(gateway, await tokenOf('cem', ['own']))).toMatchObject({ status: 402 })
     expect((await findKey(db, 'cem'))?.planName).toBe('staff')
   })
 
-  test(`what is not a token of the provider for this gateway calls nothing (${database})`, async () => {
+  test(`a token that the provider did not issue for this gateway is refused (${database})`, async () => {
     const gateway = at(database)
     const token = await tokenOf('dora', ['staff'])
     const [head = '', payload = '', signature = ''] = token.split('.')

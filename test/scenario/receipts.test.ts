@@ -176,7 +176,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('receipts on %s', (d
     expect(createHash('sha256').update(read.body.prices).digest('hex')).toBe(json.prices_sha256)
   })
 
-  test('events of a stream are those of a stream without receipts, except one member or a comment', async () => {
+  test('a stream with receipts differs from one without only in one member or a comment', async () => {
     const { text } = await answerOf(await gateway.chat({ stream: true }))
     expect(text).toMatch(/data: \[DONE\]\n\n: x-gateway-receipt: [\w.-]+\n\n$/)
     const { path, body } = answers['a translated stream of messages'] as { path: string; body: object }
@@ -186,7 +186,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('receipts on %s', (d
     )
   })
 
-  test('a video has its receipt when it has ended, and none before', async () => {
+  test('a video has a receipt only after it has ended', async () => {
     const video = { model: 'vidw2.6-t2v', input: { prompt: 'A cat' }, duration: 3 }
     const { id, text, status } = await answerOf(await gateway.post('/v1/videos/generations', video))
     expect({ status, text }).toMatchObject({ status: 202 })
@@ -211,7 +211,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('receipts on %s', (d
     }
   })
 
-  test('an answer of the response cache has a receipt of its own charge', async () => {
+  test('an answer from the response cache has a receipt of its own charge', async () => {
     const body = { model: 'test-cached', messages: say('The same question.') }
     const made = await answerOf(await gateway.chat(body))
     const given = await answerOf(await gateway.chat(body))
@@ -236,7 +236,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('receipts on %s', (d
     expect((await get(gateway, `/v1/requests/${id}/receipt`, null)).status).toBe(401)
   })
 
-  test('a changed receipt is not genuine: each member, the signature, and the header', async () => {
+  test('a change of any member, the signature or the header of a receipt is detected', async () => {
     const { receipt = '' } = await answerOf(await gateway.chat())
     const keys = await keysOf(gateway)
     const [head = '', body = '', signature = ''] = receipt.split('.')
@@ -303,7 +303,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('receipts on %s', (d
     expect(sum).toBe(charges.reduce((total, { amount }) => total + (amount as number), 0))
   })
 
-  test('after a rotation older receipts are checked with the older key, and new ones with the new', async () => {
+  test('after a rotation, older receipts are verified with the older key, and new ones with the new key', async () => {
     const { receipt: before = '', id } = await answerOf(await gateway.chat())
     const [old] = (await keysOf(gateway)).keys
     const { db, now, randomBytes } = gateway.server.world

@@ -83,7 +83,7 @@ function expectSame({ total, accounts }: Rehearsal): void {
 }
 
 describe.each(databaseKinds)('a rehearsal on %s', (kind) => {
-  test(`by the prices that were paid nothing differs (REHEARSAL_SEED=${seed})`, async () => {
+  test(`at the paid prices nothing differs (REHEARSAL_SEED=${seed})`, async () => {
     let [keptWithoutLog, settledInAll] = [0, 0]
     for (let number = 0; number < CASES[kind]; number++) {
       // A poor account falls short, and meets the end of its balance again and again.
@@ -112,7 +112,7 @@ describe.each(databaseKinds)('a rehearsal on %s', (kind) => {
     expect(keptWithoutLog).toBeLessThan(settledInAll * 0.75)
   })
 
-  test(`by other prices each charge costs what it would have cost (REHEARSAL_SEED=${seed})`, async () => {
+  test(`at other prices each charge costs what the request line would have billed (REHEARSAL_SEED=${seed})`, async () => {
     for (let number = 100; number < 100 + CASES[kind]; number++) {
       const { db, config, random, history } = await newHistory(kind, number)
       const other = randomConfig(random)
@@ -245,7 +245,7 @@ describe.each(databaseKinds)('a rehearsal on %s', (kind) => {
     expect((await tryPrices(db, config('10000'), late)).total).toMatchObject({ requests: 1, refused: 1 })
   })
 
-  test('however many charges there are, a page of them is in memory', async () => {
+  test('only one page of charges is in memory, however many there are', async () => {
     const db = await newDatabase(kind)
     const config = randomConfig(createRandom(7))
     const { pricesJson, priceNano } = billOfUse(config, {

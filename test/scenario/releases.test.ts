@@ -28,7 +28,7 @@ const DAY_MS = 86_400_000
 /** Rows that only a database in use has. */
 const UNFINISHED = {
   'a charge that is held': 'select id from open_charges',
-  'a video in the making': `select id from tasks where state = 'submitted'`,
+  'an unfinished video': `select id from tasks where state = 'submitted'`,
   'a webhook that failed': `select id from webhooks where state = 'failed'`,
   'a key that is revoked': 'select id from keys where revoked_at is not null',
   'a month that is closed': 'select position from closings',

@@ -47,7 +47,7 @@ group('a replica of PostgreSQL', () => {
 })
 
 function reportContract(): void {
-  test('are as old as the replica, while money is taken by the database', async () => {
+  test('are as old as the replica, while the database moves money', async () => {
     const config = { databaseReplica: addressOf(replica) }
     const gateway = await startTestGateway({ databaseUrl: addressOf(server), config, balance: '1' })
     const ask = await operatorOf(gateway)
@@ -85,7 +85,7 @@ function reportContract(): void {
 }
 
 function absenceContract(): void {
-  test('go to the database, also in the middle of one, and come back', async () => {
+  test('switch to the database, even in the middle of a report, and back', async () => {
     const primary = openPostgres(addressOf(server))
     const events: string[] = []
     const time = { now: Date.now(), monotonic: 0 }
@@ -136,7 +136,7 @@ function absenceContract(): void {
 const BALANCE_NANO = 100e9
 
 function failoverContract(): void {
-  test('during load: no charge is lost or doubled, and callers are asked to repeat', async () => {
+  test('under load: no charge is lost or doubled, and callers are asked to retry', async () => {
     await makeSynchronous()
     using vendor = startTaskVendor()
     vendor.answerPoll = succeeded
@@ -178,7 +178,7 @@ function failoverContract(): void {
     await gateway.close()
   })
 
-  test('is used by everybody, and never again the one whose place it took', async () => {
+  test('is used by all nodes, and the replaced server never again', async () => {
     // As when a machine comes back and starts what it ran before.
     await server.start()
     const old = openPostgres(addressOf(server), { silenceMs: 500 })

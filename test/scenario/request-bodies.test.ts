@@ -34,7 +34,7 @@ async function bodiesOf({ server, dataDir }: TestGateway, response: Response) {
 }
 
 describe.each(databaseKinds)('bodies on %s', (database) => {
-  test('are kept as they were delivered, without keys, named fields and media', async () => {
+  test('are stored as delivered, without keys, named fields and media', async () => {
     const gateway = await start(database, { redact: ['user'] })
     const whole = await gateway.chat({ messages, user: 'alice@example.com' })
     const text = await whole.text()
@@ -56,7 +56,7 @@ describe.each(databaseKinds)('bodies on %s', (database) => {
     await gateway.close()
   })
 
-  test('of a stream whose caller leaves end where the caller left', async () => {
+  test('of a stream end where its caller disconnected', async () => {
     const gateway = await startTestGateway({ database, config: { log: { bodies: {} } }, tokenDelayMs: 20 })
     const stream = await gateway.chat({
       messages: [{ role: 'user', content: 'many words '.repeat(20) }],
@@ -78,7 +78,7 @@ describe.each(databaseKinds)('bodies on %s', (database) => {
     await gateway.close()
   })
 
-  test('are kept of the chosen keys and models only, and of none by default', async () => {
+  test('are stored only for the chosen keys and models, and for none by default', async () => {
     const usual = await start(database, undefined)
     const mine = await usual.makeKey('bob', '10')
     const as = { authorization: `Bearer ${mine.secret}` }
@@ -121,7 +121,7 @@ describe.each(databaseKinds)('bodies on %s', (database) => {
     await gateway.close()
   })
 
-  test('go when they are old, and the oldest when they are too many', async () => {
+  test('are removed when they are old, and the oldest when there are too many', async () => {
     const dataDir = temporaryFolder()
     const db = openAddress(database === 'sqlite' ? join(dataDir, 'x.sqlite') : await postgresUrl())
     const log = { bodies: { keep: '1h', maxBytes: '10KB' } }

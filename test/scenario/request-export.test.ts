@@ -65,7 +65,7 @@ describe.each(databaseKinds)('requests on %s', (database) => {
       expect((await get(`metadata=${encodeURIComponent(wrong)}`)).status).toBe(400)
   })
 
-  test('are a file of all that match, with a column for each name of metadata', async () => {
+  test('are exported as one file of all matches, with a column per metadata name', async () => {
     const formula = await ask('team==1+1, user=@cmd')
     const body = {
       model: 'vidw2.6-t2v',

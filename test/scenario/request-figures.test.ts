@@ -30,7 +30,7 @@ function rowAt(at: number, durationMs: number, more: Partial<RequestLogRow> = {}
   }
 }
 
-test('percentiles are right to 5 %, from a millisecond to an hour', () => {
+test('percentiles are accurate to 5 %, from a millisecond to an hour', () => {
   const lengths = Array.from({ length: 2_000 }, (_, index) => Math.exp((index / 2_000) * Math.log(HOUR_MS)))
   const counts = DurationCounts.none()
   for (const length of lengths) counts.add(length)
@@ -45,7 +45,7 @@ test('percentiles are right to 5 %, from a millisecond to an hour', () => {
 })
 
 for (const database of databaseKinds) {
-  test(`hours of several processes are summed, and one that writes again is not counted twice (${database})`, async () => {
+  test(`hours of several processes are summed, and a repeated write is not counted twice (${database})`, async () => {
     const gateway = await startTestGateway({ database })
     const { db } = gateway.server.world
     const [one, other] = [new FigureKeeper(db, 'run_one'), new FigureKeeper(db, 'run_other')]

@@ -128,7 +128,7 @@ const openers: [name: string, opener: Opener][] = [
 ]
 
 describe.each(openers)('%s', (_name, opener) => {
-  test('answers every question as a list does, in pages of any size', async () => {
+  test('answers every query like a list in memory, in pages of any size', async () => {
     const store = await opener.store(await opener.database())
     for (let from = 0; from < rows.length; from += 37) await store.insert(rows.slice(from, from + 37))
     for (const filter of filters) {
@@ -258,7 +258,7 @@ describe.each(openers)('sums (%s)', (_name, opener) => {
   })
 })
 
-test('pages of older gateways, which lack columns, are found and summed as newer ones are', async () => {
+test('pages of older gateways, which lack columns, are found and summed like newer ones', async () => {
   const db = openSqlite(':memory:', { durable: false })
   await db.batch([
     {
@@ -291,7 +291,7 @@ test('pages of older gateways, which lack columns, are found and summed as newer
   await db.close()
 })
 
-test('pages of nodes that are stored in another order than they ended in are all listed', async () => {
+test('pages that nodes store in a different order than they ended are all listed', async () => {
   const store = await openPartitions(openAddress(await postgresUrl()), KEEP_MS, START)
   const [first, second, third, last] = rows as [RequestLogRow, RequestLogRow, RequestLogRow, RequestLogRow]
   for (const row of [third, second, first, last]) await store.insert([row])
@@ -403,7 +403,7 @@ test('an unknown id is searched only in the pages of its time', async () => {
   await store.close()
 })
 
-test('rows are dropped and counted where the store cannot keep up, and their readers get all', async () => {
+test('rows are dropped and counted if the store cannot keep up, but live readers get them all', async () => {
   const gate = Promise.withResolvers<void>()
   const events: string[] = []
   let read = 0

@@ -54,7 +54,7 @@ afterEach(() => {
   for (const caller of callers.splice(0)) caller.leave('rst')
 })
 
-test('one more is 429 in the usual form; other keys are served, and so is this one when a place is free', async () => {
+test('one request more gets 429; other keys are served, and so is this one when a request ends', async () => {
   const { secret } = await gateway.makeKey('alice', '1')
   const other = await gateway.makeKey('bob', '1')
   await begin(secret)
@@ -74,7 +74,7 @@ test('one more is 429 in the usual form; other keys are served, and so is this o
   expect((await chat(secret)).status).toBe(200)
 })
 
-test('bodies that are still on their way count', async () => {
+test('requests whose bodies are still arriving count', async () => {
   const { secret } = await gateway.makeKey('alice', '1')
   await begin(secret, 'body')
   await begin(secret, 'body')
@@ -84,7 +84,7 @@ test('bodies that are still on their way count', async () => {
   await expectAllFree(secret)
 })
 
-test('a key with a limit of its own may have more', async () => {
+test('a key with its own limit may have more', async () => {
   const { secret } = await gateway.makeKey('alice', '1', { concurrency: MAX_REQUESTS + 1 })
   for (let count = 0; count < MAX_REQUESTS + 1; count++) await begin(secret)
   const refused = await chat(secret)
@@ -92,7 +92,7 @@ test('a key with a limit of its own may have more', async () => {
   expect(await refused.text()).toContain(`This key may have ${MAX_REQUESTS + 1} requests`)
 })
 
-test('every end of a request gives its place back', async () => {
+test('every end of a request frees its place', async () => {
   const { secret } = await gateway.makeKey('alice', '5')
   const ends: Record<string, () => Promise<unknown>> = {
     whole: async () => (await chat(secret)).json(),

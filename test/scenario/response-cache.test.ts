@@ -174,7 +174,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
   ]
 
   test.each(OPERATIONS)(
-    '%s is given again at its fraction, to the nano-dollar',
+    '%s is repeated at its fraction of the price, to the nano-dollar',
     async (_name, path, body) => {
       const [first, second] = await askTwice(path, body())
       expect({ cache: second.cache, calls: second.calls, text: second.text }).toEqual({
@@ -242,7 +242,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
       '/v1/messages',
     ],
     [
-      'a picture at an address that ends',
+      'a picture at a temporary address',
       () => ({ model: 'test-image', prompt: fresh() }),
       200,
       '/v1/images/generations',
@@ -281,7 +281,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     ],
   ]
 
-  test.each(BYPASSED)('a request goes past the cache: %s', async (reason, path, body, headers = {}) => {
+  test.each(BYPASSED)('a request bypasses the cache: %s', async (reason, path, body, headers = {}) => {
     const before = await kept()
     const asked = body()
     for (let time = 0; time < 2; time++) {
@@ -342,7 +342,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     })
   })
 
-  test('an account that cannot pay for a hit gets 402, and one that can pay for nothing else gets the hit', async () => {
+  test('an account that cannot pay for a hit gets 402, and one that can pay only for the hit gets it', async () => {
     const body = chat(fresh('[sandbox tokens=4000]'))
     const account = `bob-${database}`
     const bob = await gateway.makeKey(account, '0.0084')
@@ -559,7 +559,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     test.each([
       ['whole', {}],
       ['streamed', { stream: true }],
-    ])('is sent once, %s, and the others get its answer at the price of a hit', async (_name, more) => {
+    ])('is sent once, %s, and the other requests get its answer at the price of a hit', async (_name, more) => {
       const calls = gateway.sandbox.calls.length
       const charges = (await gateway.charges()).length
       const answers = await atOnce(chat(fresh('[sandbox delay_ms=200]'), more), 8)
@@ -596,7 +596,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
       expect(text).toContain('[DONE]')
     })
 
-    test('one that is not answered from the cache does not wait', async () => {
+    test('a request that bypasses the cache does not wait', async () => {
       const calls = gateway.sandbox.calls.length
       const answers = await atOnce(chat(fresh('[sandbox delay_ms=100]')), 2, { 'cache-control': 'no-cache' })
       expect(answers.map(({ cache }) => cache)).toEqual(['miss', 'miss'])
@@ -634,7 +634,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     }
   })
 
-  test('answers take the room of kept responses: the oldest go first, and what is kept stays', async () => {
+  test('cached answers share the storage of kept responses: the oldest are removed, kept responses stay', async () => {
     const { db } = gateway.server.world
     const account = `dora-${database}`
     const answer = (id: string, createdAt: number, body = 'x'.repeat(1_000)) => ({
@@ -693,7 +693,7 @@ test('a kept answer is found by every node, without waiting', async () => {
   await first.close()
 })
 
-test('settings that cannot work are faults with the cure', () => {
+test('invalid settings are reported with a remedy', () => {
   const entry = { family: 'openai-chat', upstream: 'openai', price }
   const faults = (model: Json) =>
     faultsOf({

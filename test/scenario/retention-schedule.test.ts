@@ -126,7 +126,7 @@ test('a run that fails is logged with its reason and tried again an hour later',
   await all.db.close()
 })
 
-test('a run that is asked for answers what it has closed, one at a time, and why it has not', async () => {
+test('a requested run returns what it closed or why it did not, one run at a time', async () => {
   const all = await filled('sqlite', { charges: '1mo', folder: '/dev/null/archive' })
   const { runNow, stop } = node(all, { now: NOW })
   expect((await rejection(runNow(1))).message).toContain('ENOTDIR')

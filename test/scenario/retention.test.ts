@@ -192,7 +192,7 @@ function choiceTests(kind: DatabaseKind): void {
     await history.compare()
   })
 
-  test('a page of a ledger whose charges were closed meanwhile is not there any more', async () => {
+  test('a page of a ledger whose charges were closed meanwhile is not found', async () => {
     const db = await newDatabase(kind)
     // Always the same history, in which the account has paid something in each month.
     const history = new LongHistory(db, createRandom(1))
@@ -236,7 +236,7 @@ async function closedDatabase(kind: DatabaseKind) {
 }
 
 function archiveTests(kind: DatabaseKind): void {
-  test('an archive that is missing, changed, cut off or another one is reported', async () => {
+  test('an archive that is missing, changed, cut off or replaced is reported', async () => {
     const { folder, archive, faults } = await closedDatabase(kind)
     const bytes = readFileSync(archive)
     expect(await faults()).toEqual([])
@@ -312,7 +312,7 @@ function tamperTests(kind: DatabaseKind): void {
     )
   })
 
-  test('nothing is removed whose archive is not in place, and nothing closed that was changed', async () => {
+  test('charges without an archive are not removed, and changed charges are not closed', async () => {
     const db = await newDatabase(kind)
     const folder = temporaryFolder()
     const history = new LongHistory(db, createRandom(seed))

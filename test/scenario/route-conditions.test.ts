@@ -101,13 +101,13 @@ describe('a quote of a route', () => {
     expect(charges).toMatchObject([{ held: Math.round(Number(quote.most_usd) * 1e9) }])
   })
 
-  test('is without the price of a model that is passed over', async () => {
+  test('excludes the price of a skipped model', async () => {
     // The first model of the route costs 900 times as much as the others.
     const { quote } = await quoteOf({ model: 'by-context', messages: words(60) })
     expect(Number(quote.most_usd)).toBeLessThan(0.01)
   })
 
-  test('is refused where the request would be', async () => {
+  test('is refused if the request would be', async () => {
     const { status, quote } = await quoteOf({ model: 'never' })
     expect({ status, code: quote.error.code }).toEqual({ status: 400, code: 'model_not_found' })
   })
@@ -168,19 +168,19 @@ describe('a route', () => {
     },
   )
 
-  test('a model that is passed over is not part of the hold', async () => {
+  test('a skipped model is not part of the hold', async () => {
     const [long] = (await ask({ model: 'by-context', messages: words(1_000) })).charges
     const [third] = (await ask({ model: 'third', messages: words(1_000) })).charges
     expect(Number(long?.held)).toBeLessThan(1.02 * Number(third?.held))
   })
 
-  test('is refused where no condition is true, with the reason, for nothing', async () => {
+  test('is refused with the reason and for free if no condition is true', async () => {
     const { status, text, asked, charges } = await ask({ model: 'never' })
     expect({ status, asked, charges }).toEqual({ status: 400, asked: [], charges: [] })
     expect(text).toContain('first: header x-team is not nobody')
   })
 
-  test('is explained to a caller who asks, without the names of upstreams', async () => {
+  test('is explained on request, without the names of upstreams', async () => {
     const headers = { 'x-gateway-explain': 'route' }
     expect((await ask({ model: 'by-tag' }, headers)).header).toBe(
       'first;passed=condition, second;passed=condition, third;answered',

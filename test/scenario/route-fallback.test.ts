@@ -179,20 +179,20 @@ describe.each(databaseKinds)('a route on %s', (database) => {
         ['too long', 'twins-only', tooLong],
         ['a filtered answer', 'twins-only', filtered],
         ['any other refusal', 'all', refusing({ message: 'An odd wish' })],
-      ] as const)('%s stays with the first model of %s', async (_, model, answer) => {
+      ] as const)('%s does not leave the first model of %s', async (_, model, answer) => {
         const { charges, attempts } = await ask({ model, stream }, { first: answer })
         expect(asked()).toEqual([1, 0, 0])
         expect(charges).toHaveLength(1)
         expect(attempts).toEqual([])
       })
 
-      test('the costs of all answers that nobody got are added up, and nobody pays them', async () => {
+      test('the costs of all undelivered answers are added up, and no caller pays them', async () => {
         const seen = await ask({ model: 'all', stream }, { first: filtered, second: empty })
         expectPaid(seen, 'third', costOf('third') + costOf('first') + costOf('second', 0))
         expect(asked()).toEqual([1, 1, 1])
       })
 
-      test('they stay a cost if no model answers at all', async () => {
+      test('they remain a cost if no model answers at all', async () => {
         const failing = refusing({ message: 'Not now.' }, 500)
         const { status, charges } = await ask(
           { model: 'all', stream },
@@ -230,7 +230,7 @@ describe.each(databaseKinds)('a route on %s', (database) => {
         expect(asked()).toEqual([2, 2, 2])
       })
 
-      test('a model that reads no more than the one that refused is passed over', async () => {
+      test('a model with no larger context than the one that refused is skipped', async () => {
         const seen = await ask({ model: 'small-then-same', stream }, { first: tooLong })
         expectPaid(seen, 'third', costOf('third'))
         expect(asked()).toEqual([1, 0, 1])
@@ -268,7 +268,7 @@ describe.each(databaseKinds)('a route on %s', (database) => {
     })
   }
 
-  test('a stream moves on only while nothing was sent: after the first word it stays', async () => {
+  test('a stream moves on only before the first word is sent', async () => {
     const cutShort = () => () =>
       eventStream(chunk('Hel') + chunk('', 'content_filter') + usageChunk(INPUT, OUTPUT) + DONE)
     const { text, charges } = await ask({ model: 'all', stream: true }, { first: cutShort })
@@ -286,7 +286,7 @@ describe.each(databaseKinds)('a route on %s', (database) => {
     expect(asked()).toEqual([1, 1, 0])
   })
 
-  test('a stream that is silent is begun all the same, and its caller can leave', async () => {
+  test('a silent stream is begun anyway, and its caller can disconnect', async () => {
     const leaving = new AbortController()
     const before = await gateway.newest()
     vendors.first.answer = () =>

@@ -121,7 +121,7 @@ describe.each(databaseKinds)('the cheapest model for a request on %s', (database
     ['reader', 'a long prompt', long],
     ['writer', 'a long answer', short],
   ] as const)(
-    'is %s for %s: it alone is asked and paid, and the hold is enough for either',
+    'is %s for %s: only it is called and paid, and the hold covers either',
     async (name, _, body) => {
       const { availableNano: before } = await gateway.balance()
       const each = {
@@ -146,7 +146,7 @@ describe.each(databaseKinds)('the cheapest model for a request on %s', (database
   test.each([
     ['reader', long],
     ['writer', short],
-  ] as const)('a quote names %s, holds nothing and asks nobody', async (name, body) => {
+  ] as const)('a quote names %s, holds nothing and calls no vendor', async (name, body) => {
     routes.asked.length = 0
     const before = await gateway.newest()
     const response = await gateway.post('/v1/quotes', {
@@ -173,7 +173,7 @@ describe.each(databaseKinds)('the cheapest model for a request on %s', (database
     expect(seen.charges).toMatchObject([{ state: 'settled', model: 'reader', amount: paid.reader }])
   })
 
-  test('goes by the prices of the plan of its account', async () => {
+  test('is chosen at the prices of the plan of its account', async () => {
     const { secret } = await gateway.makeKey(`planned-${database}`, '5')
     const sell = { displayName: null, note: null, budget: null }
     await describeAccount(gateway.server.world.db, {
@@ -225,7 +225,7 @@ describe('a conversation on a route of the cheapest', () => {
       })
   }
 
-  test('stays where its prompt is cached, as long as that is cheaper', async () => {
+  test('stays with the model that has cached its prompt, as long as that is cheaper', async () => {
     answering(0)
     expect(await routes.ask(next('cold'))).toMatchObject({ asked: ['b'] })
     expect(await routes.ask(first('warm'))).toMatchObject({ asked: ['a'] })
@@ -281,7 +281,7 @@ describe('models that cost about the same', () => {
     await routes.close()
   })
 
-  test('are not equal for a request without a conversation: the cheapest is asked', async () => {
+  test('are not equal for a request without a conversation: the cheapest is called', async () => {
     const routes = await startRoutes(
       upstreams,
       { a: modelOf('a', 1, 2), b: modelOf('b', 1.03, 2), talk: { route: ['b', 'a'], prefer: 'cheapest' } },
@@ -374,7 +374,7 @@ describe('the fastest model', () => {
     for (let count = 0; count < 10; count++) expect((await turn('kept')).asked).toEqual(['b'])
   })
 
-  test('is found again after it was slow, because it is measured now and then', async () => {
+  test('is found again after it was slow, because it is measured from time to time', async () => {
     const asked = await many(240, 'third')
     expect(asked).toStartWith('bbbb')
     expect(asked.slice(-18).replaceAll('b', '').length).toBeGreaterThan(15)
@@ -394,7 +394,7 @@ describe('the fastest model', () => {
     streamAfterDelays()
   })
 
-  test('is of no use to a whole answer, which measures nothing', async () => {
+  test('is not chosen for non-streaming requests, which measure nothing', async () => {
     const whole = { model: 'quick', messages: say('whole'), max_tokens: 20 }
     for (const name of ['a', 'b'] as const)
       routes.answers(name, () => {
@@ -457,7 +457,7 @@ describe('the least busy upstream', () => {
     await routes.close()
   })
 
-  test('is one of a model too, by the shares of its upstreams', async () => {
+  test('is also found among the upstreams of one model, by their shares', async () => {
     const routes = await startRoutes(['large', 'small'], {
       one: modelOf({ large: 3, small: 1 }, 1, 2),
       even: { route: ['one'], prefer: 'least_busy' },
@@ -527,7 +527,7 @@ test('operators see the order with its figures; callers who ask see it without p
   await routes.close()
 })
 
-describe('a preference that cannot choose is a fault with its cure', () => {
+describe('a preference that cannot choose is reported with a remedy', () => {
   const config = (route: RouteConfig, models: Record<string, ModelConfig> = {}) => ({
     upstreams: { east: { kind: 'openai' }, west: { kind: 'openai' } },
     models: {

@@ -189,7 +189,7 @@ const failures: [words: string, answer: () => Response][] = [
 ]
 
 describe('a route', () => {
-  test('calls the first, and no other when it answers', async () => {
+  test('calls only the first if it answers', async () => {
     for (const stream of [false, true]) {
       if (stream) vendors.first.answer = goodStream
       expectAnsweredBy('first', await ask({ stream }))
@@ -230,7 +230,7 @@ describe('a route', () => {
     expect(asked()).toEqual([1, 1, 1])
   })
 
-  test('of which nobody can answer reports the answer of the last one, for nothing', async () => {
+  test('of which no model can answer returns the error of the last one, for free', async () => {
     for (const name of names) vendors[name].answer = failing(500)
     vendors.third.answer = failing(429, { error: { message: 'Slow down' } }, { 'retry-after': '7' })
     const { status, json, headers, charge, charges, logRow } = await ask()
@@ -329,7 +329,7 @@ describe('a route', () => {
     await from.close()
   })
 
-  test('does not go on for a caller who has left', async () => {
+  test('does not continue for a caller who has disconnected', async () => {
     vendors.first.answer = () => new Promise(() => {})
     const leaving = new AbortController()
     const charges = (await gateway.charges()).length
@@ -348,7 +348,7 @@ describe('a route', () => {
     expect(asked()).toEqual([1, 0, 0])
   })
 
-  test('does not go on when the gateway is shutting down', async () => {
+  test('does not continue when the gateway is shutting down', async () => {
     vendors.first.answer = () => new Promise(() => {})
     const from = await start()
     const request = from.post('/v1/chat/completions', { model: 'routed', messages: say('Hi') })
@@ -366,7 +366,7 @@ describe('a route', () => {
     await sandbox.stop()
   })
 
-  test('passes over models that cannot take the request or serve something else', async () => {
+  test('skips models that cannot accept the request or serve another operation', async () => {
     vendors.first.answer = failing(500)
     // The second model cannot make this number of candidates in a stream.
     vendors.third.answer = goodStream
@@ -641,7 +641,7 @@ describe('what a key may use', () => {
     expect(data.find(({ id }) => id === 'any-form').owned_by).toBe('us')
   })
 
-  test('a route of which some are missing asks the others', async () => {
+  test('a route of which some models are missing calls the others', async () => {
     expect((await ask({ model: 'half-there' })).json.model).toBe('third')
     const { status, json, charges } = await ask({ model: 'not-there' })
     expect({ status, charges, code: json.error.code }).toEqual({
@@ -651,7 +651,7 @@ describe('what a key may use', () => {
     })
   })
 
-  test('a key for a route may not ask its models by name, nor the other way round', async () => {
+  test('a key for a route may not name its models, nor vice versa', async () => {
     const routeOnly = (await gateway.makeKey('one', '1', { models: ['routed'] })).secret
     const modelOnly = (await gateway.makeKey('two', '1', { models: ['second'] })).secret
     expect((await list(routeOnly)).map(({ id }) => id)).toEqual(['routed'])

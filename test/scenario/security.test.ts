@@ -176,7 +176,7 @@ describe('S2: keys that are alike (CVE-2026-35030)', () => {
     expect(paid).toHaveLength(20)
   })
 
-  test('a key is the whole of its text, not a beginning of it', async () => {
+  test('a key is its whole text, not a prefix of it', async () => {
     const { secret } = gateway
     const near = [
       `${secret}${'x'.repeat(30)}`,

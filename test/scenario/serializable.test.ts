@@ -18,7 +18,7 @@ const seed = seedOf('LEDGER_SEED')
 const group = databaseKinds.includes('postgres') ? describe : describe.skip
 
 group('a server whose transactions are serializable', () => {
-  test('gives 1,000 holds on money for 10 exactly 10, over three nodes', async () => {
+  test('grants exactly 10 of 1,000 holds on money for 10, over three nodes', async () => {
     const [first, ...others] = await openNodes(3)
     const nodes = [first as Db, ...others]
     await addCredit(first as Db, { id: 'd', account: 'alice', amountNano: 100, now: START, note: null })
@@ -41,7 +41,7 @@ group('a server whose transactions are serializable', () => {
   })
 })
 
-group.each(['40001', '40P01'])('what the server gives up with %s', (state) => {
+group.each(['40001', '40P01'])('a transaction that the server aborts with %s', (state) => {
   test('is tried again: a batch, a query and a movement', async () => {
     const db = await openFailing(state, 3)
     expect(await db.batch([FAIL, { sql: 'insert into things (id) values (1)' }])).toHaveProperty('rows')
@@ -57,7 +57,7 @@ group.each(['40001', '40P01'])('what the server gives up with %s', (state) => {
     await db.close()
   })
 
-  test('repeatedly is given up, and nothing has changed', async () => {
+  test('repeatedly is abandoned, and nothing has changed', async () => {
     const db = await openFailing(state, 1_000)
     const failing = db.batch([{ sql: 'insert into things (id) values (1)' }, FAIL])
     expect(await failing.catch((error) => error)).toBeInstanceOf(DatabaseUnavailable)

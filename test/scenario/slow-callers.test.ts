@@ -82,7 +82,7 @@ test('of three callers who read nothing of large answers the slowest is cut, and
   for (const caller of [second, third]) caller.leave('fin')
 })
 
-test('a caller who disconnects waits for nothing', async () => {
+test('a caller who disconnects frees its waiting bytes', async () => {
   const caller = await askSlowly()
   await waitFor(() => waitingBytes() > MEBIBYTE)
   caller.leave('rst')

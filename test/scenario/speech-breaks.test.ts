@@ -206,8 +206,8 @@ describe('a vendor’s answer that makes no sense is an error, for nothing', () 
   })
 })
 
-describe('a model that stands for several', () => {
-  test('speaks by the next one where the first fails, and costs what that one costs', async () => {
+describe('a route of speech models', () => {
+  test('speaks with the next model if the first fails, at the price of that model', async () => {
     odd.answer(() => new Response('down', { status: 500 }))
     for (const response_format of ['mp3', 'wav']) {
       const { response, bytes, charges } = await speak(gateway, { model: 'any-flash', response_format })
@@ -218,7 +218,7 @@ describe('a model that stands for several', () => {
     }
   })
 
-  test('keeps to the one whose sound has begun', async () => {
+  test('stays with the model whose sound has begun', async () => {
     odd.answer(() => events(piece(toneSamples)))
     const { isBroken, calls, charges } = await speak(gateway, { model: 'any-flash' })
     expect({ isBroken, calls: calls.length }).toEqual({ isBroken: true, calls: 0 })
@@ -456,7 +456,7 @@ describe('a caller who disconnects', () => {
   })
 })
 
-test('a hundred sounds at once are each whole, during a chat', async () => {
+test('a hundred concurrent sounds are each complete, during a chat', async () => {
   const input = 'One of a hundred voices.'
   const alone = await speak(gateway, { input })
   const chat = gateway.chat({ stream: true, messages: [{ role: 'user', content: '[sandbox tokens=200]' }] })

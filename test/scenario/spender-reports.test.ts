@@ -170,7 +170,7 @@ function statementTests(kind: DatabaseKind): void {
     await gateway.close()
   })
 
-  test('a name is data wherever it is shown', async () => {
+  test('a name is escaped wherever it is shown', async () => {
     const { gateway, chat, admin, pass } = await open(kind)
     expect(await chat(BAD_NAME)).toBe(200)
     await waitFor(async () => (await gateway.balance('company')).heldNano === 0)

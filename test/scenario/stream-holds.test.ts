@@ -215,7 +215,7 @@ for (const kind of databaseKinds) {
       expect(charge.held).toBeGreaterThanOrEqual(firstNano + 500 * OUTPUT)
     })
 
-    test.each(allWays)('$name: ends as at its limit where it can pay no more', async (way) => {
+    test.each(allWays)('$name: ends as at its limit if the account can pay no more', async (way) => {
       const words = 'Say much. [sandbox tokens=20000 token_delay_ms=1]'
       const { read, noted, charge, funds, balance } = await play(way, `poor ${way.name}`, words, 400)
       expect(read.finish).toBe('length')
@@ -352,7 +352,7 @@ for (const kind of databaseKinds) {
   })
 }
 
-describe('a stream of a vendor with ways of its own', () => {
+describe('a stream of an unusual vendor', () => {
   const vendor = startVendor()
   let gateway: TestGateway
   beforeAll(async () => {
@@ -431,7 +431,7 @@ describe('a stream of a vendor with ways of its own', () => {
     expect(isCancelled()).toBe(true)
   })
 
-  test('says in one event more than the account can hold: none of it is delivered, or paid', async () => {
+  test('sends more in one event than the account can hold: none of it is delivered or charged', async () => {
     vendor.answer = () => eventStream(chunk('A word. ') + chunk('x'.repeat(50_000)) + DONE)
     const { text, charge } = await play('one event', 'odd', 'Hi', 1_000_000)
     expect(text).not.toContain('xxx')
@@ -538,7 +538,7 @@ describe('a vendor that does not keep the limit of a request', () => {
 
   // When the first count is due, one token a word is within the limit, and two are not.
   test.each([' word', ' qword'])(
-    'brings no more than two tokens by our count for each that is held, where the account has no more: %p',
+    'delivers at most two tokens by our count for each held one if the account has no more: %p',
     async (word) => {
       const limit = 50
       vendor.answer = endless(2_000, () => chunk(word))
@@ -730,7 +730,7 @@ describe('an agent that asks for 64,000 output tokens each turn', () => {
     },
   )
 
-  test('begins a short turn with less than a usual step, where the balance has no more', async () => {
+  test('begins a short turn with less than a usual step if the balance has no more', async () => {
     const { secret } = await gateway.makeKey('two cents', '0.02')
     const short = { ...turn('Go on. [sandbox prompt_tokens=20 tokens=600]'), system: 'Be brief.' }
     const { status, text } = await ask(short, secret)
@@ -758,7 +758,7 @@ describe('an agent that asks for 64,000 output tokens each turn', () => {
     expect(Math.round(moreNano)).toBe((4_784 + JSON.stringify(picture('')).length + 1) * 5_000)
   })
 
-  test('holds a turn of 80 KB by its bytes where the account can pay for them', async () => {
+  test('holds a turn of 80 KB by its bytes if the account can pay for them', async () => {
     const { secret } = await gateway.makeKey('rich', '9')
     const body = largeTurn(words)
     expect((await ask(body, secret)).status).toBe(200)
@@ -865,7 +865,7 @@ describe('limitToBalance', () => {
     expect(balance.balanceNano).toBeGreaterThanOrEqual(0)
   })
 
-  test.each(answerWays)('$name: and refused where no useful answer fits', async (way) => {
+  test.each(answerWays)('$name: a request is refused if no useful answer fits', async (way) => {
     const { status, wasSent } = await play(way, `nothing ${way.name}`, 'Say much.', 255)
     expect({ status, wasSent }).toEqual({ status: 402, wasSent: false })
   })

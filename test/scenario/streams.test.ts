@@ -515,7 +515,7 @@ describe('usage in streams', () => {
 
   const sent = () => JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '')
 
-  test('is asked for always, and shown only to those who asked', async () => {
+  test('is always requested, and shown only to callers who requested it', async () => {
     const hidden = await ask(gateway, { stream: true })
     expect(sent().stream_options).toEqual({ include_usage: true })
     expect(hidden.events.some((event) => event.usage)).toBe(false)
@@ -537,14 +537,14 @@ describe('usage in streams', () => {
     expect(sent().stream_options).toBeUndefined()
   })
 
-  test('is not asked of a vendor that refuses the field, and counted instead', async () => {
+  test('is not requested from a vendor that refuses the field, and is counted instead', async () => {
     const { id } = await ask(gateway, { model: 'test-dashscope', stream: true })
     expect(sent().stream_options).toBeUndefined()
     expect((await chargeOf(gateway, id)).usage_source).toBe('counted')
   })
 })
 
-describe('a vendor with ways of its own', () => {
+describe('an unusual vendor', () => {
   const vendor = startVendor()
   let gateway: TestGateway
   beforeAll(async () => {
@@ -605,7 +605,7 @@ describe('a vendor with ways of its own', () => {
     expect(charge.amount).toBe(price({ input_token: 7, output_token: 2 }))
   })
 
-  test('answers, and then the database is gone: 503, nothing is paid, and the call ends', async () => {
+  test('answers, and then the database fails: 503, nothing is charged, and the call ends', async () => {
     let cancelled = false
     vendor.answer = () => {
       const body = new ReadableStream<Uint8Array>({
@@ -848,7 +848,7 @@ describe('time in a stream', () => {
     expect(stream.clock.watchers()).toBe(0)
   })
 
-  test('parts of an event are signs of life', async () => {
+  test('parts of an event count as activity', async () => {
     const stream = startByHand({ upstream: { idleTimeoutMs: 10_000 } })
     const whole = stream.text()
     for (const letter of chunk('A')) {
@@ -861,7 +861,7 @@ describe('time in a stream', () => {
     expect(stream.outcomes).toEqual([])
   })
 
-  test('a request that takes longer than the longest is stopped though events flow', async () => {
+  test('a request beyond the maximum duration is stopped even if events flow', async () => {
     const stream = startByHand({ upstream: { maxDurationMs: 60_000 } })
     for (let seconds = 0; seconds <= 60; seconds += 10) {
       const next = stream.text()
@@ -924,7 +924,7 @@ describe('time in a stream', () => {
     }
   })
 
-  test('a vendor whose event never ends is stopped, and the caller learns it', async () => {
+  test('a vendor whose event never ends is stopped, and the caller gets an error', async () => {
     const piece = Buffer.alloc(1024 * 1024, 'x')
     const most = MAX_EVENT_BYTES / piece.length
     const source = sourceOf([Buffer.from(chunk('A')), ...Array.from({ length: 3 * most }, () => piece)])
@@ -940,7 +940,7 @@ describe('time in a stream', () => {
     expect(relaying.outcomes).toMatchObject([{ endedBy: 'upstream', text: 'A' }])
   })
 
-  test('a stream that is still read after its caller left ends at the longest duration too', async () => {
+  test('a stream that is still read after its caller disconnected ends at the maximum duration too', async () => {
     const stream = startByHand({ drain: true, upstream: { maxDurationMs: 60_000 } })
     const first = stream.text()
     stream.say(chunk('A'))
@@ -960,7 +960,7 @@ describe('time in a stream', () => {
   })
 
   test.each(['leaves', 'stalls', 'takes too long'])(
-    'a stream whose vendor has ended while its caller %s is booked all the same',
+    'a stream whose vendor has ended while its caller %s is booked anyway',
     async (how) => {
       const clock = createHandClock()
       const maxDurationMs = how === 'takes too long' ? 60_000 : 3_600_000
@@ -979,7 +979,7 @@ describe('time in a stream', () => {
     },
   )
 
-  test('a stream whose end cannot be booked after its caller left takes nothing else down', async () => {
+  test('a stream whose end cannot be booked after its caller disconnected affects nothing else', async () => {
     const unhandled: unknown[] = []
     const note = (error: unknown) => unhandled.push(error)
     process.on('unhandledRejection', note)

@@ -43,9 +43,9 @@ function unstorable(id: string): Response {
 }
 
 const answers: [name: string, answer: (id: string) => Response, kinds?: readonly DatabaseKind[]][] = [
-  ['a success that lies too deep', (id) => deep(id, 'SUCCEEDED')],
-  ['a failure that lies too deep', (id) => deep(id, 'FAILED')],
-  ['progress that lies too deep', (id) => deep(id, 'RUNNING')],
+  ['a success that is too deeply nested', (id) => deep(id, 'SUCCEEDED')],
+  ['a failure that is too deeply nested', (id) => deep(id, 'FAILED')],
+  ['progress that is too deeply nested', (id) => deep(id, 'RUNNING')],
   ['a success that is too large', (id) => large(id, 'SUCCEEDED')],
   ['a text that the database cannot store', unstorable, ['postgres']],
 ]
@@ -55,7 +55,7 @@ const rows: [name: string, sql: string][] = [
   ['notes that are not JSON', `update tasks set memo = '{"seed":'`],
   ['quantities that are not JSON', `update tasks set quantities = ''`],
   ['a document that is not JSON', `update tasks set document = '<html>'`],
-  ['an address for its webhook that is none', `update tasks set webhook_url = 'nowhere'`],
+  ['a webhook address that is invalid', `update tasks set webhook_url = 'nowhere'`],
 ]
 
 for (const kind of databaseKinds) {

@@ -112,7 +112,7 @@ function deathContract(kind: DatabaseKind): void {
     await expectPaid(db, 100, clock.now)
   })
 
-  test('that go on: a late owner does not delay a task that another one follows', async () => {
+  test('that continue: a late owner does not delay a task that another one follows', async () => {
     using vendor = startTaskVendor()
     const late = heldBack((id) => Response.json({ output: { task_id: id, task_status: 'PENDING' } }))
     vendor.answerPoll = late.answer
@@ -154,7 +154,7 @@ function endContract(kind: DatabaseKind): void {
     await expectPaid(db, 0, group.clock.now)
   })
 
-  test('that some see fail and others succeed end as the one says that holds them', async () => {
+  test('that some see fail and others succeed end as reported to the owner of the lease', async () => {
     using vendor = startTaskVendor()
     await using group = await startTaskNodes(kind, 4, { upstreams: { dashscope: vendor.upstream } })
     // The last of twenty polls holds the lease; it is the twentieth answer that says succeeded.

@@ -111,7 +111,7 @@ test('a lease on PostgreSQL is given once, even if two nodes have chosen the sam
 })
 
 function endTests(kind: DatabaseKind): void {
-  test('comes once, of forty attempts, and the webhook with it', async () => {
+  test('happens once in forty attempts, together with the webhook', async () => {
     const db = await openBooks(kind)
     const { id } = await followTask(db, { createdAt: NOW, webhookUrl: 'http://192.0.2.1/ended' })
     const task = await readTask(db, id)

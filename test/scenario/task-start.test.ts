@@ -34,7 +34,7 @@ const HOOK = 'http://192.0.2.1/ended'
 const MANY = 600
 
 describe('a start on SQLite, where nobody else can be serving', () => {
-  test('takes back unsent requests, keeps possibly sent ones, and follows the rest at once', async () => {
+  test('undoes unsent requests, keeps possibly sent ones, and follows the rest at once', async () => {
     using vendor = startTaskVendor()
     vendor.answerPoll = succeeded
     const place = await prepare('sqlite')
@@ -71,7 +71,7 @@ describe('a start on SQLite, where nobody else can be serving', () => {
     await gateway.close()
   })
 
-  test(`sees to all that a busy process has left, ${MANY} of each kind`, async () => {
+  test(`handles all tasks that a busy process has left, ${MANY} of each kind`, async () => {
     using vendor = startTaskVendor()
     const place = await prepare('sqlite')
     const createdAt = Date.now()
@@ -196,7 +196,7 @@ function deadlineTests(kind: DatabaseKind): void {
 }
 
 function vendorTests(kind: DatabaseKind): void {
-  test('that has failed to answer does not mean it when it misses the task once', async () => {
+  test('that failed to answer is not believed if it reports the task missing once', async () => {
     using vendor = startTaskVendor()
     await using group = await startTaskNodes(kind, 1, { upstreams: { dashscope: vendor.upstream } })
     const { world, poller } = group.nodes[0]

@@ -66,7 +66,7 @@ test('a request is two spans in the trace of its caller, and the vendor gets the
   collector.stop()
 })
 
-test('what the caller does not sample is passed on and not sent, and without a caller the share decides', async () => {
+test('an unsampled trace is propagated but not exported, and without a caller context the share decides', async () => {
   const collector = startCollector()
   const gateway = await startTestGateway({
     config: { telemetry: { endpoint: collector.endpoint, sampleRatio: 0 } },
@@ -82,7 +82,7 @@ test('what the caller does not sample is passed on and not sent, and without a c
   collector.stop()
 })
 
-test('a collector that fails costs no request anything: what is lost is counted', async () => {
+test('a failing collector affects no request, and lost data is counted', async () => {
   const collector = startCollector(() => 400)
   const gateway = await startTestGateway({ config: { telemetry: { endpoint: collector.endpoint } } })
   expect((await gateway.chat()).status).toBe(200)

@@ -237,7 +237,7 @@ function accessTests(kind: DatabaseKind): void {
 }
 
 function recordTests(kind: DatabaseKind): void {
-  test('a token reads its own tasks and nobody’s kept responses', async () => {
+  test('a token reads its own tasks and no kept responses', async () => {
     const gateway = await startTestGateway({ database: kind, models })
     const [one, other] = [await makeToken(gateway, { budget_usd: '1' }), await makeToken(gateway)]
     const video = { model: 'vidw2.6-t2v', duration: 5, resolution: '720p', input: { prompt: 'A fox' } }
@@ -311,7 +311,7 @@ function settingTests(kind: DatabaseKind): void {
 }
 
 function endingTests(kind: DatabaseKind): void {
-  test('a token ends with its time, and with its key or the secret of that', async () => {
+  test('a token ends at its expiry, and with its key or the secret of its key', async () => {
     let passedMs = 0
     const now = () => Date.UTC(2026, 2, 10, 12) + passedMs
     const gateway = await startTestGateway({ database: kind, models, outside: { now } })

@@ -146,7 +146,7 @@ const refusals: readonly Scenario[] = [
     words: ['No zebras here.'],
   },
   {
-    name: 'google: the time to wait stands inside the body',
+    name: 'google: the time to wait is in the body',
     body: chat('status=429 retry_after=11', 'test-google'),
     status: 429,
     error: { code: 'RESOURCE_EXHAUSTED' },
@@ -335,7 +335,7 @@ describe('what a caller reads when', () => {
 
 const ODD_KEY = 'sk-odd-4711'
 
-describe('a vendor with answers of its own', () => {
+describe('an unusual vendor', () => {
   const vendor = startVendor()
   let gateway: TestGateway
   beforeAll(async () => {
@@ -504,7 +504,7 @@ describe('a vendor with answers of its own', () => {
 })
 
 describe('connections', () => {
-  test('that are refused are tried three times in all, then it is 502', async () => {
+  test('that are refused are tried three times in total, then the answer is 502', async () => {
     const closed = await freePort()
     let attempts = 0
     const gateway = await startTestGateway({
@@ -684,7 +684,7 @@ describe('several keys of one vendor', () => {
     expect((await send('test-keys2', { a: busy, b: busy })).keys).toHaveLength(1)
   })
 
-  test('are tried three times in all, however many there are', async () => {
+  test('are tried three times in total, however many there are', async () => {
     nextDay()
     const bad = refuse(401)
     const { status, keys } = await send('test-keys5', { a: bad, b: bad, c: bad, d: bad, e: bad })
@@ -699,7 +699,7 @@ describe('several keys of one vendor', () => {
     expect(next.keys).toHaveLength(1)
   })
 
-  test('do not help where the request itself is at fault, or the vendor has begun', async () => {
+  test('are not tried if the request itself is at fault, or the vendor has begun', async () => {
     nextDay()
     for (const status of [400, 404, 409, 413, 422, 500, 502, 503, 504, 529]) {
       expect(
@@ -796,13 +796,13 @@ describe('the limit on running requests of a vendor', () => {
     ['tokens=9 token_delay_ms=60000', { stream: true }],
   ]
   for (const [words, more] of failures) {
-    test(`has its place back after ${words}${more ? ', streamed' : ''}`, async () => {
+    test(`frees a place after ${words}${more ? ', streamed' : ''}`, async () => {
       for (let count = 0; count < 3; count++) await outwait(chat(words, 'test-chat', more))
       expect((await gateway.chat()).status).toBe(200)
     })
   }
 
-  test('has its place back when callers leave', async () => {
+  test('frees a place when callers disconnect', async () => {
     for (let count = 0; count < 6; count++) {
       const calls = gateway.sandbox.calls.length
       const caller = await RawCaller.connect(gateway.url)
@@ -820,7 +820,7 @@ describe('the limit on running requests of a vendor', () => {
 describe('the breaker', () => {
   const OPEN_MS = 5_000
 
-  test('sends nothing to a vendor that does not answer, for its callers only, and tries again by itself', async () => {
+  test('stops calls to a vendor that does not answer, only for its callers, and tries again automatically', async () => {
     const clock = makeClock()
     const gateway = await startTestGateway({
       upstreams: { openai: { timeoutMs: TIMEOUT_MS } },
@@ -875,7 +875,7 @@ describe('the breaker', () => {
     await gateway.close()
   })
 
-  test('is neither opened nor closed by callers who leave', async () => {
+  test('is neither opened nor closed by callers who disconnect', async () => {
     const clock = makeClock()
     const gateway = await startTestGateway({
       upstreams: { openai: { timeoutMs: TIMEOUT_MS } },

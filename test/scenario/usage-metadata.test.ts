@@ -27,7 +27,7 @@ test.each<[name: string, body: unknown, header: string | null, found: object | u
   ['a header before the body', { metadata: { team: 'body' } }, 'team=header', { team: 'header' }],
   ['the user of messages', { metadata: { user_id: 'ann' } }, null, { user: 'ann' }],
   ['no values that are lists or objects', { metadata: { team: ['x'], user: {} } }, null, undefined],
-  ['metadata that is none', { metadata: 'team', user: null }, null, undefined],
+  ['invalid metadata', { metadata: 'team', user: null }, null, undefined],
   ['one line, cut', { user: `a\n\u0000b${'c'.repeat(99)}` }, null, { user: `a b${'c'.repeat(61)}` }],
   ['whole characters', { user: `${'c'.repeat(63)}😀` }, null, { user: `${'c'.repeat(63)}\ufffd` }],
 ])('metadata is read: %s', (_, body, header, found) => {

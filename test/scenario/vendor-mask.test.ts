@@ -482,7 +482,7 @@ describe('the search', () => {
     }
   })
 
-  test('holds nothing back that cannot be the beginning of a key', () => {
+  test('delays only text that can be the beginning of a key', () => {
     const mask = createMask([KEY])
     const pieces = ['data: {"a":1}\n\n', 'data: sk-', 'x\n\n', '{"b":2}', 'ends in s']
     expect(texts(mask, pieces)).toEqual([
@@ -574,7 +574,7 @@ describe('the search', () => {
     expect(send('data: [DONE]\n\n')).toBe(`${event('sk-operator')}data: [DONE]\n\n`)
   })
 
-  test('masks the larger part of a key that an answer breaks off in', () => {
+  test('masks the larger part of a key in which an answer is cut off', () => {
     expect(texts(createMask([KEY]), [`a ${KEY.slice(0, -1)}`])).toEqual(['a ', '…'])
   })
 

@@ -69,7 +69,7 @@ for (const database of databaseKinds) {
       expect(await gateway.newestCharge()).toMatchObject({ state: 'released', amount: 0 })
     })
 
-    test('are counted once for each model and field, with nothing of the callers', async () => {
+    test('are counted once per model and field, without data of callers', async () => {
       const rows = await listed()
       expect(rows).toEqual([
         {

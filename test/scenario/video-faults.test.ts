@@ -235,7 +235,7 @@ describe('a poll', () => {
     ['404, once', [gone]],
     ['404 twice, and again after something else', [gone, gone, broken, gone, gone, pending, gone, gone]],
   ]
-  test('that brings nothing never ends a task', async () => {
+  test('without a usable answer never ends a task', async () => {
     const tasks = await Promise.all(
       rows.map(async ([name, replies]) => ({ name, count: replies.length, ...(await begin([...replies])) })),
     )
@@ -266,7 +266,7 @@ describe('a poll', () => {
     await endAll(gateway, clock)
   })
 
-  test('that finds no such task, three times in a row, ends it for nothing', async () => {
+  test('that finds no such task three times in a row ends it for free', async () => {
     const { id, polls } = await begin([pending, gone, gone, gone])
     await passUntil(clock, isEnded(id))
     const task = await readTask(gateway, id)
@@ -277,7 +277,7 @@ describe('a poll', () => {
 })
 
 describe('the deadline', () => {
-  test('ends a task that is still running, after a last look', async () => {
+  test('ends a task that is still running, after a last poll', async () => {
     const { id, polls } = await begin(Array.from({ length: 10_000 }, () => pending))
     const { deadline_at: deadline } = await rowsOf(gateway, id)
     // A running poll must not arrive after the deadline: the clock waits for its answer.
@@ -292,7 +292,7 @@ describe('the deadline', () => {
   test.each([
     ['says that it is done', done, 'succeeded', 5 * CENT],
     ['says nothing', broken, 'failed', 0],
-  ] as const)('is too late where the last look %s', async (_name, last, state, amount) => {
+  ] as const)('is too late if the last poll %s', async (_name, last, state, amount) => {
     const { id, polls } = await begin([pending, last])
     await passUntil(clock, async () => (await rowsOf(gateway, id)).polls === 1)
     // Nobody could ask for a day.

@@ -119,14 +119,14 @@ function at(task: Json, path: string): unknown {
   return path.split('.').reduce((value, name) => value?.[name], task)
 }
 
-test('each family of tasks is among them', () => {
+test('every family with tasks is tested', () => {
   const named = Object.values(videoVendors).map(({ family }) => family)
   const all = [...families.values()].filter(({ kind }) => kind === 'task')
   expect(named.sort()).toEqual(all.map(({ name }) => name).sort())
 })
 
 describe.each(Object.values(videoVendors))('$family', (use) => {
-  test('every status is what it says it is, and paid so', async () => {
+  test('every status has its documented meaning and payment', async () => {
     const tasks: { name: string; row: VideoRow; id: string; upstreamId: string }[] = []
     for (const [name, row] of use.rows) {
       const task = await submit(use)
@@ -313,7 +313,7 @@ describe('seconds that the vendor chooses', () => {
   const charged: [name: string, body: Json, cost: Json, held: number, paid: number, source: string][] = [
     ['auto', { duration: 'auto' }, { credits: 210 }, 15, 7, 'upstream'],
     ['auto, without a cost', { duration: 'auto' }, undefined, 15, 15, 'estimated'],
-    ['as asked, whatever it cost', {}, { credits: 999 }, 5, 5, 'counted'],
+    ['as requested, whatever it cost', {}, { credits: 999 }, 5, 5, 'counted'],
     // Five seconds at 30 credits, and four of input at 15, which cost as output does in this list.
     ['from a video', references, { credits: 210 }, 20, 9, 'upstream'],
     ['from a video, of which nothing is billed', references, { credits: 150 }, 20, 5, 'upstream'],
@@ -342,7 +342,7 @@ describe('seconds that the vendor chooses', () => {
     })
   }
 
-  test('of which the vendor tells the credits, are paid so', async () => {
+  test('whose credits the vendor reports are charged accordingly', async () => {
     for (const [name, body, cost, held, paid, source] of charged) {
       const task = await submit(videoVendors.runway, body)
       replies.set(task.upstreamId, () => Response.json({ ...videoVendors.runway.succeeded(''), cost }))
@@ -350,7 +350,7 @@ describe('seconds that the vendor chooses', () => {
     }
   })
 
-  test('of which the result tells, are paid so', async () => {
+  test('whose length the result reports are charged accordingly', async () => {
     for (const [name, body, result, held, paid, source] of queued) {
       const task = await submit(videoVendors.fal, body)
       results.set(task.upstreamId, () => Response.json(result))
@@ -358,7 +358,7 @@ describe('seconds that the vendor chooses', () => {
     }
   })
 
-  test('are held as the most, and paid as it says, if that makes sense', async () => {
+  test('are held as the maximum, and charged as reported if plausible', async () => {
     const tasks: { id: string; row: (typeof rows)[number] }[] = []
     for (const row of rows) {
       const task = await submit(row[1], chosen)
@@ -506,7 +506,7 @@ describe('a video that is made from others', () => {
     ],
     ['Seedance, too many tokens', seedance, content(['video_url', url]), ark(90), 20, 20, 'estimated'],
   ]
-  test('holds the most that they can be, and is paid as the vendor says, if that makes sense', async () => {
+  test('holds the maximum, and is charged as the vendor reports if plausible', async () => {
     const tasks: { id: string; row: (typeof rows)[number] }[] = []
     for (const row of rows) {
       const [name, use, body, reply, held] = row
@@ -726,7 +726,7 @@ describe('the rules of all requests apply to tasks', () => {
     expect((await gateway.post(PATH, refused, other)).status).toBe(202)
   })
 
-  test('twins at the same moment: one task', async () => {
+  test('two identical requests at the same moment: one task', async () => {
     const headers = { 'idempotency-key': 'twins' }
     const calls = gateway.sandbox.calls.length
     const body = requestFor('vidw2.6-t2v', { input: { prompt: '[sandbox delay_ms=200]' } })

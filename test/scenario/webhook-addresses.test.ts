@@ -260,7 +260,7 @@ describe('a webhook is sent', () => {
     expect(watch.connections).toBe(1)
   })
 
-  test('to the address that was checked, whatever the name stands for a moment later', async () => {
+  test('to the checked address, whatever the name resolves to a moment later', async () => {
     const port = await freePort()
     using watch = await watchAddress('::1', port)
     using site = await watchAddress('127.0.0.1', port)
@@ -289,7 +289,7 @@ describe('a webhook is sent', () => {
     await sending.close()
   })
 
-  test('not where a redirect points', async () => {
+  test('not to the target of a redirect', async () => {
     using watch = await watchAddress('127.0.0.1')
     for (const status of [301, 302, 303, 307, 308]) {
       using site = openSite(() => {
@@ -330,7 +330,7 @@ describe('a webhook is sent', () => {
     expect(site.received).toHaveLength(1)
   })
 
-  test('once only where the first address takes it and says nothing', async () => {
+  test('only once if the first address accepts it and does not answer', async () => {
     using watch = await watchAddress('127.0.0.1')
     using mute = Bun.listen({
       hostname: '::1',
@@ -346,7 +346,7 @@ describe('a webhook is sent', () => {
     expect(watch.connections).toBe(0)
   })
 
-  test('nowhere if nobody listens, the name is gone or its server is silent; the reason is logged', async () => {
+  test('nowhere if nothing listens, the name does not exist or its server is silent; the reason is logged', async () => {
     using site = openSite()
     const { port } = site
     site[Symbol.dispose]()

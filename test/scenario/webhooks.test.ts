@@ -37,7 +37,7 @@ describe('a signature', () => {
   const body =
     '{"type":"video.generation.succeeded","timestamp":"2026-01-02T03:04:05Z","data":{"id":"vid_1"}}'
 
-  test('is the one that is known for these bytes', () => {
+  test('matches the known signature of these bytes', () => {
     expect(signatureHeaders('msg_test_1', body, [SECRET], 1_767_323_045_999)).toMatchObject({
       'webhook-id': 'msg_test_1',
       'webhook-timestamp': '1767323045',
@@ -153,7 +153,7 @@ for (const kind of databaseKinds) {
       await sending.close()
     })
 
-    test('a fault of our own in an attempt counts as no answer, and does not keep the others', async () => {
+    test('an internal error in an attempt counts as no answer, and does not delay the others', async () => {
       using site = openSite()
       const lookup: Lookup = (host) => {
         if (host === 'faulty.example.com') throw new Error('a fault of our own')
@@ -278,7 +278,7 @@ for (const kind of databaseKinds) {
       await next.close()
     })
 
-    test('many are taken by one of two senders each', async () => {
+    test('each of many is taken by one of two senders', async () => {
       using site = openSite()
       const one = await openSending(kind)
       const two = await openSending(kind, { db: one.db })
@@ -404,7 +404,7 @@ describe('an answer', () => {
     await sending.close()
   })
 
-  test('that says 200 and then nothing more has said it', async () => {
+  test('that ends after the status 200 counts as 200', async () => {
     const body = () => new ReadableStream({ start: (controller) => controller.enqueue('begun') })
     using site = openSite(() => new Response(body()))
     const begun = Promise.withResolvers<void>()
@@ -428,7 +428,7 @@ describe('an answer', () => {
     await sending.close()
   })
 
-  test('that is packed stays packed', async () => {
+  test('that is compressed is not decompressed', async () => {
     const packed = Bun.gzipSync(new Uint8Array(64 << 20))
     using site = openSite(() => new Response(packed, { headers: { 'content-encoding': 'gzip' } }))
     const sending = await openSending('sqlite')
@@ -442,7 +442,7 @@ describe('an answer', () => {
     await sending.close()
   })
 
-  test('that does not come is awaited for 20 seconds, while others get theirs', async () => {
+  test('is awaited for 20 seconds, while others get theirs', async () => {
     using slow = openSite(never)
     using quick = openSite()
     const sending = await openSending('sqlite')
@@ -463,7 +463,7 @@ describe('an answer', () => {
     await sending.close()
   })
 
-  test('that breaks off before its status, or is not HTTP, does not count as an answer', async () => {
+  test('that is cut off before its status, or is not HTTP, does not count', async () => {
     for (const said of ['', 'SSH-2.0-OpenSSH_9.6\r\n']) {
       using server = Bun.listen({
         hostname: '127.0.0.1',
@@ -516,7 +516,7 @@ describe('many webhooks', () => {
     expect(slow.received).toHaveLength(8)
   })
 
-  test('of one quick host are worked off at its speed, not at that of the beats', async () => {
+  test('of one quick host are sent at its speed, not at that of the beats', async () => {
     using site = openSite()
     const sending = await openSending('sqlite')
     await fill(sending, 100, () => urlOf(site))
@@ -565,7 +565,7 @@ describe('many webhooks', () => {
 })
 
 describe('a gateway that stops', () => {
-  test('gives back what is being delivered, for the next one to send under the same id', async () => {
+  test('releases running deliveries, and the next process sends them under the same id', async () => {
     using site = openSite((_delivered, count) => (count === 1 ? never() : new Response('ok')))
     const first = await openSending('sqlite')
     const task = await first.add(urlOf(site))
@@ -625,7 +625,7 @@ describe('a body', () => {
     return { text, json: JSON.parse(text) }
   }
 
-  test('has the task byte for byte, and its fields once more next to it', async () => {
+  test('contains the task byte for byte, and its fields next to it', async () => {
     const document =
       '{"seed":9007199254740993,"ratio":1.0,"id":"video_1","status":"succeeded","note":"\\u20ac"}'
     const { text, json } = await bodyOf(document)
@@ -644,7 +644,7 @@ describe('a body', () => {
     expect(json.id).toBe('video_1')
   })
 
-  test('of a task without fields is whole', async () => {
+  test('of a task without fields is complete', async () => {
     const { json } = await bodyOf('{}')
     expect(json).toEqual({
       type: 'video.generation.succeeded',

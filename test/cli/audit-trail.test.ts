@@ -142,7 +142,7 @@ const rows: Record<string, Row> = {
   'accounts close': { line: 'accounts close ann --yes', writes: 'account.close' },
 }
 
-test('every command has a row, and nothing else has', async () => {
+test('every command has exactly one row', async () => {
   const found: string[] = []
   const folder = join(import.meta.dir, '../../cli/commands')
   for (const file of new Glob('*.ts').scanSync(folder)) {
@@ -154,7 +154,7 @@ test('every command has a row, and nothing else has', async () => {
   expect(found.toSorted()).toEqual(Object.keys(rows).toSorted())
 })
 
-test('each command that changes something is in the trail with who did it, and no other', async () => {
+test('exactly the commands that change something are in the trail, with their author', async () => {
   const installation = await install({
     config: { events: { to: { nobody: { slack: 'http://127.0.0.1:1/' } } } },
   })
@@ -194,7 +194,7 @@ test('each command that changes something is in the trail with who did it, and n
   await shell.end()
 })
 
-test('what is tried elsewhere is named there', () => {
+test('commands tested elsewhere are named there', () => {
   for (const row of Object.values(rows))
     if ('in' in row) {
       const text = readFileSync(join(import.meta.dir, '..', row.in), 'utf8')

@@ -25,7 +25,7 @@ function openFolder() {
   return { ...createCommandLine(folder), folder }
 }
 
-test('a backup is made, listed, kept as many as asked for, and restored elsewhere', async () => {
+test('backups are made, listed, limited to the requested number, and restored elsewhere', async () => {
   const { run, json, allFail, folder } = openFolder()
   await run('keys create alice --balance 5')
   const made = await run('backup first.zst')
@@ -64,7 +64,7 @@ test('a backup is made, listed, kept as many as asked for, and restored elsewher
   expect(await json(`restore ${named.name}`, byName)).toMatchObject({ accounts: 1, problems: [] })
 })
 
-test('a place that cannot be used is said in its own words, and a folder where no disk is mounted is not made', async () => {
+test('an unusable place is reported with its own error, and a folder without its mounted disk is not created', async () => {
   const { run, call, folder } = openFolder()
   await run('keys create alice --balance 5')
   const store = startObjectStore()
@@ -144,7 +144,7 @@ test('a server whose log has lost commits does not start, and says what to do', 
 })
 
 test.skipIf(!databaseKinds.includes('postgres'))(
-  'a move to PostgreSQL keeps what was, out of the way',
+  'a move to PostgreSQL keeps the old files under another name',
   async () => {
     const { run, json, allFail, folder, environment } = openFolder()
     await run('keys create alice --balance 5')

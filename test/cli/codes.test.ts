@@ -9,7 +9,7 @@ setDefaultTimeout(120_000)
 
 const { run, json, allFail } = createCommandLine(temporaryFolder())
 
-test('codes are printed once, listed by their ends, and revoked once', async () => {
+test('codes are printed once, listed by state, and revoked once', async () => {
   const made = await run("codes create --amount 2.50 --count 3 --expires 30d --note 'spring 2026'")
   expect(made.code).toBe(0)
   const codes = made.stdout.trim().split('\n')
@@ -41,7 +41,7 @@ test('codes are printed once, listed by their ends, and revoked once', async () 
   expect(table.stdout).toContain('spring 2026')
 })
 
-test('wrong values are wrong usage', async () => {
+test('invalid values are usage errors', async () => {
   await allFail(2, [
     ['codes create', '--amount'],
     ['codes create --amount 0', '--amount must be more than 0'],

@@ -126,7 +126,7 @@ test('every command explains itself, with examples and without colour', async ()
   expect(version.stdout).toMatch(/^\d+\.\d+\.\d+ \(schema \d+, (commit \w+|from source)\)\n$/)
 })
 
-test('wrong usage is exit code 2 and the output says what is wrong', async () => {
+test('wrong usage ends with exit code 2 and the reason', async () => {
   await allFail(2, [
     ['nothing', 'There is no command gateway nothing'],
     ['keys nothing', 'There is no command gateway keys nothing'],
@@ -223,7 +223,7 @@ test('an impossible command ends with exit code 1 and one line', async () => {
   expect(noServer.stderr).not.toContain('hidden')
 })
 
-test('a key from its making to its end', async () => {
+test('a key from creation to revocation', async () => {
   const made = await json(
     'keys create alice --account team --balance 5.25 --models chat,embed --expires 30d --rpm 60 --tpm 1000 --concurrency 4 --budget 1.50 --per week',
   )
@@ -332,7 +332,7 @@ test('a key from its making to its end', async () => {
 
   const revoked = await json('keys revoke alice')
   expect(revoked.status).toBe('revoked')
-  // To revoke again is to find it done.
+  // A repeated revocation succeeds.
   expect((await json('keys revoke alice')).revoked_at).toBe(revoked.revoked_at)
   await allFail(1, [
     ['keys roll alice', 'was revoked'],
@@ -344,7 +344,7 @@ test('a key from its making to its end', async () => {
   expect(block.stdout).toMatch(/^ {2}account +team$/m)
 })
 
-test('money in, corrections, the ledger and the proof', async () => {
+test('deposits, corrections, the ledger and its verification', async () => {
   const data = join(folder, 'money')
   await run('keys create alice', data)
   expect(await json('balance add alice 5 --note start', data)).toMatchObject({
@@ -548,7 +548,7 @@ test('a check names a few of the many models that an upstream without a key has,
   expect(Math.max(...stdout.split('\n').map(({ length }) => length))).toBeLessThan(600)
 })
 
-test('a right configuration says what it offers, a wrong one all its faults at once', async () => {
+test('a valid configuration lists what it offers, an invalid one all its errors at once', async () => {
   expect(await json('config check')).toEqual({
     ok: true,
     file: configFile,
@@ -599,7 +599,7 @@ test('a right configuration says what it offers, a wrong one all its faults at o
   })
 })
 
-test('flags win over the environment, and the sandbox has a directory of its own', async () => {
+test('flags take precedence over the environment, and the sandbox has its own directory', async () => {
   const names = async (words: string[], env: Record<string, string> = {}): Promise<string[]> => {
     const { stdout } = await call(['balance', 'show', '--json', ...words], { env })
     return JSON.parse(stdout).map((each: Json) => each.account)
@@ -647,7 +647,7 @@ test('the same commands on PostgreSQL', async () => {
   expect(engine).toMatchObject({ state: 'ok', found: expect.stringMatching(/^PostgreSQL \d+/) })
 })
 
-test('output for people: a terminal gets colour and lines that fit, others neither', async () => {
+test('only a terminal gets colour and fitted lines', async () => {
   const many = Object.fromEntries(
     Array.from({ length: 30 }, (_, index) => [`model-number-${index}`, config.models.chat]),
   )
@@ -688,7 +688,7 @@ test('a reader that closes early is not an error', async () => {
   expect(await new Response(child.stderr).text()).toBe('')
 })
 
-test('a database that another process keeps locked is one clear line', async () => {
+test('a database locked by another process is reported in one clear line', async () => {
   const ran = await refusedByLock
   expect(ran).toMatchObject({ code: 1, stdout: '' })
   expect(ran.stderr).toMatch(/^The database .* locked.*\n$/)

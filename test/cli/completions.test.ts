@@ -69,7 +69,7 @@ for (const shell of ['bash', 'zsh', 'fish']) {
       expect((await offer(['gateway', 'env', 'open'])).sort()).toEqual(['open-webui', 'openai', 'opencode'])
     })
 
-    test('completes files where a file is wanted, and nothing where any value is', async () => {
+    test('completes files if a flag takes a file, and nothing if it takes any value', async () => {
       writeFileSync(join(folder, 'my settings.json'), '{}')
       const files = await offer(['gateway', 'config', 'check', '--config', shell === 'zsh' ? '' : 'my'])
       expect(files.join(' ')).toMatch(shell === 'zsh' ? /^FILES/ : /^'?my\\? settings\.json'?$/)
@@ -86,7 +86,7 @@ test('there is no script for another shell', async () => {
   expect(await call(['completions'])).toMatchObject({ code: 2, stdout: '' })
 })
 
-test('a mistyped command is not pushed off the screen by the help of all others', async () => {
+test('a mistyped command is reported without the help of all commands', async () => {
   const { stderr } = await call(['kesy', 'list'])
   expect(stderr.trimEnd().split('\n').slice(1)).toEqual([
     '',
@@ -96,7 +96,7 @@ test('a mistyped command is not pushed off the screen by the help of all others'
   expect((await call([])).stderr).toContain('Commands')
 })
 
-test('a mistyped word brings the nearest ones, at any level', () =>
+test('a mistyped word suggests the nearest ones, at any level', () =>
   allFail(2, [
     ['kesy list', 'There is no command gateway kesy. Did you mean gateway keys'],
     ['keys craete bob', 'Did you mean gateway keys create'],

@@ -1,7 +1,7 @@
 // Where the configuration is found, in which formats, and what `${NAME}` means there; and that no part of an upstream's address is
 // lost. Commands run as processes in their own folders.
 
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands for a variable in a data format looks so
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: a variable in a data format looks like this
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -87,7 +87,7 @@ test('models that have ended or end within 30 days are named, with their days', 
   expect(text).toMatch(line)
 })
 
-test('many ending models are counted, and the command that lists them is named', () => {
+test('many ending models are counted, and the warning names the command that lists them', () => {
   const at = Date.parse('2026-12-11')
   const models = Array.from({ length: 8 }, (_, index) => [
     { id: `m${index}`, retirement: { at, knownAt: at, handsOver: false } },
@@ -120,7 +120,7 @@ describe('a configuration is read', () => {
       expect(JSON.parse(hidden.stdout)).toMatchObject({ ok: true, models: [], hidden: [{ id: 'found' }] })
     })
 
-    test(`as .${format}, with what is in it`, async () => {
+    test(`as .${format}, with its settings`, async () => {
       const file = fileIn(
         temporaryFolder(),
         `other.${format}`,
@@ -141,7 +141,7 @@ describe('a configuration is read', () => {
     ini: 'a=1',
   }
   for (const [format, text] of Object.entries(broken)) {
-    test(`not where it is broken: .${format}`, async () => {
+    test(`with the place of its syntax error: .${format}`, async () => {
       const folder = temporaryFolder()
       const file = fileIn(folder, `broken.${format}`, text)
       const { code, stdout, stderr } = await createCommandLine(folder).call([
@@ -161,7 +161,7 @@ describe('a variable in a data format', () => {
   const read = (config: object, environment: Record<string, string>) =>
     readConfigFile(fileIn(temporaryFolder(), 'c.json', JSON.stringify(config)), environment)
 
-  test('stands for itself with two dollars, and may be a part of a text', async () => {
+  test('is literal with two dollar signs, and may be a part of a text', async () => {
     const config = { a: '$${A}', b: 'x-${A}-${B}-${A}', c: ['${B}', { d: '$A {A} $' }], e: 1, f: null }
     expect(await read(config, { A: 'one', B: '' })).toEqual({
       value: { a: '${A}', b: 'x-one--one', c: ['', { d: '$A {A} $' }], e: 1, f: null },
@@ -169,14 +169,14 @@ describe('a variable in a data format', () => {
     })
   })
 
-  test('is not replaced within what a variable says, nor in names', async () => {
+  test('is not replaced in values of variables, nor in names', async () => {
     expect(await read({ '${A}': '${A}' }, { A: '${B}', B: 'no' })).toEqual({
       value: { '${A}': '${B}' },
       faults: [],
     })
   })
 
-  test('that is not set is a fault, except for a key; all are reported at once', async () => {
+  test('that is not set is an error, except for a key; all are reported at once', async () => {
     const config = {
       database: '${DATABASE}',
       upstreams: {
@@ -235,12 +235,12 @@ describe('a variable in a data format', () => {
     expect(listed).toContainEqual(expect.objectContaining({ name: 'a', variable: 'HOUSE_KEY' }))
   })
 
-  test('of no possible name is a fault', async () => {
+  test('with an impossible name is an error', async () => {
     const { faults } = await read({ server: { host: '${a b}' } }, {})
     expect(faults).toEqual([expect.stringContaining('server.host: ${a b} is not the name of a variable')])
   })
 
-  test('false says that a server wants no key, because TOML has no null', async () => {
+  test('false means that a server needs no key, because TOML has no null', async () => {
     const file = fileIn(
       temporaryFolder(),
       'c.toml',
@@ -313,7 +313,7 @@ describe('a configuration is found', () => {
     ).toEqual(['/nowhere', '/roaming/gateway', '/data/gateway'])
   })
 
-  test('not if a folder has two: it is unclear which one is meant', () => {
+  test('not if a folder has two: it is unclear which one applies', () => {
     const folder = temporaryFolder()
     const files = ['gateway.config.json', 'gateway.config.yaml'].map((name) => fileIn(folder, name, ''))
     expect(() => findConfig(undefined, around({ workingDirectory: folder }))).toThrow(
@@ -321,7 +321,7 @@ describe('a configuration is found', () => {
     )
   })
 
-  test('or the one that is built in, and then it is said where it was looked for', async () => {
+  test('or the built-in one, and then the searched places are listed', async () => {
     const folder = temporaryFolder()
     const { call } = createCommandLine(folder)
     const { stdout } = await call(['config', 'check'])
@@ -333,7 +333,7 @@ describe('a configuration is found', () => {
     expect((await call(['config', 'check'])).stdout).toContain(`${file} has no faults.`)
   })
 
-  test('by a name that leads nowhere: the error says where the name is from', async () => {
+  test('by a path that does not exist: the error says where the path is from', async () => {
     const { call } = createCommandLine(temporaryFolder())
     const rows = [
       [['--config', 'gone.ts'], {}, '--config names'],
@@ -443,7 +443,7 @@ describe('a configuration with faults', () => {
   ]
 
   describe.each(databaseKinds)('on %s', (kind) => {
-    test('locks out only commands that use a faulty setting', async () => {
+    test('blocks only commands that use a faulty setting', async () => {
       const database = kind === 'postgres' ? { database: await postgresUrl() } : {}
       const { folder, file, inShell, run, allFail } = place(program({ ...priceless, ...database }))
       const warning = `Warning: ${file} has faults, the first is colour: Unexpected property.`
@@ -491,7 +491,7 @@ describe('a configuration with faults', () => {
     expect(existsSync(sqlite)).toBe(false)
   })
 
-  test('that names ClickHouse gets one sentence that says what to use, and commands go on', async () => {
+  test('that names ClickHouse gets one sentence that says what to use, and commands continue', async () => {
     const log = { to: 'clickhouse', keep: '9d', clickhouse: { url: 'http://127.0.0.1:8123' } }
     const { file, run } = place(program({ upstreams, models: {}, log }))
     expect(await run('keys create alice')).toMatchObject({ code: 0 })
@@ -529,7 +529,7 @@ describe('a configuration that cannot be loaded', () => {
     ['gateway.config.ts', "import type { A } from './a'\n// database: 'postgres://a/b',\nexport default {"],
     ['gateway.config.ts', "throw new Error('no such secret')\nexport default { models: {} }"],
     ['gateway.config.yaml', '# database: postgres://a/b\nmodels: [1'],
-  ])('is not a hindrance where it names no database: %s %s', async (name, text) => {
+  ])('does not block commands if it names no database: %s %s', async (name, text) => {
     const { file, sqlite, run, allFail } = await opened(name, text)
     for (const line of ['keys revoke alice', 'balance show', 'requests list', 'usage', 'audit']) {
       const { code, stderr } = await run(line)
@@ -544,7 +544,7 @@ describe('a configuration that cannot be loaded', () => {
     ])
   })
 
-  test('fails where there is no database yet', async () => {
+  test('fails if no database exists yet', async () => {
     const folder = temporaryFolder()
     const file = fileIn(folder, 'gateway.config.json', '{"models":')
     const { run } = createCommandLine(folder)

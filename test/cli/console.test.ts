@@ -1,4 +1,4 @@
-// gateway console and gateway sessions next to a gateway that serves: links that sign in as who they name, once, and sessions that
+// gateway console and gateway sessions next to a gateway that serves: links that sign in once as the named admin or key, and sessions that
 // are listed and ended.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
@@ -73,7 +73,7 @@ test('a link signs in as the admin that it names, at the address on this machine
   for (const token of tokens) expect(JSON.stringify(trail) + kept.join()).not.toContain(token)
 })
 
-test('a link has the given address and lifetime, and is printed alone', async () => {
+test('a link has the given address and lifetime, and only it is printed', async () => {
   const from = Date.now()
   const { link, expires_at } = await json('console --url https://gateway.example.com/ai/ --expires 2h')
   expect(link).toMatch(/^https:\/\/gateway\.example\.com\/ai\/console#link=[\w-]{20,}$/)
@@ -100,7 +100,7 @@ test('an impossible setting is refused with the remedy', async () => {
   }
 })
 
-test('an admin who was revoked and a key that is paused get no link, and the audit trail has none', async () => {
+test('a revoked admin and a paused key get no link, and no entry in the audit trail', async () => {
   await run('admins create grace --role viewer')
   await run('admins revoke grace')
   const [key] = await serving.rows(`select name from keys`)

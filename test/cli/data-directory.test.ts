@@ -130,7 +130,7 @@ test('a request log under its name before 1.0 is read by commands, and a server 
   expect((await run('requests list --json', earlier)).stdout).toContain(row?.id as string)
 })
 
-test('a directory that others can read is warned of at start, and one of the owner’s is not', async () => {
+test('a directory that others can read causes a warning at start, and a private one does not', async () => {
   const wide = openFolder()
   const own = join(temporaryFolder(), 'own')
   for (const [dataDir, words] of [
@@ -195,7 +195,7 @@ test('a sandbox and a gateway with real vendors never share a data directory', a
   expect((await call(['keys', 'list'], { env })).stdout).not.toContain('bob')
 })
 
-test('the usual directory of the sandbox is one without a mark, too', async () => {
+test('the default directory of the sandbox is also accepted without a mark', async () => {
   const folder = temporaryFolder()
   const { run } = createCommandLine(folder)
   const usual = join(folder, 'share', 'gateway-sandbox')

@@ -22,7 +22,7 @@ function commandLine() {
   return { folder, ...createCommandLine(folder) }
 }
 
-test.concurrent('every command that writes says on standard error where, and none that reads', async () => {
+test.concurrent('every command that writes reports the database on standard error, and none that reads does', async () => {
   const { folder, run } = commandLine()
   const said = `Written to ${join(folder, 'data', 'gateway.sqlite')}.\n`
   const writing = [
@@ -82,7 +82,7 @@ test.concurrent('the password of a PostgreSQL database is not in its output', as
   })
 })
 
-test.concurrent('a report that PostgreSQL needs longer for than a statement that serves still comes', async () => {
+test.concurrent('a report may take PostgreSQL longer than the time limit of a request', async () => {
   const { call } = commandLine()
   const url = await postgresUrl({ template: 'template1' })
   const db = openAddress(url)
@@ -120,7 +120,7 @@ function killed(dataDir: string): string {
 const bytesIn = (dataDir: string) =>
   ['', '-wal'].map((end) => Bun.hash(readFileSync(join(dataDir, `gateway.sqlite${end}`))))
 
-test.concurrent('no command opens a database whose log is damaged, and none changes it', async () => {
+test.concurrent('no command opens or changes a database whose log is damaged', async () => {
   const { folder, run } = commandLine()
   await run('keys create alice --balance 5')
   const dataDir = killed(join(folder, 'data'))
@@ -152,7 +152,7 @@ test.concurrent('no command opens a database whose log is damaged, and none chan
   }
 })
 
-test.concurrent('no command opens a database of an old build, each says what to do in a sentence, and none changes it', async () => {
+test.concurrent('no command opens or changes a database of an old build, and each says what to do in a sentence', async () => {
   const { folder, run } = commandLine()
   const dataDir = join(folder, 'data')
   mkdirSync(dataDir)

@@ -65,7 +65,7 @@ describe('the systemd unit', () => {
   })
 })
 
-test('the launchd agent serves, and has time to stop', async () => {
+test('the launchd agent runs serve, and has time to stop', async () => {
   const text = read('gateway.plist')
   const strings = [...text.matchAll(/<string>(.*?)<\/string>/g)].map(([, value]) => value)
   expect(strings.slice(1, 3)).toEqual([EXECUTABLE, 'serve'])
@@ -77,7 +77,7 @@ test('the launchd agent serves, and has time to stop', async () => {
   )
 })
 
-test('the image runs without root, asks for its health, and is built as this repository builds', async () => {
+test('the image runs without root, checks its health, and is built like this repository', async () => {
   const lines = read('Dockerfile')
     .replaceAll('\\\n', ' ')
     .split('\n')
@@ -98,7 +98,7 @@ test('the image runs without root, asks for its health, and is built as this rep
   expect(lines[0]?.[1]).toBe(`oven/bun:${Bun.version} AS build`)
 })
 
-test('compose has PostgreSQL and three nodes, which find the configuration and each other', async () => {
+test('compose starts PostgreSQL and three nodes, which find the configuration and each other', async () => {
   const { services, configs, volumes } = Bun.YAML.parse(read('compose.yaml')) as Record<string, Json>
   const { gateway, postgres, proxy } = services as Record<string, Json>
   expect(gateway.deploy).toEqual({ replicas: 3 })
@@ -116,7 +116,7 @@ test('compose has PostgreSQL and three nodes, which find the configuration and e
   expect(Number.parseInt(gateway.stop_grace_period, 10)).toBeGreaterThan(DRAIN_SECONDS)
 })
 
-test('the manifest probes existing paths, and mounts where the image looks', async () => {
+test('the manifest probes existing paths, and mounts the paths that the image uses', async () => {
   const documents = Bun.YAML.parse(read('kubernetes.yaml')) as Json[]
   const of = (kind: string) => documents.find((document) => document.kind === kind) as Json
   const pod = of('Deployment').spec.template.spec

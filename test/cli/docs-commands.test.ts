@@ -58,7 +58,7 @@ const blocks = (await Promise.all(pages.map(blocksOf))).flat()
 const isCommands = (language: string) => language === 'sh' || language === 'console'
 const typed = blocks.filter(({ language, script }) => isCommands(language) && script !== '')
 
-test('each block has a language, and those that are not run are counted', () => {
+test('each block has a language, and blocks that are not run are counted', () => {
   const unknown = blocks.filter(
     ({ language, mark }) =>
       !LANGUAGES.includes(language) || (mark !== undefined && !(isCommands(language) && mark in MARKS)),
@@ -86,7 +86,7 @@ async function knowledgeOf(call: string): Promise<{ call: string; isKnown: boole
   return { call, isKnown: stdout.includes('Usage'), missing }
 }
 
-describe('a block that is not run has commands and flags that exist', () => {
+describe('a block that is not run uses only existing commands and flags', () => {
   for (const { place, script } of typed.filter(({ mark }) => mark !== undefined)) {
     test(place, async () => {
       expect(Bun.spawnSync(['bash', '-n', '-c', script]).stderr.toString()).toBe('')
@@ -97,7 +97,7 @@ describe('a block that is not run has commands and flags that exist', () => {
   }
 })
 
-test('so have the commands in sentences and tables', async () => {
+test('sentences and tables use only existing commands and flags', async () => {
   const texts = await Promise.all(pages.map((page) => Bun.file(join(ROOT, page)).text()))
   const prose = texts.join('\n').replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
   const calls = [...new Set([...prose.matchAll(/`gateway ([a-z][^`]*)`/g)].map(([, call = '']) => call))]

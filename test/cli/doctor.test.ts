@@ -1,4 +1,4 @@
-// `gateway doctor` and `gateway health`: every problem is found with its place and its cure, and the health check queries the
+// `gateway doctor` and `gateway health`: every problem is found with its place and a remedy, and the health check queries the
 // running server.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -46,7 +46,7 @@ async function examine(
 const models = { m: { family: 'openai-chat', upstream: 'near', free: true } }
 
 describe('gateway doctor', () => {
-  test('finds what is broken, each with its cure, and fails', async () => {
+  test('finds each problem, with a remedy, and fails', async () => {
     const config = {
       server: { port: Number(new URL(vendor.url).port) },
       database: `postgres://gateway:the-password@127.0.0.1:${await freePort()}/gateway`,
@@ -84,7 +84,7 @@ describe('gateway doctor', () => {
     expect(JSON.stringify(findings)).not.toMatch(/the-password|the-secret/)
   })
 
-  test('says how many faults the configuration has, and looks at the machine all the same', async () => {
+  test('reports how many errors the configuration has, and still checks the machine', async () => {
     const { code, findings } = await examine({ upstreams: {}, models: { m: {} }, aliases: { 'a*b': 'm' } })
     expect(code).toBe(1)
     expect(findings.configuration).toMatchObject({
@@ -94,7 +94,7 @@ describe('gateway doctor', () => {
     expect(Object.keys(findings)).toContain('disk')
   })
 
-  test('is content with a gateway that can serve', async () => {
+  test('passes if the gateway can serve', async () => {
     const config = {
       server: { port: await freePort() },
       upstreams: { near: { kind: 'openai', baseUrl: `http://127.0.0.1:1/v1` } },
@@ -108,7 +108,7 @@ describe('gateway doctor', () => {
     })
   })
 
-  test('says where a vendor advises another host', async () => {
+  test('reports if a vendor advises another host', async () => {
     const found = async (settings: object) => {
       const upstreams = { near: { kind: 'dashscope', ...settings } }
       const config = { server: { port: await freePort() }, upstreams, models }
@@ -141,7 +141,7 @@ describe('gateway doctor', () => {
 })
 
 describe('gateway health', () => {
-  test('asks the address of the configuration, and fails when nothing listens there', async () => {
+  test('calls the configured address, and fails if nothing listens there', async () => {
     const port = await freePort()
     const env = { GATEWAY_PORT: String(port), HTTP_PROXY: 'http://127.0.0.1:1' }
     writeFileSync(join(folder, 'gateway.config.json'), JSON.stringify({ upstreams: {}, models: {} }))
@@ -261,7 +261,7 @@ describe('gateway doctor --on', () => {
     expect(shown.stdout).toContain('used by ann, bob')
   })
 
-  test('says what is not a day', async () => {
+  test('rejects a text that is not a day', async () => {
     const { code, stderr } = await ending('soon')
     expect(code).toBe(1)
     expect(stderr).toContain('--on: "soon" is not a day such as 2026-12-11.')

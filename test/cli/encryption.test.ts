@@ -40,7 +40,7 @@ function expectNoKey(ran: Ran): Ran {
   return ran
 }
 
-test('secrets of webhooks are made and rolled under the key of the configuration', async () => {
+test('secrets of webhooks are created and rolled with the key of the configuration', async () => {
   const { folder, configure, json, run } = openFolder()
   configure(`{ keyFile: ${JSON.stringify(join(folder, 'key'))} }`)
   writeFileSync(join(folder, 'key'), `${first}\n`)
@@ -56,7 +56,7 @@ test('secrets of webhooks are made and rolled under the key of the configuration
   })
 })
 
-test('a key is missing: every command says which and what to do, and changes nothing', async () => {
+test('if a key is missing, every command names it, says what to do, and changes nothing', async () => {
   const { configure, run, json, call, environment, folder } = openFolder()
   configure(`{ key: process.env.GATEWAY_SECRETS_KEY }`)
   const unset = expectNoKey(await run('keys list'))

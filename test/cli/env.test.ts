@@ -153,7 +153,7 @@ test('the same as one document', async () => {
   })
 })
 
-test('settings in a file name the file, and the variable with the secret next to it', async () => {
+test('settings in a file name the file, and the secret is in a variable', async () => {
   const { stdout, stderr } = await run(`env opencode --model chat --key ${secret} --shell sh`)
   expect(JSON.parse(stdout)).toMatchObject({
     model: 'gateway/chat',
@@ -166,7 +166,7 @@ test('settings in a file name the file, and the variable with the secret next to
   expect(chosen.stdout).toContain('model: "chat"')
 })
 
-test('wrong arguments are exit code 2 and the output says what is right', async () => {
+test('wrong arguments end with exit code 2 and the correct usage', async () => {
   await allFail(2, [
     ['env', 'CLIENT'],
     [
@@ -186,7 +186,7 @@ test('wrong arguments are exit code 2 and the output says what is right', async 
   ])
 })
 
-test('the address is the public one, else that of the environment, else that of the file, else the default', async () => {
+test('the address is the public one, or that of the environment, of the file, or the default, in this order', async () => {
   const file = { upstreams: {}, models: {} }
   const rows: [server: object | undefined, environment: Record<string, string>, address: string][] = [
     [undefined, {}, 'http://127.0.0.1:8080'],
@@ -234,7 +234,7 @@ test('a command that fails prints nothing, and one without a model says what to 
   expect(stderr).toContain('Replace MODEL-ID with the id of a model')
 })
 
-test('a value with marks of a shell stays one word', async () => {
+test('a value with special characters of a shell stays one word', async () => {
   const value = `a'b "c" $HOME \\ d`
   const shown = Bun.spawnSync(['sh', '-c', `${assignment('sh', 'VALUE', value)}\nprintf %s "$VALUE"`])
   expect(shown.stdout.toString()).toBe(value)
@@ -242,7 +242,7 @@ test('a value with marks of a shell stays one word', async () => {
   expect(assignment('powershell', 'VALUE', value)).toBe(`$env:VALUE = 'a''b "c" $HOME \\ d'`)
 })
 
-test('the official client works with what a shell has evaluated', async () => {
+test('the official client works with the evaluated output', async () => {
   const gateway = await startTestGateway()
   const { stdout } = await call([
     'env',

@@ -26,7 +26,7 @@ describe('the executable', () => {
     expect((await command(['--help'])).stdout).toContain('serve')
   })
 
-  test('counts the tokens of a cut stream in its worker, which is inside it', async () => {
+  test('counts the tokens of a cut stream in its embedded worker', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const server = await installation.serve({ cwd: emptyFolder() })
@@ -42,7 +42,7 @@ describe('the executable', () => {
     await stopWell(installation, server)
   })
 
-  test('reads how long audio is in its worker, which is inside it', async () => {
+  test('reads the length of audio in its embedded worker', async () => {
     const models = {
       listener: {
         family: 'openai-transcriptions',
@@ -71,7 +71,7 @@ describe('the executable', () => {
     await stopWell(installation, server)
   })
 
-  test('asks vendors for more than 256 answers at a time, the usual limit of its runtime', async () => {
+  test('calls vendors more than 256 times at once, the default limit of its runtime', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const server = await installation.serve()
@@ -89,7 +89,7 @@ describe('the executable', () => {
     await stopWell(installation, server)
   })
 
-  test('finds a configuration that lies next to it', async () => {
+  test('finds a configuration next to it', async () => {
     const folder = emptyFolder()
     copyFileSync(await executable(), join(folder, 'gateway'))
     const file = join(folder, 'gateway.config.yaml')
@@ -103,7 +103,7 @@ describe('the executable', () => {
     expect(JSON.parse(await new Response(child.stdout).text())).toMatchObject({ ok: true, file })
   })
 
-  test('keeps its data for its owner alone', async () => {
+  test('makes its data readable only by its owner', async () => {
     const installation = await install()
     await installation.makeKey('alice', '1')
     const server = await installation.serve()
@@ -112,7 +112,7 @@ describe('the executable', () => {
     await stopWell(installation, server)
   })
 
-  test('takes a configuration in TypeScript, with types of a source that is not there', async () => {
+  test('accepts a configuration in TypeScript, with types of a missing source', async () => {
     const installation = await install()
     const folder = emptyFolder()
     const { upstreams, models } = (await import(installation.configFile)).default
@@ -143,7 +143,7 @@ describe('the executable', () => {
   })
 })
 
-describe('a folder that means harm', () => {
+describe('a malicious folder', () => {
   /** Files that Bun itself would obey in the working directory. */
   function hostileFolder() {
     const folder = emptyFolder()
@@ -178,7 +178,7 @@ describe('a folder that means harm', () => {
     )
     const server = await installation.serve({ cwd: folder })
     expect(server.url).toStartWith('http://127.0.0.1:')
-    // The worker is a program of its own, which could obey too.
+    // The worker is a separate program, which could obey too.
     const reply = await ask(server, key, { messages: say('[sandbox usage=missing]') })
     expect(reply.status).toBe(200)
     expect(await installation.rows('select usage_source from charges')).toEqual([{ usage_source: 'counted' }])

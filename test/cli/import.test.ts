@@ -318,7 +318,7 @@ for (const flavor of ['one-api', 'new-api'] as const) {
   }
 }
 
-test.each(databaseKinds)('a key with figures beyond all bounds hides no other, on %s', async (kind) => {
+test.each(databaseKinds)('a key with absurd figures does not hide others, on %s', async (kind) => {
   const { dataDir, database, run, json } = await place(kind)
   for (const name of ['odd', 'usual']) await json('keys', 'create', name)
   // As it may have been imported by an earlier version.
@@ -575,7 +575,7 @@ test.if(hasMysql)('an address without a setting for TLS uses it if the server of
   expect((await run('import', 'one-api', address.href)).stderr).toContain('Access denied')
 })
 
-test('a server that takes passwords over TLS only and offers none is said to', async () => {
+test('a server that requires TLS for passwords but does not offer it is reported', async () => {
   using server = Bun.listen({
     hostname: '127.0.0.1',
     port: 0,

@@ -128,7 +128,7 @@ test('config print shows the catalogue as a file and as data, without keys of th
   })
 })
 
-test('extends adds to the catalogue: entries of the file win, null removes with all that leads there', async () => {
+test('extends adds to the catalogue: entries of the file take precedence, null removes an entry and its references', async () => {
   const mine = { family: 'openai-chat', upstream: 'local', free: true }
   const file = {
     extends: 'builtin',
@@ -153,7 +153,7 @@ test('extends adds to the catalogue: entries of the file win, null removes with 
   expect(listed.stdout).toContain('"my-model"')
 })
 
-test('what cannot be extended or removed is a fault', () => {
+test('an entry that cannot be extended or removed is an error', () => {
   const faultsIn = (written: object) => extended(written, shipped).faults
   expect(faultsIn({ extends: 'other' })).toEqual([expect.stringContaining('only "builtin"')])
   expect(faultsIn({ extends: 'builtin', models: { 'no-such': null } })).toEqual([

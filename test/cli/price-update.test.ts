@@ -61,7 +61,7 @@ describe('gateway prices update', () => {
     expect(await priceOf('new-model')).toBeUndefined()
   })
 
-  test('takes a list, and takes it back step by step', async () => {
+  test('adopts a list, and reverts it step by step', async () => {
     expect((await update('--from', file, '--yes')).code).toBe(0)
     expect(await priceOf('new-model')).toBe('1.00')
     write(list({ 'new-model': model('1.50') }))
@@ -80,7 +80,7 @@ describe('gateway prices update', () => {
     expect(stderr).toContain('No list of the kind groq was taken')
   })
 
-  test('accepts no price that leaps, unless the operator has checked it', async () => {
+  test('refuses a price that changes too much, unless the operator confirms it', async () => {
     write(list({ 'a-model': model('1.00') }))
     await update('--from', file, '--yes')
     for (const [price, words] of [
@@ -111,7 +111,7 @@ describe('gateway prices update', () => {
     'a price that is not a number': good.replace('"1.00"', '"NaN"'),
     'a number that JSON does not have': good.replace('"1.00"', 'NaN'),
     'a huge price': good.replace('"1.00"', '"1e400"'),
-    'a number that no number holds': good.replace('1000', '1e400'),
+    'a number outside the range of doubles': good.replace('1000', '1e400'),
     'a price that is too fine': good.replace('"1.00"', '"0.0000000000001"'),
     'a missing price': good.replace('"per_1m_input_tokens":"1.00",', ''),
     'an unknown price': good.replace('per_1m_output_tokens', 'per_song'),
@@ -123,8 +123,8 @@ describe('gateway prices update', () => {
     'a name with a blank': good.replace('a-model', 'a model'),
     'one name twice': good.replace('"models":{', '"models":{"a-model":{},'),
     'two names of one id': good.replace('"models":{', `"models":{"A-Model":${JSON.stringify(model('9'))},`),
-    'a day that is none': good.replace('2026-11-24', '2026-13-24'),
-    'more than a list is': `${good}${' '.repeat(17 * 1024 * 1024)}`,
+    'an invalid day': good.replace('2026-11-24', '2026-13-24'),
+    'a text that is larger than a list may be': `${good}${' '.repeat(17 * 1024 * 1024)}`,
   }
   for (const [what, text] of Object.entries(hostile)) {
     test(`refuses ${what}`, async () => {
@@ -146,7 +146,7 @@ describe('gateway prices update', () => {
     expect(existsSync(taken)).toBe(false)
   })
 
-  test('reads an address, and no more of it than a list has', async () => {
+  test('reads an address, up to the maximum size of a list', async () => {
     let sent = 0
     const server = Bun.serve({
       port: 0,
@@ -176,7 +176,7 @@ describe('gateway prices update', () => {
     }
   })
 
-  test('says so where a list that was taken has been damaged', async () => {
+  test('reports a damaged adopted list', async () => {
     write(good)
     await update('--from', file, '--yes')
     writeFileSync(taken, readFileSync(taken, 'utf8').slice(0, 50))

@@ -293,7 +293,7 @@ test.each(priced)('models price %s', async (line, answer) => {
   expect(await inShell.json(`models price ${line}`)).toMatchObject(answer)
 })
 
-test('people read a table whose rows add up', async () => {
+test('the table for people has rows that add up', async () => {
   const [chat, embed, edit] = await Promise.all([
     run('models price chat --input-tokens 1000 --output-tokens 10'),
     run('models price embed --text Hello'),

@@ -61,7 +61,7 @@ async function end(installation: Installation, running: Running): Promise<void> 
 
 // Each has an executable of its own, which rests most of the time.
 describe.concurrent('with 512 descriptors', () => {
-  test('700 silent connections are closed, and others are served as before', async () => {
+  test('700 silent connections are closed, and other callers are served as before', async () => {
     const { installation, secret, running, flood } = await start()
     const others = honest(running, secret)
     await waitFor(() => Number(others.outcomes['200']) > 10, PATIENCE_MS)
@@ -97,7 +97,7 @@ describe.concurrent('with 512 descriptors', () => {
     await end(installation, running)
   })
 
-  test('while all are in the middle of their headers new callers are refused, running requests go on, and later all are served', async () => {
+  test('while all connections send headers, new callers are refused, running requests continue, and later all are served', async () => {
     const { installation, secret, running, flood } = await start({ headersTimeoutMs: 10_000 })
     const others = honest(running, secret)
     await waitFor(() => Number(others.outcomes['200']) > 10, PATIENCE_MS)
@@ -126,7 +126,7 @@ describe.concurrent('with 512 descriptors', () => {
   })
 })
 
-test.concurrent('an address has no more connections than it may; those that were answered stay, and other addresses are not touched', async () => {
+test.concurrent('connections of one address are limited; answered ones stay, and other addresses are not affected', async () => {
   const { installation, secret, running, flood } = await start({ maxConnectionsPerAddress: 50 })
   const answered = flood(HEALTH, '127.0.0.2')
   answered.open(30)

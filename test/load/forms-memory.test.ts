@@ -95,7 +95,7 @@ describe(`${CALLERS} forms of ${FILE_BYTES / 1024 / 1024} MiB at once`, () => {
         most = Math.max(most, rssMb(server.pid))
       }, 20)
       const replies: Promise<Response>[] = []
-      // On one machine the network is faster than any disk; people's uploads are not.
+      // On one machine the network is faster than any disk; real uploads are slower.
       while (replies.length < CALLERS) {
         replies.push(...Array.from({ length: CALLERS_AT_A_TIME }, () => edit(`test-${protocol}`)))
         await waitFor(() => vendor.requests === replies.length)

@@ -129,13 +129,13 @@ test(`${STREAMS} streams at once lose no frame, and hold up no video or webhook`
   const begin = async () => {
     callers.push(await call(gateway, askAgain))
   }
-  // However long the videos take, as many streams as ever run next to them.
+  // However long the videos take, the number of concurrent streams stays the same.
   const askAgain = () => {
     if (!areTold) void begin()
   }
   while (open.asked < STREAMS) await Promise.all(Array.from({ length: STEP }, begin))
   await waitFor(() => open.now > STREAMS * 0.75)
-  // In the middle of it all others are served as ever.
+  // Meanwhile other requests are served as usual.
   expect((await fetch(`${gateway.url}/health`)).status).toBe(200)
   await beginVideos(gateway, receiver.url)
   // A few at a time are polled and reported, each of which takes some turns of a process busy with streams.

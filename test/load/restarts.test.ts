@@ -63,7 +63,7 @@ onLinux(
 )
 
 onLinux(
-  'a process that is killed while it drains: what it held is given back, and what runs at the newer one is left alone',
+  'a process that is killed while it drains: its holds are released, and requests of the newer process continue',
   async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')

@@ -32,7 +32,7 @@ const connectionOf = (caller: number): Connection => (caller % 2 === 0 ? {} : { 
 const TASK = '[sandbox task_ms=5000] A river.'
 const [WHOLE_CALLERS, STREAM_CALLERS, TASK_CALLERS] = [4, 4, 2]
 const [WHOLE_PAUSE_MS, TASK_PAUSE_MS] = [100, 1_000]
-/** Between two acts of the operator, and between two absences of the database. */
+/** Pauses between two actions of the operator, and between two outages of the database. */
 const [OPERATOR_PAUSE_MS, PRESENT_MS, AWAY_MS] = [10_000, 45_000, 6_000]
 /** How long after an absence failures may still come of it: what began in it, and the calls that find the server again. */
 const AFTERMATH_MS = 20_000
@@ -211,7 +211,7 @@ async function checkBooks({ installation, answered, failures }: Place, database:
   expect({ code, stdout, stderr }).toMatchObject({ code: 0 })
 }
 
-/** The newest of the scheduled backups, restored next to the database, has right books. */
+/** The newest of the scheduled backups, restored next to the database, has correct books. */
 async function checkBackups({ installation: { json, configFile } }: Place): Promise<void> {
   const backups: { name: string }[] = await json('backup', '--list')
   expect(backups.length).toBeGreaterThan(0)

@@ -161,7 +161,7 @@ describe('a bucket', () => {
     expect(store.objects.size).toBe(0)
   })
 
-  test('that lost a file: the caller is told that the file does not exist', async () => {
+  test('that lost a file: the answer says that the file does not exist', async () => {
     const url = await drawnUrl(one)
     store.objects.clear()
     expect((await fetch(url)).status).toBe(404)

@@ -190,7 +190,10 @@ describe('a result that cannot be stored keeps the address and the price of the 
     },
     'an empty file': { serve: () => png(new Uint8Array()), reason: 'incomplete' },
     'a file that is cut off': { serve: broken, reason: 'Error' },
-    'a file beyond the limit that states its size': { serve: () => png(bytesOf('big', 5_000)), reason: 'too large' },
+    'a file beyond the limit that states its size': {
+      serve: () => png(bytesOf('big', 5_000)),
+      reason: 'too large',
+    },
     'a file beyond the limit that does not state its size': {
       serve: () => new Response(new Blob([bytesOf('big', 5_000)]).stream()),
       reason: 'too large',

@@ -83,7 +83,7 @@ for (const database of databaseKinds) {
       const answer = contentIn(await whole.text())
       const left = await leave(body, (received) => waitFor(() => contentIn(received()).length >= 12))
       expect(left.charge).toMatchObject({ state: 'settled', ended_by: 'client', usage_source: 'counted' })
-      // What was in flight when the caller disconnected counts too, and nothing beyond it.
+      // What was already sent when the caller disconnected counts too, and nothing beyond it.
       const delivered = contentIn(left.received).length
       expect(delivered).toBeGreaterThanOrEqual(12)
       const input = countTokens(content) * INPUT

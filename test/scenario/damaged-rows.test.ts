@@ -318,7 +318,7 @@ describe.each(databaseKinds)('damaged rows of other lists on %s', (database) => 
     expect(await draftStatements(db, '2026-03', {}, 'alice')).toMatchObject([{ earlier_usd: '0.00' }])
   })
 
-  test("an unreadable refusal of a vendor does not hide others, and is still counted", async () => {
+  test('an unreadable refusal of a vendor does not hide others, and is still counted', async () => {
     const { ask, write } = opened
     for (const [number, message] of ['one', SEALED, 'three'].entries())
       await write(

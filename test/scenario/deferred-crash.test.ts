@@ -54,7 +54,12 @@ const steps: Point[] = [
     calls: 0,
     isPaid: false,
   },
-  { title: 'while the vendor makes it', reached: ({ vendor }) => vendor.requests === 1, calls: 1, isPaid: false },
+  {
+    title: 'while the vendor makes it',
+    reached: ({ vendor }) => vendor.requests === 1,
+    calls: 1,
+    isPaid: false,
+  },
   {
     title: 'after the answer of the vendor, before the payment',
     stall: 'update of state on tasks',

@@ -540,7 +540,9 @@ describe('streams of pictures', () => {
       ],
       '[DONE]',
     ],
-  ])('%s with a picture is paid for', async (model, events, end) => expectPaid(await streamed(model, events, end)))
+  ])('%s with a picture is paid for', async (model, events, end) =>
+    expectPaid(await streamed(model, events, end)),
+  )
 })
 
 describe('dashscope-speech', () => {

@@ -84,7 +84,7 @@ for (const kind of databaseKinds) {
       expect(input?.map(({ id }) => id)).toEqual(ids)
     })
 
-    test("responses and items of another account are reported as not found", async () => {
+    test('responses and items of another account are reported as not found', async () => {
       const { world, keep } = await openStore(kind)
       const id = await keep([say('secret')])
       const errors = []

@@ -559,17 +559,20 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     test.each([
       ['whole', {}],
       ['streamed', { stream: true }],
-    ])('is sent once, %s, and the other requests get its answer at the price of a hit', async (_name, more) => {
-      const calls = gateway.sandbox.calls.length
-      const charges = (await gateway.charges()).length
-      const answers = await atOnce(chat(fresh('[sandbox delay_ms=200]'), more), 8)
-      expect(gateway.sandbox.calls.length - calls).toBe(1)
-      expect(answers.map(({ cache }) => cache).sort()).toEqual([...Array(7).fill('hit'), 'miss'])
-      expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
-      const amounts = (await gateway.charges()).slice(charges).map(({ amount }) => Number(amount))
-      const whole = Math.max(...amounts)
-      expect(amounts.filter((amount) => amount === Math.ceil(whole / 4)).length).toBe(7)
-    })
+    ])(
+      'is sent once, %s, and the other requests get its answer at the price of a hit',
+      async (_name, more) => {
+        const calls = gateway.sandbox.calls.length
+        const charges = (await gateway.charges()).length
+        const answers = await atOnce(chat(fresh('[sandbox delay_ms=200]'), more), 8)
+        expect(gateway.sandbox.calls.length - calls).toBe(1)
+        expect(answers.map(({ cache }) => cache).sort()).toEqual([...Array(7).fill('hit'), 'miss'])
+        expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+        const amounts = (await gateway.charges()).slice(charges).map(({ amount }) => Number(amount))
+        const whole = Math.max(...amounts)
+        expect(amounts.filter((amount) => amount === Math.ceil(whole / 4)).length).toBe(7)
+      },
+    )
 
     test('continues by itself if the first one fails', async () => {
       const calls = gateway.sandbox.calls.length

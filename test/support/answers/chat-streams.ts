@@ -9,14 +9,14 @@ interface GeneratedStream {
   text: string
   thinking: string
   said: string
-  /** Without an id if the server gives none. */
+  /** Absent if the server sends no id. */
   calls: { id: string | undefined; name: string; arguments: string }[]
   stopReason: string
-  /** Undefined if the vendor sends no figures. */
+  /** Undefined if the vendor sends no usage. */
   usage: { input: number; cached: number; output: number; thinking: number } | undefined
 }
 
-/** How a server sends the calls of tools. */
+/** How a server sends tool calls. */
 type Manner =
   | 'pieces'
   | 'mixed'

@@ -9,7 +9,7 @@ export interface FamilyRow {
   /** The catalogue entry without its family and upstream; its upstream is of this kind. */
   kind: string
   model: Omit<ModelConfig, 'family' | 'upstream'>
-  /** How its errors read; by default as OpenAI's. */
+  /** The form of its errors; by default that of OpenAI. */
   dialect?: Dialect
   /** Parts of a request that reach the vendor changed, as globs of paths. `model` always has the vendor's name. */
   translated?: string[]
@@ -21,7 +21,7 @@ export interface FamilyRow {
 
 const tokens = { per_1m_input_tokens: '1', per_1m_cached_input_tokens: '0.1', per_1m_output_tokens: '3' }
 
-/** By the minute and by tokens, whichever the vendor reports. */
+/** Priced per minute and per token, whichever the vendor reports. */
 const audioPrice = { ...tokens, per_1m_input_audio_tokens: '6', per_audio_minute: '0.006' }
 const audioRefused: FamilyRow['refused'] = [
   ['file', 'https://example.com/speech.mp3'],

@@ -10,9 +10,9 @@ interface GeneratedBody {
   body: Record<string, unknown>
   /** Tokens of input, including those that vendors add around each message. */
   inputTokens(count: Count): number
-  /** The most tokens of output that the body allows. */
+  /** Maximum number of output tokens that the body allows. */
   outputTokens: number
-  /** The most pictures that the body allows; absent if there are none. */
+  /** Maximum number of pictures that the body allows; absent for bodies without pictures. */
   images?: number
   /** The paid characters; absent without any. */
   characters?: number
@@ -91,7 +91,7 @@ export const generators: Record<string, (random: Random, model: string) => Gener
 /** The marks of a role and of a name, around each message, and those that begin the answer. */
 const TOKENS_PER_MESSAGE = 5
 const TOKENS_TO_BEGIN = 3
-/** The largest that vendors' documentation gives for a picture at full detail. */
+/** Largest documented number of tokens of a picture at full detail. */
 const TOKENS_PER_IMAGE = 3_800
 /** Gemini Omni at 720p: the recorded answer in test/fixtures/gemini-video has 17,376 tokens for three seconds. */
 const VIDEO_TOKENS_A_SECOND = 5_792
@@ -333,7 +333,7 @@ function eachByItself(generated: GeneratedBody): GeneratedBody {
   return { ...generated, inputTokens: (count) => n * generated.inputTokens(count) }
 }
 
-/** The largest that its documentation gives for a picture. */
+/** Largest documented number of tokens of a picture. */
 const TOKENS_PER_PICTURE_BLOCK = 4_784
 
 function messagesBody(random: Random, model: string): GeneratedBody {

@@ -39,7 +39,7 @@ export interface StreamCourse {
   /** Number of events before the end that the gateway makes; absent: all. */
   until?: number
   ending: 'finish' | 'cut' | 'fail'
-  /** Whether there is silence after each event. */
+  /** Whether the vendor is silent after each event. */
   isSlow?: boolean
 }
 

@@ -92,11 +92,11 @@ const scripts: Readonly<Record<string, readonly [deltas: readonly Json[], finish
     ],
     'tool_calls',
   ],
-  'a name that is late': [
+  'a late name': [
     [piece(0, 'call_1', fn(undefined)), goOn(0, '{"pl'), piece(0, undefined, fn('look', 'ace":1}'))],
     'tool_calls',
   ],
-  'a name that never comes': [[piece(0, 'call_1', fn(undefined, '{}'))], 'tool_calls'],
+  'a missing name': [[piece(0, 'call_1', fn(undefined, '{}'))], 'tool_calls'],
   'repeated ids': [
     [piece(0, 'call_1', fn('look', '{}')), piece(1, 'call_1', fn('look', '{"a":1}'))],
     'tool_calls',
@@ -158,7 +158,7 @@ const scripts: Readonly<Record<string, readonly [deltas: readonly Json[], finish
     [{ tool_calls: [{ index: 0, id: 'call_1', type: 'custom', custom: { name: 'note', input: 'raw' } }] }],
     'tool_calls',
   ],
-  'a function call of old': [[{ function_call: { name: 'look', arguments: '{}' } }], 'function_call'],
+  'a legacy function call': [[{ function_call: { name: 'look', arguments: '{}' } }], 'function_call'],
   'details of reasoning': [
     [
       { reasoning: 'Hm', reasoning_details: [{ type: 'reasoning.text', text: 'Hm', index: 0 }] },

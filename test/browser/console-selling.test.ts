@@ -203,7 +203,7 @@ test('full budgets on the overview link to the account, or to the plan that sets
 test('statements of a month are issued, and one is opened to print, as a table and as JSON', () =>
   visiting('operator', async ({ page, faults, open, settled, axe }) => {
     await open('statements')
-    await page.getByText('Issue those of a month that is over').waitFor()
+    await page.getByText('Issue those of a past month').waitFor()
     await page.getByRole('link', { name: 'Issue a month' }).click()
     expect(await page.locator('.panel [name=month]').inputValue()).toBe(LAST)
     await page.getByRole('button', { name: 'Issue statements' }).click()

@@ -79,7 +79,7 @@ for (const database of databaseKinds) {
     await gateway.close()
   })
 
-  test(`D30: an answer that a task was taken is no first byte (${database})`, async () => {
+  test(`the acknowledgement of a task is not a first byte (${database})`, async () => {
     const gateway = await startTestGateway({ database })
     const { db } = gateway.server.world
     const keeper = new FigureKeeper(db, 'run_one')

@@ -260,7 +260,7 @@ test('reconciliation compares a dropped file with the charges of its month', asy
     expect(await axe()).toEqual([])
     await page.locator('[name=month]').fill('2024-01')
     await click('button', 'Compare')
-    await page.getByText('The files have nothing of 2024-01.').waitFor()
+    await page.getByText('The files contain nothing for 2024-01.').waitFor()
     await page.locator('input[type=file]').setInputFiles({ ...file(1), buffer: Buffer.from('a,b\n1,2\n') })
     await click('button', 'Compare')
     await page.getByText('usage.csv cannot be compared: its columns are not known: a, b.').waitFor()

@@ -53,7 +53,7 @@ test('a page is saved under a name, opened from the palette and the list, and re
   expect(await page.locator('main tbody tr').count()).toBe(1)
   await page.getByRole('button', { name: 'Views', exact: true }).click()
   await page.getByRole('button', { name: 'Remove the view failures of the week' }).click()
-  await page.getByText('A view is this page').waitFor()
+  await page.getByText('A view saves the filters').waitFor()
   expect(visit.faults).toEqual([])
   await page.context().close()
 })

@@ -384,7 +384,7 @@ describe('hundreds of callers who disconnect', () => {
     const callers = await Promise.all(Array.from({ length: count }, () => RawCaller.connect(gateway.url)))
     for (const caller of callers) {
       caller.send(framed(gateway, form))
-      if (form.startsWith('the end')) caller.leave('half')
+      if (form === 'a closed sending half') caller.leave('half')
     }
     await waitFor(() => callers.every(({ closed }) => closed))
     const rows = async () => (await gateway.requestLog()).slice(before.log)

@@ -153,7 +153,7 @@ for (const database of databaseKinds) {
         [{ currency: 'gbp' }, {}, 'paid in GBP'],
         [{ currency: '__proto__' }, {}, 'currency of the session cannot be read'],
         [{ amount_total: '500' }, {}, 'amount of the session cannot be read'],
-        [{ amount_total: 0 }, {}, 'the amount is nothing'],
+        [{ amount_total: 0 }, {}, 'the amount is zero'],
         [{ amount_total: 9_000_000_000_000 }, {}, 'too large'],
         [{}, { livemode: false }, 'test mode'],
       ]

@@ -1,7 +1,7 @@
-// Runs the tests: `bun test/run.ts` all of them, `bun test/run.ts quick` those that need neither PostgreSQL, nor a browser, nor
-// a killed process, nor load, `bun test/run.ts test/cli/commands.test.ts` only the files that are named. What takes long to
-// make and belongs to no file is made once and named in the environment of all: the executable, a browser, a PostgreSQL
-// server, and one folder for whatever tests leave behind. Further words go to `bun test`.
+// Runs the tests: `bun test/run.ts` all of them, `bun test/run.ts quick` those that need no PostgreSQL, browser, killed process
+// or load, `bun test/run.ts test/cli/commands.test.ts` only the named files. Shared resources are created once and named in the
+// environment of all tests: the executable, a browser, a PostgreSQL server, and one folder for everything that tests leave behind.
+// Further arguments are passed to `bun test`.
 
 import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { availableParallelism, freemem, tmpdir } from 'node:os'
@@ -12,37 +12,37 @@ import { type PostgresServer, startPostgres } from './support/databases/postgres
 const ROOT = join(import.meta.dir, '..')
 const QUICK = ['architecture.test.ts', 'unit/', 'contract/', 'vendors/']
 const ALL = ['architecture.test.ts', 'browser/', 'unit/', 'contract/', 'vendors/', 'scenario/', 'cli/']
-/** Only computes, and takes as long as many others together: it runs next to the first ones, which often wait. */
+/** Only computes, and takes as long as many others together: it runs in parallel with the first ones, which often wait. */
 const LONGEST_FILE = 'scenario/simulation.test.ts'
-/** Tests that fill the machine and check what still works: one after another, because two of them disturb each other. */
+/** Tests that put the machine under load: they run one after another, because two of them would disturb each other. */
 const ONE_BY_ONE = ['load/']
-/** Tests often wait for a moment to come: others work meanwhile. Each more reads and compiles the gateway again. */
+/** Tests often wait, so several run in parallel. Each additional process loads and compiles the gateway again. */
 const WORKERS_PER_CORE = 3
 const MAX_WORKERS = 12
-/** How long each file takes, as `--update-timings` writes it: the longest begin first. */
+/** Duration of each file, written by `--update-timings`: the longest begin first. */
 const TIMINGS = './test/timings.json'
 const MEMORY = '/dev/shm'
 const MIN_MEMORY_BYTES = 4 * 1024 ** 3
-/** Room for all processes of a run, although they do not release memory before they end; all at once take 12 GiB at most. */
+/** Memory for all processes of a run, which release none before they end; all at once take at most 12 GiB. */
 const MIN_KEPT_MEMORY_BYTES = 16 * 1024 ** 3
 const TIMEOUT_MS = 180_000
 
 const words = Bun.argv.slice(2)
 const isQuick = words[0] === 'quick'
-/** Files of tests that are named: these alone run. */
+/** The named test files: only these run. */
 const chosen = words.filter((word) => word.startsWith('test/'))
 const more = [
   `--timings=${TIMINGS}`,
   ...words.slice(isQuick ? 1 : 0).filter((word) => !chosen.includes(word)),
 ]
 const folder = mkdtempSync(join(inMemory() ? MEMORY : tmpdir(), 'gateway-tests-'))
-// The server of PostgreSQL may run as another user, who must be able to reach its folder.
+// The PostgreSQL server may run as another user, who must be able to reach its folder.
 chmodSync(folder, 0o755)
 process.env.TMPDIR = folder
 const environment: Record<string, string | undefined> = { ...process.env }
 // Processes of tests live for seconds: compiling code longer costs more processor time than it saves.
 environment.BUN_JSC_useFTLJIT ??= '0'
-// Memory that is released and taken again, or searched each second for releasable parts, costs some percent more time.
+// Releasing and allocating memory again, or searching it each second for releasable parts, costs a few percent more time.
 if (freemem() >= MIN_KEPT_MEMORY_BYTES) {
   environment.MIMALLOC_PURGE_DELAY ??= '-1'
   environment.BUN_GC_TIMER_DISABLE ??= '1'
@@ -58,10 +58,10 @@ try {
     isQuick ? undefined : preparePostgres(),
     isQuick ? undefined : prepareBrowser().then((fault = '') => (environment.TEST_BROWSER_FAULT = fault)),
   ])
-  // After all of them, so that a server which has started is stopped.
+  // Waits for all of them, so that a server that has started is stopped.
   for (const each of preparations) if (each.status === 'rejected') throw each.reason
   const workers = Math.min(Math.round(WORKERS_PER_CORE * availableParallelism()), MAX_WORKERS)
-  // A process keeps what it has loaded for all its files: loading the gateway again for each takes longer than most of them.
+  // A process keeps its loaded modules for all its files: loading the gateway for each file takes longer than most files.
   const flags = [
     `--parallel=${workers}`,
     '--no-isolate',
@@ -81,13 +81,13 @@ try {
   }
   console.log(code === 0 ? 'All tests passed.' : 'Tests failed: look for "(fail)" above.')
   const { TEST_BROWSER_FAULT: fault } = environment
-  if (fault) console.log(`Not tried were the pages in test/browser: no browser starts here. ${fault}`)
+  if (fault) console.log(`The pages in test/browser were not tested: no browser starts here. ${fault}`)
 } finally {
   await postgres?.stop()
 }
 process.exit(code)
 
-/** Whether memory has room: a file synced to a disk hundreds of times a second delays everyone. */
+/** Whether files fit into memory: syncing a file to a disk hundreds of times a second delays all tests. */
 function inMemory(): boolean {
   if (!existsSync(MEMORY)) return false
   const { bavail, bsize } = statfsSync(MEMORY)
@@ -110,7 +110,7 @@ async function preparePostgres(): Promise<void> {
 
 function run(flags: string[], parts: string[]): Promise<number> {
   const paths = parts.map((part) => `./test/${part}`)
-  // A missing part would be left out silently.
+  // A missing part would be omitted silently.
   for (const path of paths) if (!existsSync(join(ROOT, path))) throw new Error(`there is no ${path}`)
   const command = [process.execPath, 'test', '--timeout', String(TIMEOUT_MS), ...flags, ...paths]
   return Bun.spawn(command, { cwd: ROOT, env: environment, stdio: ['inherit', 'inherit', 'inherit'] }).exited

@@ -169,7 +169,7 @@ export function wholeFile(
         else controller.enqueue(value)
       } catch (error) {
         void reader.cancel().catch(() => {})
-        throw error instanceof CommandFailed ? error : failed('broke off')
+        throw error instanceof CommandFailed ? error : failed('closed the connection early')
       } finally {
         clearTimeout(timer)
       }

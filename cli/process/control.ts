@@ -44,14 +44,16 @@ export async function askServer<Question extends keyof Answers>(
     const { code = '' } = error as { code?: string }
     if (NOBODY_LISTENS.has(code)) return undefined
     if (code === 'EACCES') throw new CommandFailed(`Only the owner of the gateway in ${dataDir} may ask it.`)
-    throw new CommandFailed(`The gateway in ${dataDir} broke off: ${lineOf(error)}. Try again.`)
+    throw new CommandFailed(
+      `The gateway in ${dataDir} closed the connection early: ${lineOf(error)}. Try again.`,
+    )
   }
   if (!response.ok)
     throw new CommandFailed(`The gateway in ${dataDir} does not know ${path}: its version differs.`)
   try {
     return (await response.json()) as Answers[Question]
   } catch (error) {
-    throw new CommandFailed(`The gateway in ${dataDir} broke off: ${lineOf(error)}.`)
+    throw new CommandFailed(`The gateway in ${dataDir} closed the connection early: ${lineOf(error)}.`)
   }
 }
 

@@ -138,7 +138,7 @@ export function createRemoteClient(gateway: RemoteGateway): AdminClient {
       const toSend = prepared(id, call)
       const body: unknown = await (await send(toSend)).json().catch((error) => {
         if (error instanceof SyntaxError) return undefined
-        throw noAnswer(gateway, 'broke off in the middle of its answer')
+        throw noAnswer(gateway, 'closed the connection early')
       })
       try {
         createValidator(toSend.operation.reply)(body)

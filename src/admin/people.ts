@@ -300,6 +300,6 @@ function notMember({ title }: Issuer, kinds: readonly SessionKind[]): GatewayErr
       })
     : new GatewayError(403, {
         code: 'not_a_member',
-        message: `${title} knows you, but you are in no group that may use this gateway. Ask its operator; a repeat does not help until then.`,
+        message: `${title} knows you, but none of your groups may use this gateway. Ask its operator; a repeat does not help until then.`,
       })
 }

@@ -223,7 +223,7 @@ const vendor: readonly ErrorKind[] = [
   },
   {
     status: 502,
-    description: 'The vendor broke off or answered with something that cannot be read.',
+    description: 'The vendor stopped early or answered with something that cannot be read.',
     examples: [one('upstream_garbage')],
   },
   { status: 504, description: 'The vendor did not answer in time.', examples: [one('upstream_timeout')] },

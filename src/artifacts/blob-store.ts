@@ -68,7 +68,8 @@ export function openBucket(bucket: Bucket, network: BucketNetwork): BlobStore {
     take: (path, id, type) => store.put(path, id, { type, queueSize: PARTS_AT_A_TIME }),
     async read(id, start, end) {
       const response = await requestRange(store.addressOf(id, SIGNED_FOR_SECONDS), start, end, network)
-      if (response.status === 206) return readableOf(response.body, () => new Error('the store broke off'))
+      if (response.status === 206)
+        return readableOf(response.body, () => new Error('the store stopped early'))
       response.body.cancel()
       if (response.status === 404) return undefined
       throw new Error(`the store answered a request for a file with ${response.status}`)

@@ -307,7 +307,7 @@ export function unknownModel(catalogue: Catalogue, key: Key, name: string, opera
   const place = operation ? ` for ${operation.path}` : ''
   const [first] = usable
   if (!first) {
-    return `The model \`${shown}\` does not exist or this key may not use it. This key may use no model${place}.`
+    return `The model \`${shown}\` does not exist or this key may not use it. This key may not use any model${place}.`
   }
   const named = usable.slice(0, MAX_NAMED).map(({ id }) => id)
   const others = usable.length > MAX_NAMED ? ` and ${usable.length - MAX_NAMED} more` : ''

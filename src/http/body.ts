@@ -288,7 +288,7 @@ function brokenOff(request: Request, cause: unknown): GatewayError {
   if (request.signal.aborted) return callerLeft()
   return new GatewayError(400, {
     code: 'body_unreadable',
-    message: 'The body broke off or is not valid HTTP. Send the request again.',
+    message: 'The body ended early or is not valid HTTP. Send the request again.',
     cause,
   })
 }

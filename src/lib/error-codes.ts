@@ -369,7 +369,10 @@ export const errorCodes = {
   }),
   ...coming([502], {
     sound_too_long: ['The vendor made more audio than a file can hold.', 'Send less text.', undefined, 'no'],
-    upstream_cut: ['The vendor broke off in the middle.', 'Try again. What was delivered is charged.'],
+    upstream_cut: [
+      'The vendor stopped early, so the answer is incomplete.',
+      'Try again. What was delivered is charged.',
+    ],
     upstream_empty: ['The vendor answered without a result and without a reason.', 'Try again.'],
     upstream_file_refused: [
       "The vendor's result is on a host that is not its own.",

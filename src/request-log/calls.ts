@@ -27,7 +27,7 @@ export function lastOutcome({ isSent, failedBy, status }: RequestLogRow): CallOu
   if (!isSent) return undefined
   if (failedBy === null) return 'answered'
   if (failedBy !== 'vendor') return 'cut'
-  // A stream that broke off had begun with 200.
+  // A stream that stopped early had begun with 200.
   return status < 400 ? 'failed' : outcomeOfStatus(status)
 }
 

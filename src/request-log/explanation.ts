@@ -34,12 +34,12 @@ function eventOf(row: FailedRow, party: Party): string {
   const { status, error_code: code, upstream, vendor_status: vendorStatus, sent_ms: sentMs } = row
   const hasBegun = Number(status) < 400
   if (party !== 'vendor') {
-    if (hasBegun) return `The gateway broke off the answer (${code})`
+    if (hasBegun) return `The gateway stopped the answer early (${code})`
     const when = sentMs === null ? 'before anything was sent to a vendor' : 'after a vendor was called'
     return `The gateway refused the request with ${status} (${code}) ${when}`
   }
   const name = `The vendor of ${upstream ?? 'the upstream'}`
-  if (hasBegun) return `${name} broke off the answer (${code})`
+  if (hasBegun) return `${name} stopped the answer early (${code})`
   if (vendorStatus === null) return `${name} gave no usable answer (${code})`
   const asShown = vendorStatus === status ? '' : `, shown to the caller as ${status}`
   return `${name} refused the request with ${vendorStatus}${asShown} (${code})`
@@ -63,7 +63,7 @@ function actorOf({ status: shown, error_code: code }: FailedRow, party: Party): 
 
 function repeatOf({ status, error_code: code, failed_by: party }: FailedRow): string {
   const facts = Object.hasOwn(errorCodes, String(code)) ? errorCodes[code as ErrorCode] : undefined
-  // An answer that broke off began with 200: its error code has the status.
+  // An answer that stopped early began with 200: its error code has the status.
   const own = Number(status) < 400 ? (facts?.statuses[0] ?? 500) : Number(status)
   const isOperators = party === 'vendor' && OPERATORS.has(String(code))
   const known = facts?.repeat === 'yes' || facts?.repeat === 'no' ? facts.repeat === 'yes' : undefined

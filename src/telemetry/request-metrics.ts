@@ -83,7 +83,7 @@ export class RequestMetrics {
   )
   private readonly attempts = new Counter(
     'gateway_upstream_attempts_total',
-    'Calls to upstreams by how they ended: answered, refused (4xx), busy (429), failed (5xx, or broken off), cut (by the caller or the gateway).',
+    'Calls to upstreams by how they ended: answered, refused (4xx), busy (429), failed (5xx, or stopped early), cut (by the caller or the gateway).',
     ['upstream', 'outcome'],
   )
   private readonly upstreamDuration = new Histogram(

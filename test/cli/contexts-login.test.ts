@@ -112,7 +112,7 @@ test('a person without a group is refused, and nothing is saved', async () => {
   provider.people.set('eve', ['strangers'])
   const { code, stderr } = await logIn('eve')
   expect(code).toBe(1)
-  expect(stderr).toContain('you are in no group that may use this gateway')
+  expect(stderr).toContain('none of your groups may use this gateway')
   expect(stderr).toContain('Nothing was saved.')
 })
 

@@ -1,4 +1,4 @@
-// gateway reconcile as a shell sees it: which charges it reads by the configuration, what it lists, and how it ends.
+// `gateway reconcile` run from a shell: the charges it reads according to the configuration, its output, and its exit code.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ const folder = temporaryFolder()
 const dataDir = join(folder, 'data')
 const { run, allFail } = createCommandLine(folder, dataDir)
 
-test('the file of a vendor is compared with the charges of its upstream', async () => {
+test("a vendor's file is compared with the charges of its upstream", async () => {
   const model = { family: 'openai-chat', upstream: 'openai', upstreamModel: 'gpt-x', free: true }
   const config = {
     upstreams: {
@@ -87,7 +87,7 @@ test('the file of a vendor is compared with the charges of its upstream', async 
   ])
 })
 
-test('prices of vendors are compared with the price list, without a file', async () => {
+test('prices reported by vendors are compared with the price list, without a file', async () => {
   const none = await run('reconcile --own --month 2026-10')
   expect(none).toMatchObject({ code: 0, stdout: 'No vendor reported a price since 2026-10-01.\n' })
   const db = openAddress(join(dataDir, 'gateway.sqlite'))

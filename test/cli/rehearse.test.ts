@@ -1,5 +1,5 @@
-// `gateway rehearse` as a shell sees it: lists of vendors, other configurations, plans and substitutes on the database and over the
-// admin API, the same words from both, and a broken or hostile file that is refused before anything is read.
+// `gateway rehearse` run from a shell: price lists of vendors, other configurations, plans and substitutes. The database and the
+// admin API give the same output, and a broken or hostile file is refused before anything is read.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
@@ -105,7 +105,7 @@ async function rehearse(flags: string): Promise<Json> {
 }
 
 describe('gateway rehearse', () => {
-  test('by the configuration in use nothing differs', async () => {
+  test('the configuration in use changes no price', async () => {
     const found = await rehearse('--since 1d')
     expect(found).toMatchObject({
       total: {
@@ -123,18 +123,18 @@ describe('gateway rehearse', () => {
     expect(Math.max(...shown.stdout.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(80)
   })
 
-  test('a list prices the models of its vendor by their names there, and a model sold with a cost keeps its price', async () => {
+  test('a list prices models by their names at the vendor, and a model sold with a cost keeps its price', async () => {
     const dear = { per_1m_input_tokens: '10.00', per_1m_output_tokens: '20.00' }
     const file = write('list.json', list({ 'gpt-small': dear, 'gpt-sold': dear, other: dear }))
     const { accounts } = await rehearse(`--prices ${file}`)
-    // Small costs ten times as much; of sold the cost does.
+    // The price of `small` is ten times as high, and so is the cost of `sold`.
     expect(accounts).toMatchObject([
       { account: 'alice', would_pay_usd: '0.0151', cost_usd: '0.012', margin_usd: '-0.0107' },
       { account: 'bob', would_pay_usd: '0.00755', cost_usd: '0.012', margin_usd: '-0.01135' },
     ])
   })
 
-  test('another configuration has its own prices, and a plan those of a file', async () => {
+  test('another configuration has its own prices, and a plan has the prices in a file', async () => {
     const other = write('other.config.json', {
       upstreams: { openai: { kind: 'openai', apiKey: 'none' } },
       models: { small: { ...models.small, price: { ...price, per_1m_input_tokens: '3.00' } } },
@@ -147,7 +147,7 @@ describe('gateway rehearse', () => {
     expect(bob).toMatchObject({ account: 'bob', paid_usd: '0.00215', would_pay_usd: '0.00405' })
   })
 
-  test('a model is priced as another', async () => {
+  test('a model is priced as another one', async () => {
     const { total } = await rehearse('--route small=large,gpt-sold=small')
     expect(total).toMatchObject({ would_pay_usd: '0.0072', cost_usd: null })
     const { total: one } = await rehearse('--route small=large --model small')

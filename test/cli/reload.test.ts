@@ -1,5 +1,5 @@
-// The compiled executable reloads its configuration: by command, by signal and when the file changes; and commands show
-// what the server runs, not only what the file says.
+// The compiled executable reloads its configuration: by command, by signal and when the file changes; and commands
+// show the configuration that the server runs, not only the file.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { ask, type Installation, install, stopWell } from '../support/processes/
 
 setDefaultTimeout(180_000)
 
-test('prices, models and faults of a changed file', async () => {
+test('a changed file changes prices and models, and its faults are reported', async () => {
   const installation = await install()
   const { configFile, dataDir } = installation
   const secret = await installation.makeKey('alice', '5')
@@ -118,12 +118,12 @@ async function followsNamedFiles(
   await waitFor(() => events('config_reloaded') > reloads)
 }
 
-/** The number of reloads does not show it: a file may be read more often than it was changed. */
+/** The number of reloads does not show this: a file may be read more often than it was changed. */
 async function isAsTheFileSays({ json }: Installation): Promise<boolean> {
   return (await json('config', 'diff')).changes.length === 0
 }
 
-/** Reloads by a command, which says what has changed and has an entry in the trail. */
+/** Reloads by a command, which prints the changes and adds an entry to the audit trail. */
 async function reloadInTrail({ json }: Installation, changed: { changes: object[] }): Promise<void> {
   expect(await json('config', 'reload')).toEqual(changed)
   const [entry, ...more] = await json('audit', '--action', 'configuration.reload')

@@ -1,6 +1,6 @@
 // Commands on the database and over the admin API: each line of a table is run both ways and prints the same, in one process for
-// each way, against the real executable. The executable itself, with real servers in between, tests the effects of a lost answer, a
-// wrong token or another server.
+// each way, against the real executable. Lost answers, wrong tokens and other servers are tested with the executable itself and
+// real servers in between.
 
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -24,14 +24,14 @@ const chat = Bun.serve({
     return new Response('thanks')
   },
 })
-/** Two recipients of events, one of them unreachable: without any, a command on the database says so. And there is a plan. */
+/** Two recipients of events, one of them unreachable (a command on the database reports missing ones), and a plan. */
 const config = {
   events: { to: { nobody: { slack: 'http://127.0.0.1:1/' }, ops: { slack: `${chat.url}` } } },
   webhooks: { allow: ['127.0.0.1/32'] },
   plans: { team: { priceFactor: '0.9', budget: { usd: '500', per: 'month' as const } } },
 }
 
-/** An export of a vendor that says more than there is here. */
+/** A vendor's export with more usage than the gateway has recorded. */
 const vendorUsage = `start_time_iso,line_item,amount_value
 2026-10-03T00:00:00+00:00,"gpt-x, input",0.25
 2026-10-03T00:00:00+00:00,"gpt-x, output",0.125
@@ -61,7 +61,7 @@ afterAll(async () => {
   await chat.stop(true)
 }, 180_000)
 
-/** Lines in this order: every object is made twice, as NAME, and lists are the same for both. */
+/** Run in this order. Every object is created twice, under two names for NAME; lists are the same for both. */
 const lines = [
   'keys create NAME --balance 5 --rpm 60 --budget 1.50 --per day --json',
   'keys create NAME',
@@ -217,12 +217,12 @@ for (const database of databaseKinds) {
     const entries = await installation.json('audit', '--limit', '1000')
     const count = (who: RegExp) => entries.filter(({ actor }: { actor: string }) => who.test(actor)).length
     expect(reported.splice(0).filter((text) => text.includes('Nothing has happened')).length).toBe(4)
-    // What a command changes is in the trail either way; the first admin was made on the database.
+    // Either way, every change of a command is in the audit trail; the first admin was created on the database.
     expect(count(/^ada$/)).toBeGreaterThan(20)
     expect(count(/^cli:.+@.+$/)).toBe(count(/^ada$/) + 1)
   })
 
-  test(`a credit whose answer is lost is made once (${database})`, async () => {
+  test(`a credit whose answer is lost is booked once (${database})`, async () => {
     const { installation, server, token } = await siteOf(database)
     await installation.makeKey('payer', '1')
     let lost = 0
@@ -266,7 +266,7 @@ for (const database of databaseKinds) {
   })
 }
 
-test('a refusal, and a server that is not a gateway, is reported in one line', async () => {
+test('a refusal, or a server that is not a gateway, is reported in one line', async () => {
   const { installation, server, token } = await siteOf('sqlite')
   const viewer = (await installation.json('admins', 'create', 'looker', '--role', 'viewer')).token
   const answers: Record<string, () => Response> = {
@@ -320,7 +320,7 @@ test('a refusal, and a server that is not a gateway, is reported in one line', a
   }
 })
 
-test('a file that breaks off or stops is not mistaken for a complete one', async () => {
+test('a download that ends early or stalls is never accepted as complete', async () => {
   const { installation, token } = await siteOf('sqlite')
   const pieces = ['id,at\n', 'req_1,2026-10-01T00:00:00.000Z\n']
   using cutting = Bun.listen({
@@ -338,7 +338,11 @@ test('a file that breaks off or stops is not mistaken for a complete one', async
   for (const line of ['requests list --csv', 'keys list']) {
     const words = [...line.split(' '), '--server', `http://127.0.0.1:${cutting.port}`, '--token', token]
     const { code, stderr } = await installation.command(words)
-    expect({ line, code, stderr }).toEqual({ line, code: 1, stderr: expect.stringContaining('broke off') })
+    expect({ line, code, stderr }).toEqual({
+      line,
+      code: 1,
+      stderr: expect.stringContaining('closed the connection early'),
+    })
   }
   const silent = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(Buffer.from(pieces.join(''))),
@@ -348,7 +352,7 @@ test('a file that breaks off or stops is not mistaken for a complete one', async
   expect((await rejection(reader.read())).message).toContain('has sent nothing for 0.02 seconds')
 })
 
-test('a saved gateway is worked on until another is named, and its file is for nobody else', async () => {
+test('commands use the saved gateway until another one is named, and only the owner can read its file', async () => {
   const { installation, server, token } = await siteOf('sqlite')
   const { dataDir, configFile } = installation
   const home = temporaryFolder()
@@ -405,7 +409,7 @@ test('a saved gateway is worked on until another is named, and its file is for n
   expect(readFileSync(file, 'utf8')).not.toContain(token)
 })
 
-test('a gateway whose certificate an authority of its own vouches for is reached with --ca-file, and not without', async () => {
+test('a gateway with a certificate of a private authority is reached only with --ca-file', async () => {
   const { installation, server, token } = await siteOf('sqlite')
   const home = temporaryFolder()
   const fixture = (name: string) => join(import.meta.dir, '../fixtures/tls', `${name}.pem`)
@@ -443,7 +447,7 @@ test('a gateway whose certificate an authority of its own vouches for is reached
   await shell.end()
 })
 
-test('each command of the page of the admin API runs as it stands', async () => {
+test('each command on the page about the admin API runs unchanged', async () => {
   const { installation, server } = await siteOf('sqlite')
   await installation.makeKey('alice', '1')
   const page = await Bun.file(join(import.meta.dir, '../../docs/operate/admin.md')).text()
@@ -468,7 +472,7 @@ test('each command of the page of the admin API runs as it stands', async () => 
           PATH: process.env.PATH,
           HOME: home,
           TOKEN: token,
-          // Variables do not name the database as flags do, which would have precedence over a context.
+          // Variables have lower precedence than a context; flags that name the database have a higher one.
           GATEWAY_CONFIG: installation.configFile,
           GATEWAY_DATA_DIR: installation.dataDir,
         },

@@ -1,4 +1,4 @@
-// `gateway requests` next to a gateway that serves: a request by its id with its bodies, and requests as they end.
+// `gateway requests` next to a running gateway: a request by its id with its bodies, and requests as they end.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { testEvent } from '../../src/events/send'
@@ -27,7 +27,7 @@ async function run(dataDir: string, ...words: string[]) {
   return { stdout, stderr, code: await child.exited }
 }
 
-test('show has the money and, on request, the bodies; tail shows requests as they end', async () => {
+test('show prints the charge and, on request, the bodies; tail prints requests as they end', async () => {
   const gateway = await startTestGateway({ config: { log: { bodies: { redact: ['user'] } } } })
   const { dataDir, server } = gateway
   const response = await gateway.chat({ user: 'me' })
@@ -57,7 +57,7 @@ test('show has the money and, on request, the bodies; tail shows requests as the
   const [lines, notes] = [tail.stdout.getReader(), tail.stderr.getReader()]
   const next = async (from = lines) => Buffer.from((await from.read()).value ?? []).toString()
   expect(await next(notes)).toContain('as they end')
-  // It begins now: requests that ended before are not shown.
+  // tail begins now: requests that ended before are not shown.
   const failed = await gateway.chat({ max_tokens: 'many' })
   const line = await next()
   expect(line).not.toContain(id)
@@ -68,7 +68,7 @@ test('show has the money and, on request, the bodies; tail shows requests as the
   await gateway.close()
 })
 
-test('no text of a vendor ends a line, paints or sets a title, in lists, blocks and bodies, on a terminal too', async () => {
+test('no text of a vendor ends a line, sets a colour or sets a title, in lists, blocks and bodies, on a terminal too', async () => {
   const vendor = startVendor()
   const hostile = (name: string) => `\u001b[32m${name}\u001b]0;owned\u0007\u009b2J\r\nforged ${name}\u202e`
   const refuse = () =>
@@ -119,7 +119,7 @@ test('no text of a vendor ends a line, paints or sets a title, in lists, blocks 
   await vendor.stop()
 })
 
-test('failed means the same on the command line, in both APIs and in the overview: broken streams too', async () => {
+test('failed means the same on the command line, in both APIs and in the overview, and includes broken streams', async () => {
   const gateway = await startTestGateway()
   const { server, dataDir } = gateway
   const broken = { stream: true, messages: [{ role: 'user', content: '[sandbox cut_after=3]' }] }
@@ -150,7 +150,7 @@ test('failed means the same on the command line, in both APIs and in the overvie
   await gateway.close()
 })
 
-test('on 80 columns lists have whole ids and codes of errors, on lines that fit', async () => {
+test('on 80 columns, lists show whole ids and error codes, and every line fits', async () => {
   const gateway = await startTestGateway()
   const { dataDir, server } = gateway
   const paid = (await gateway.chat()).headers.get('x-request-id') as string
@@ -172,7 +172,7 @@ test('on 80 columns lists have whole ids and codes of errors, on lines that fit'
   await gateway.close()
 })
 
-test('show has the attempts with other keys of the same upstream, and the price that the vendor names', async () => {
+test('show prints the attempts with other keys of the same upstream, and the price that the vendor reported', async () => {
   const vendor = startVendor()
   const answer = completion('hello', 1, 1) as Json
   const named = { ...answer, usage: { ...answer.usage, cost_in_usd_ticks: 12_340 } }

@@ -1,5 +1,5 @@
 // gateway restart and serve --take-over with the compiled executable: on a port, on a unix socket, with a port of metrics, on
-// PostgreSQL, as an ordinary user, under systemd; and versions that do not know each other's database.
+// PostgreSQL, as an ordinary user, under systemd; and between versions with different database schemas.
 
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { Database } from 'bun:sqlite'
@@ -45,13 +45,13 @@ const KILLS = casesOf(20)
 const KILLED_WITHIN_MS = 1_600
 const onLinux = describe.skipIf(process.platform !== 'linux')
 
-/** Processes that no test holds a handle of: the gateway started them itself. */
+/** Processes started by the gateway itself, so that no test has a handle of them. */
 const successors: number[] = []
 afterAll(() => {
   for (const pid of successors) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
 })
 
-/** Runs `gateway restart` and waits until the process before has ended. */
+/** Runs `gateway restart` and waits until the previous process has ended. */
 async function restart(installation: Installation): Promise<{ pid: number; url: string }> {
   const restarted = await installation.json('restart')
   successors.push(restarted.pid)
@@ -65,12 +65,12 @@ async function stop(pid: number): Promise<void> {
 }
 
 onLinux('gateway restart', () => {
-  test.concurrent('starts the file that is there now, as the one before was started; a running stream ends', async () => {
+  test.concurrent('starts the current executable with the flags of the previous start; a running stream is completed', async () => {
     const program = join(temporaryFolder(), 'gateway')
     copyFileSync(await executable(), program)
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
-    // What the environment of the server says, that of the command does not.
+    // The successor gets the environment of the server, not that of the command.
     const before = `export GATEWAY_PORT=${await freePort()}; set -- ${program} serve --json --config ${installation.configFile} --data-dir ${installation.dataDir}`
     const child = Bun.spawn(['sh', '-c', `${before}; exec "$@" 2>&1`], {
       stdout: 'pipe',
@@ -90,7 +90,7 @@ onLinux('gateway restart', () => {
     expect((await stream).trimEnd()).toEndWith('data: [DONE]')
     await waitFor(() => child.exitCode !== null)
     expect(child.exitCode).toBe(0)
-    // A server that waits for its callers does not answer instead of its successor.
+    // A server that waits for its last callers does not answer in place of its successor.
     const kept = await RawCaller.connect(url)
     const long = say('[sandbox tokens=2000 token_delay_ms=40] Hello!')
     kept.send(chatRequest(secret, { model: 'test-chat', stream: true, messages: long }))
@@ -104,7 +104,7 @@ onLinux('gateway restart', () => {
     expect(await installation.problems()).toEqual([])
   })
 
-  test.concurrent('says why the gateway keeps serving if no successor can', async () => {
+  test.concurrent('reports why the old process keeps serving if no successor can start', async () => {
     const installation = await install()
     const none = await installation.command(['restart'])
     expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining('No gateway serves') })
@@ -140,7 +140,7 @@ onLinux('gateway restart', () => {
         await Bun.sleep(random.below(KILLED_WITHIN_MS))
         for (const pid of childrenOf(server.pid)) process.kill(pid, 'SIGKILL')
         const { code, stderr } = await restarting
-        // On a quick machine: it had taken over before it was killed.
+        // On a fast machine it may have taken over before it was killed.
         if (code === 0 || stderr.includes('has taken over')) {
           server = await installation.serve(options)
           continue
@@ -150,7 +150,7 @@ onLinux('gateway restart', () => {
           code: 1,
           stderr: expect.stringContaining('keeps serving'),
         })
-        // Longer than the old one takes to end.
+        // Longer than the old process takes to end.
         for (let look = 0; look < 8; look++) {
           expect((await health()).status).toBe(200)
           await Bun.sleep(250)
@@ -158,7 +158,7 @@ onLinux('gateway restart', () => {
         expect(await installation.json('health')).toMatchObject({ ok: true })
       }
       const { pid } = await restart(installation)
-      // Not its output, which its successor writes to as well.
+      // Does not wait for its output, because its successor writes there as well.
       await waitFor(() => !isAlive(server.pid))
       expect((await health()).status).toBe(200)
       await stop(pid)
@@ -166,7 +166,7 @@ onLinux('gateway restart', () => {
     })
   }
 
-  test.concurrent('reports to systemd that it serves, and which process does', async () => {
+  test.concurrent('reports to systemd that it serves, and its process id', async () => {
     const receiver = receiveDatagrams(join(temporaryFolder(), 'notify'))
     const installation = await install()
     await installation.serve({
@@ -175,7 +175,7 @@ onLinux('gateway restart', () => {
     })
     await waitFor(() => receiver.take() === 'READY=1')
     const { pid } = await restart(installation)
-    // Sent before the older process is asked to end: with the end of its main process the whole service would end.
+    // Sent before the older process is stopped: if its main process ended first, systemd would end the whole service.
     await waitFor(() => receiver.take() === `MAINPID=${pid}`)
     await waitFor(() => receiver.take() === 'READY=1')
     await stop(pid)
@@ -183,7 +183,7 @@ onLinux('gateway restart', () => {
   })
 })
 
-/** Processes that a process has started and that have not been waited for; none once it has ended. */
+/** Child processes that a process has not waited for yet; empty once it has ended. */
 function childrenOf(pid: number): number[] {
   if (!isAlive(pid)) return []
   return readdirSync(`/proc/${pid}/task`).flatMap((thread) => childrenOfThread(pid, thread))
@@ -194,7 +194,7 @@ function childrenOfThread(pid: number, thread: string): number[] {
     const text = readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8')
     return text.split(' ').filter(Boolean).map(Number)
   } catch {
-    // An idle thread has ended since the threads were listed.
+    // An idle thread may have ended since the threads were listed.
     return []
   }
 }
@@ -260,7 +260,7 @@ onLinux('serve --take-over', () => {
     await stopWell(installation, second)
   })
 
-  test.concurrent('on another port, which another gateway may not have', async () => {
+  test.concurrent('on another port, unless another gateway uses it', async () => {
     const [port, taken] = [await freePort(), await freePort()]
     const other = await install()
     const owner = await other.serve({ port: taken })
@@ -308,8 +308,8 @@ onLinux('serve --take-over', () => {
   })
 })
 
-onLinux('connections of what was replaced end with an answer that says so', () => {
-  /** Longer than the system holds back a connection that sends nothing. */
+onLinux('connections of a replaced process end with an answer that says so', () => {
+  /** Longer than the system delays a connection that sends nothing. */
   const SILENCE_MS = 3_000
   /** How long the gateway keeps an idle connection. */
   const IDLE_MS = 5_000
@@ -392,7 +392,7 @@ onLinux('connections of what was replaced end with an answer that says so', () =
     })
   })
 
-  test.concurrent('also where a reload has the same process listen again', () =>
+  test.concurrent('also after a reload makes the same process listen again', () =>
     inTime(IDLE_MS, async (part) => {
       const installation = await install()
       const secret = await installation.makeKey('alice', '100')
@@ -421,7 +421,7 @@ onLinux('connections of what was replaced end with an answer that says so', () =
       await stopWell(installation, server)
     }))
 
-  test.concurrent('and a reload does not have it listen again', async () => {
+  test.concurrent('and a reload does not make it listen again', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const port = await freePort()
@@ -432,7 +432,7 @@ onLinux('connections of what was replaced end with an answer that says so', () =
     )
     await waitFor(() => caller.head().startsWith('HTTP/1.1 200'))
     const second = await installation.serve({ port, flags: ['--take-over'] })
-    // It leaves the port once its successor has answered.
+    // It closes the port once its successor has answered.
     await waitFor(() => listenersAt(port) === 1)
     const text = readFileSync(installation.configFile, 'utf8')
     writeFileSync(installation.configFile, text.replace('{', '{"server":{"headersTimeoutMs":15000},'))
@@ -464,9 +464,9 @@ function filesBelow(folder: string): string[] {
   return [folder, ...readdirSync(folder, { recursive: true }).map((name) => join(folder, String(name)))]
 }
 
-test.concurrent('requests left to another process are cut when the time is over, and a second call shortens that time', async () => {
+test.concurrent('requests that a replaced process still serves are cut at the time limit, and a second call shortens it', async () => {
   const gateway = await startTestGateway()
-  // Its head came, so that it ends as a stream does and not as a refused connection.
+  // Its head has arrived, so it ends like a stream and not like a refused connection.
   const reply = await gateway.chat({
     ...STREAM,
     messages: say('[sandbox tokens=4000 token_delay_ms=50] Hello!'),
@@ -479,7 +479,7 @@ test.concurrent('requests left to another process are cut when the time is over,
   expect(await read).not.toContain('[DONE]')
 })
 
-test.concurrent('a gateway that breaks off is not mistaken for a missing one', async () => {
+test.concurrent('a gateway that closes the connection early is not reported as missing', async () => {
   const installation = await install()
   mkdirSync(installation.dataDir, { recursive: true })
   const other = Bun.listen({
@@ -488,13 +488,13 @@ test.concurrent('a gateway that breaks off is not mistaken for a missing one', a
   })
   const refused = await installation.command(['restart'])
   expect(refused.code).toBe(1)
-  expect(refused.stderr).toContain('broke off')
+  expect(refused.stderr).toContain('closed the connection early')
   expect(refused.stderr).not.toContain('No gateway serves')
   other.stop(true)
 })
 
-describe('a version that knows another shape of the database', () => {
-  /** A process that answers on the control channel as another version would. */
+describe('a version with another database schema', () => {
+  /** A process that answers on the control channel like another version. */
   function pretend(dataDir: string, schemaVersion: number) {
     mkdirSync(dataDir, { recursive: true })
     return Bun.serve({
@@ -515,7 +515,7 @@ describe('a version that knows another shape of the database', () => {
     ['older', known + 1, [`has schema ${known + 1}`, 'use version 0.0.9 or newer']],
   ]
   for (const [name, schemaVersion, words] of rows) {
-    test.concurrent(`does not take over where it is the ${name} one, and says what to do`, async () => {
+    test.concurrent(`does not take over if it is the ${name} one, and says what to do`, async () => {
       const installation = await install()
       const other = pretend(installation.dataDir, schemaVersion)
       const refused = await installation.serveUntilRefused({ flags: ['--take-over'] })
@@ -525,7 +525,7 @@ describe('a version that knows another shape of the database', () => {
     })
   }
 
-  test.concurrent('does not open a database of a newer one, and changes nothing in it', async () => {
+  test.concurrent('does not open the database of a newer version, and changes nothing in it', async () => {
     const installation = await install()
     await installation.makeKey('alice', '5')
     const file = join(installation.dataDir, 'gateway.sqlite')

@@ -1,4 +1,4 @@
-// gateway retention as people type it: what would be closed, what was closed, and what other commands say about closed months.
+// `gateway retention` as people type it: the months it would close, those it closed, and the output of other commands about them.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ async function fill(): Promise<void> {
   await db.close()
 }
 
-test('months are shown before they are closed, closed, and named in every report on them', async () => {
+test('months are listed before they are closed, then closed, and every report about them says so', async () => {
   const config = {
     upstreams: { openai: { kind: 'openai', apiKey: 'sk-vendor' } },
     models: { fast: { family: 'openai-chat', upstream: 'openai', free: true } },

@@ -20,7 +20,7 @@ setDefaultTimeout(180_000)
 const chatPrice = { per_1m_input_tokens: '0.05', per_1m_output_tokens: '0.20' }
 const kinds = [...upstreamKinds.keys()]
 
-/** The upstream that the README shows, and a server at an unusual address. */
+/** The upstream in the README, and a server at an unusual address. */
 const ownServers: Config = {
   upstreams: { ollama: { kind: 'openai', baseUrl: 'http://127.0.0.1:11434/v1?x=1', apiKey: null } },
   models: {
@@ -56,7 +56,7 @@ const unknownChats = Object.fromEntries(
 )
 /** Google's API has answered 404 for it since 2026-01-14 (ai.google.dev/gemini-api/docs/deprecations). */
 const shutDown = new Set(['text-embedding-004'])
-/** Editors of videos, which plain words cannot ask for: test/contract/video-vendors.test.ts asks them. */
+/** Models that edit videos, which a plain prompt cannot request: test/contract/video-vendors.test.ts tests them. */
 const editors = /^runway-aleph2/
 const config: Config = {
   upstreams: {
@@ -113,7 +113,7 @@ describe('every model of the catalogue, and one under an unknown name, is simula
         id in config.models ? forms.filter((form) => form.family.name === family && !editors.test(id)) : [],
       )
       expect(models.length).toBeGreaterThan(1)
-      // Side by side: videos take a while.
+      // In parallel, because videos take a while.
       const faults = (await Promise.all(models.map((model) => resultOf(gateway, model)))).filter(
         ({ text }) => text !== '',
       )
@@ -163,13 +163,13 @@ test('every built-in model is simulated by a simulator that knows it, except tho
   await strict.stop()
 })
 
-test('a model without a simulator is named, whatever its kind, and gets the answer of another one', () => {
+test('a model without a simulator is reported, whatever its kind, and gets the answer of another model', () => {
   expect(notSimulated({ ...config, models: renamed(built.models) }, sandbox)).toEqual(
     Object.keys(renamed(built.models)),
   )
 })
 
-test('a simulator is as strict as the true vendor unless it is set to take any model', async () => {
+test('a simulator is as strict as the real vendor unless it is set to accept any model', async () => {
   const strict = startSandbox()
   const response = await fetch(`${strict.baseUrls.openai}/chat/completions`, {
     method: 'POST',
@@ -180,7 +180,7 @@ test('a simulator is as strict as the true vendor unless it is set to take any m
   await strict.stop()
 })
 
-test('a kind without a simulator is said to be that, and never reaches the true vendor', () => {
+test('a kind without a simulator is reported, and never reaches the real vendor', () => {
   const odd = { upstreams: { far: { kind: 'telepathy', apiKey: 'k' } }, models: {} } as Config
   expect(() => simulated(odd, sandbox)).toThrow(
     'The sandbox has no simulator for upstreams of kind "telepathy", as far is.',
@@ -190,7 +190,7 @@ test('a kind without a simulator is said to be that, and never reaches the true 
 describe('the demonstration', () => {
   const speech = { family: 'dashscope-speech', upstream: 'd', price: { per_1m_characters: '10' } }
   const configs: readonly [name: string, config: Config, tries: RegExp | undefined, answer: string][] = [
-    ['of servers of one’s own', ownServers, /chat\/completions/, 'data: [DONE]'],
+    ['with servers of the operator only', ownServers, /chat\/completions/, 'data: [DONE]'],
     [
       'without a chat model',
       {
@@ -217,7 +217,7 @@ describe('the demonstration', () => {
     ['without any model', { upstreams: {}, models: {} }, undefined, ''],
   ]
   for (const [name, written, tries, answer] of configs) {
-    test(`${name} starts, and the line that it prints works`, async () => {
+    test(`${name} starts, and the printed command works`, async () => {
       expect(faultsOf(written)).toEqual([])
       const folder = temporaryFolder()
       writeFileSync(join(folder, 'gateway.config.json'), JSON.stringify(written))

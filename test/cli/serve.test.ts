@@ -1,4 +1,4 @@
-// gateway serve as a process: its output can be pasted, commands take effect while it runs, and it stops in order.
+// `gateway serve` as a process: its printed commands can be pasted, commands take effect while it runs, and it stops cleanly.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -102,7 +102,7 @@ async function paste(line: string | undefined, cwd = folder, path = env.PATH): P
   return new Response(shell.stdout).text()
 }
 
-test('the lines that it prints work when they are pasted', async () => {
+test('the printed commands work when pasted', async () => {
   const server = start(['serve', '--sandbox', '--port', '0', '--data-dir', 'data dir'])
   const shown = await server.until('requests list')
   expect(shown).toMatch(
@@ -132,11 +132,11 @@ test('the lines that it prints work when they are pasted', async () => {
 
 const FREE_MODEL = `export default { upstreams: { a: { kind: 'openai' } }, models: { a: { family: 'openai-chat', upstream: 'a', free: true } } }\n`
 
-test('they work in any folder, also with the runtime from npx only', async () => {
+test('the printed commands work in any folder, also if npx provides the only runtime', async () => {
   const own = join(temporaryFolder(), 'node_modules', '.bin')
   mkdirSync(own, { recursive: true })
   symlinkSync(process.execPath, join(own, 'bun'))
-  // As a shell without the runtime installed.
+  // Like a shell without the runtime installed.
   const path = '/usr/bin:/bin'
   writeFileSync(join(folder, 'here.config.ts'), FREE_MODEL)
   const words = ['serve', '--sandbox', '--port', '0', '--config', 'here.config.ts']
@@ -148,7 +148,7 @@ test('they work in any folder, also with the runtime from npx only', async () =>
   expect((await server.ended).code).toBe(0)
 })
 
-test('a sandbox takes the next free port where the usual one is taken, and says so', async () => {
+test('a sandbox uses the next free port if the default one is in use, and says so', async () => {
   const holder = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
   const config = { server: { port: holder.port }, upstreams: {}, models: {} }
   writeFileSync(join(folder, 'taken.config.json'), JSON.stringify(config))
@@ -198,7 +198,7 @@ async function onTerminal(words: string[], untilShown: string, more: Record<stri
   }
 }
 
-test('on a terminal of 80 columns no line is wider, and the command that comes first works when it is pasted', async () => {
+test('on a terminal of 80 columns no line is wider, and the first command works when pasted', async () => {
   const { text, stop } = await onTerminal(['--sandbox', '--data-dir', 'narrow'], 'narrow\r\n')
   const [command = '', ...others] = text.split('\n\n')
   expect(command).toStartWith('curl -N http://127.0.0.1:')
@@ -209,7 +209,7 @@ test('on a terminal of 80 columns no line is wider, and the command that comes f
   await stop()
 })
 
-test('without a vendor key it says that no model can be used, the remedy, and --sandbox', async () => {
+test('without a vendor key it says that no model can be used, and suggests a remedy and --sandbox', async () => {
   const { text, stop } = await onTerminal(['--data-dir', 'keyless'], 'balance 5')
   expect(text).toStartWith('No model can be used: no vendor has an API key.')
   for (const [name, kind] of upstreamKinds) {
@@ -237,7 +237,7 @@ test('commands take effect while it runs', async () => {
     config: null,
     hidden: [],
   })
-  // Models of vendors' lists may be newer than the simulators; those that are kept by hand are all simulated, except for one
+  // Models from vendors' lists may be newer than the simulators. Models maintained by hand are all simulated, except for one
   // that its vendor has shut down.
   expect(reported.not_simulated.filter((id: string) => id in catalogue.models)).toEqual([
     'text-embedding-004',
@@ -264,7 +264,7 @@ test('commands take effect while it runs', async () => {
   await refused(rolled.key, 401)
 
   const usage = await json(['usage', '--sandbox'])
-  // Failed requests of unknown keys have a row of their own from the minute on in which they are stored.
+  // Failed requests of unknown keys have their own row, beginning with the minute in which they are stored.
   const paid = usage.rows.filter(({ requests }: Json) => requests > 0)
   expect(paid.map(({ key, requests }: Json) => [key, requests]).sort()).toEqual([
     ['alice', 2],
@@ -282,7 +282,7 @@ test('commands take effect while it runs', async () => {
   expect((await server.ended).code).toBe(0)
 })
 
-test('a sandbox that is stopped as soon as commands reach it ends in order', async () => {
+test('a sandbox that is stopped as soon as it accepts commands ends cleanly', async () => {
   const dataDir = join(temporaryFolder(), 'data')
   const server = start(['serve', '--sandbox', '--port', '0', '--data-dir', dataDir])
   await waitFor(() => existsSync(join(dataDir, 'control.sock')))
@@ -294,7 +294,7 @@ test('a sandbox that is stopped as soon as commands reach it ends in order', asy
   })
 })
 
-test('every start fills the demonstration account, and passes over a revoked demonstration key', async () => {
+test('every start refills the demonstration account, and replaces a revoked demonstration key', async () => {
   const words = ['--data-dir', 'demo']
   const { server, reported } = await serve(words)
   await json(['balance', 'adjust', 'demo', '-4', '--note', 'spent', '--sandbox', ...words])
@@ -316,7 +316,7 @@ test('every start fills the demonstration account, and passes over a revoked dem
   expect(deposits.map((entry: Json) => entry.balance_after_usd)).toEqual(['10.00', '10.00'])
 })
 
-/** How long a stop by a second signal takes at most before the process ends, in milliseconds (`src/app/server.ts`). */
+/** Longest time in milliseconds from a second signal to the end of the process (`src/app/server.ts`). */
 const STOP_NOW_MS = 2_500
 
 const stoppings: readonly [first: NodeJS.Signals, second: NodeJS.Signals][] = [
@@ -326,10 +326,10 @@ const stoppings: readonly [first: NodeJS.Signals, second: NodeJS.Signals][] = [
   ['SIGINT', 'SIGTERM'],
 ]
 for (const [first, second] of stoppings) {
-  test.concurrent(`${first} and ${second} within a second count as one, as from a terminal and a script runner`, async () => {
+  test.concurrent(`${first} and ${second} within a second count as one, as when a terminal and a script runner both send one`, async () => {
     const { server, reported } = await serve(['--data-dir', `${first}-${second}`])
     const whole = (await streamFrom(reported, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
-    // At once: on a busy machine any pause can last a second.
+    // Without a pause, which can last a second on a busy machine.
     server.stop(first)
     server.stop(second)
     expect(await whole).toEndWith('data: [DONE]\n\n')
@@ -337,7 +337,7 @@ for (const [first, second] of stoppings) {
   })
 }
 
-test.concurrent('a signal that comes more than a second after the first cuts what runs, with the reason', async () => {
+test.concurrent('a signal more than a second after the first cuts running requests, with the reason', async () => {
   const { server, reported } = await serve(['--data-dir', 'later'])
   const cut = (await streamFrom(reported, '[sandbox tokens=3000 token_delay_ms=20] Hello'))
     .text()
@@ -416,11 +416,11 @@ test('without vendors it starts and says what is missing; the environment names 
   expect((await server.ended).code).toBe(0)
 })
 
-test('behind a proxy vendors are reached through it, and what NO_PROXY names without it', async () => {
+test('vendors are reached through a proxy, and hosts in NO_PROXY without it', async () => {
   const asked: string[] = []
   const answer = completion('By way of the proxy.', 7, 4)
   const proxy = createServer((request, response) => {
-    // A proxy gets whole addresses.
+    // Requests to a proxy have whole addresses.
     asked.push(`${request.method} ${request.url}`)
     response.setHeader('content-type', 'application/json')
     request.resume().on('end', () => response.end(JSON.stringify(answer)))
@@ -463,7 +463,7 @@ test('behind a proxy vendors are reached through it, and what NO_PROXY names wit
   proxy.closeAllConnections()
 })
 
-test('an error at start is one line', async () => {
+test('an error at the start is printed as one line', async () => {
   writeFileSync(join(folder, 'file'), '')
   for (const odd of ['odd', 'odd sandbox'])
     mkdirSync(join(folder, odd, 'gateway.sqlite'), { recursive: true })

@@ -1,5 +1,5 @@
-// The compiled executable on a socket opened for it, as systemd does: it serves there, and while no process does, callers wait
-// instead of being refused.
+// The compiled executable on a socket that systemd, or a program like it, has opened: it serves there, and callers wait instead of
+// being refused while no process serves.
 
 import { dlopen, ptr } from 'bun:ffi'
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -8,7 +8,7 @@ import { ask, install, type StartOptions, stopWell } from '../support/processes/
 
 setDefaultTimeout(180_000)
 
-/** Numbers of Linux. */
+/** Constants of Linux. */
 const [AF_INET, SOCK_STREAM] = [2, 1]
 
 describe.skipIf(process.platform !== 'linux')('a socket that was opened for the gateway', () => {
@@ -20,7 +20,7 @@ describe.skipIf(process.platform !== 'linux')('a socket that was opened for the 
     passed: socket.descriptor,
   }
 
-  test('is served, also after a reload, and callers between two processes wait for the second', async () => {
+  test('is served, also after a reload, and callers that arrive between two processes wait for the second', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '10')
     const url = `http://127.0.0.1:${socket.port}`
@@ -40,7 +40,7 @@ describe.skipIf(process.platform !== 'linux')('a socket that was opened for the 
     await stopWell(installation, second)
   })
 
-  test('is left alone if it was opened for another process', async () => {
+  test('is ignored if it was opened for another process', async () => {
     const installation = await install()
     const server = await installation.serve({
       environment: { LISTEN_FDS: '1', LISTEN_PID: '1' },
@@ -50,7 +50,7 @@ describe.skipIf(process.platform !== 'linux')('a socket that was opened for the 
     await stopWell(installation, server)
   })
 
-  test('is refused if there are several, or if it is none', async () => {
+  test('is refused if there are several, or if it is not a listening socket', async () => {
     const installation = await install()
     const two = await installation.serveUntilRefused({
       ...started,
@@ -68,7 +68,7 @@ describe.skipIf(process.platform !== 'linux')('a socket that was opened for the 
   })
 })
 
-/** A socket that listens on a free port of this machine, and that nobody accepts from. */
+/** A socket that listens on a free port of this machine, without a process that accepts connections. */
 function openSocket() {
   const c = openLibrary()
   const descriptor = c.socket(AF_INET, SOCK_STREAM, 0)

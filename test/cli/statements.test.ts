@@ -1,5 +1,5 @@
-// Statements and margins as a shell sees them: a month is issued once, shown as a page, a table and JSON, checked, and summed up
-// next to what its vendors cost.
+// Statements and margins on the command line: a month is issued once, shown as a page, a table and JSON, verified, and compared
+// with the costs at the vendors.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ const {
   inShell: { run, json },
 } = createCommandLine(folder, dataDir)
 
-test('a month of the books becomes a statement in three forms, and its usage has a margin', async () => {
+test('a month is issued as a statement in three forms, and its usage has a margin', async () => {
   const config = {
     upstreams: {},
     models: {},

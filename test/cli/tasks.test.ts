@@ -1,5 +1,5 @@
-// gateway tasks, and the keys that sign webhooks, as an operator uses them while a gateway runs: the output, the exit code, and the
-// effects on the money and the webhook.
+// `gateway tasks` and the keys that sign webhooks, used by an operator while a gateway runs: the output, the exit code, and the
+// effects on the charge and the webhook.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -42,7 +42,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  // Those that would take ten minutes.
+  // Tasks that would otherwise take ten minutes.
   const open: Json[] = await line.inShell.json('tasks list --state submitted')
   await Promise.all(open.map(({ id }) => line.run(`tasks cancel ${id}`)))
   await serving.stop()
@@ -74,7 +74,7 @@ async function submitted(body: object): Promise<string> {
 
 const show = (id: string): Promise<Json> => line.inShell.json(`tasks show ${id}`)
 
-// Waits query the database: on a busy machine a process for each check takes longer than the task.
+// Waits query the database, because on a busy machine a process for each check takes longer than the task.
 const waitUntil = (id: string, state: string) =>
   waitFor(async () => (await serving.rows(`select state from tasks where id = '${id}'`))[0]?.state === state)
 const webhookOf = async (id: string) =>
@@ -95,7 +95,7 @@ describe('looking', () => {
     await waitUntil(failing, 'failed')
   })
 
-  test('list shows the newest first, and what is asked for', async () => {
+  test('list shows the newest tasks first, and applies its filters', async () => {
     const ids = async (flags: string) =>
       (await line.inShell.json(`tasks list ${flags}`)).map(({ id }: Json) => id)
     const [all, open, failed, byModel, byAccount, ofNobody, ofToday, one] = await Promise.all([
@@ -121,7 +121,7 @@ describe('looking', () => {
     expect(nobody).toEqual({ code: 0, stdout: '', stderr: 'There are no such tasks.\n' })
   })
 
-  test('the list fits a terminal, and is whole elsewhere', async () => {
+  test('the list is shortened to fit a terminal, and complete elsewhere', async () => {
     const [narrow, piped] = await Promise.all([onTerminal(['tasks', 'list']), line.run('tasks list')])
     for (const row of narrow.split(/\r?\n/)) expect(row.length).toBeLessThanOrEqual(80)
     expect(narrow).toContain(vendors)
@@ -134,7 +134,7 @@ describe('looking', () => {
     )
   })
 
-  test('show says all of a task, by either id', async () => {
+  test('show prints everything about a task, by either id', async () => {
     const { upstream_id: upstreamId, ...task } = await show(vendors)
     expect(upstreamId).toMatch(/^ds-/)
     expect(task).toMatchObject({
@@ -163,7 +163,7 @@ describe('looking', () => {
     expect(narrow.replaceAll(/\s/g, '')).toContain(upstreamId)
   })
 
-  test('watch fails with the task', async () => {
+  test('watch fails if the task fails', async () => {
     const ran = await line.run(`tasks watch ${failing}`)
     expect(ran.code).toBe(1)
     expect(ran.stdout).toContain(failing)
@@ -182,7 +182,7 @@ describe('a request that is answered later', () => {
     return ((await response.json()) as Json).id
   }
 
-  test('is listed with what it is for, watched to its end, and shown with the address of its answer', async () => {
+  test('is listed with its operation, watched to its end, and shown with the address of its answer', async () => {
     const id = await later('Hi')
     expect((await line.run(`tasks watch ${id}`)).code).toBe(0)
     const shown = (await line.run(`tasks show ${id}`)).stdout
@@ -197,7 +197,7 @@ describe('a request that is answered later', () => {
     ])
   })
 
-  test('is not stopped once its vendor was asked', async () => {
+  test('is not stopped once its request was sent to the vendor', async () => {
     const id = await later('[sandbox delay_ms=4000] Hi.')
     const ran = await line.run(`tasks cancel ${id}`)
     expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be undone') })
@@ -206,7 +206,7 @@ describe('a request that is answered later', () => {
 })
 
 describe('a task that runs', () => {
-  test.concurrent('watch follows it to a good end', async () => {
+  test.concurrent('is watched until it succeeds', async () => {
     const [quiet, watched, paid] = await Promise.all(
       [1, 2, 3].map(() => submitted({ model: 'gkx-imagine-video', prompt: 'a fox [sandbox task_ms=12000]' })),
     )
@@ -222,7 +222,7 @@ describe('a task that runs', () => {
     expect(lines).toContainEqual(expect.stringMatching(/^submitted \d+ %, \d+ polls?$/))
     expect(lines.at(-1)).toMatch(/^succeeded 100 %, \d+ polls$/)
     expect(new Set(lines).size).toBe(lines.length)
-    // One line that changes, and nothing of it left above the result.
+    // One changing line, of which nothing remains above the result.
     const shown = terminal.slice(0, terminal.indexOf(`${watched}`))
     expect(shown.split('\r\u001b[2K').length).toBeGreaterThan(3)
     expect(shown).not.toContain('\n')
@@ -230,7 +230,7 @@ describe('a task that runs', () => {
     expect(free.stdout).toMatch(/^ {2}video +http:\/\/127\.0\.0\.1:\d+\/xai\/files\/\S+\.mp4$/m)
   })
 
-  test.concurrent('cancel shows the vendor’s own message, and the task runs to its end', async () => {
+  test.concurrent('cancel prints the vendor’s own message, and the task runs to its end', async () => {
     const id = await submit('a fox [sandbox task_ms=30000]')
     const document = async () =>
       (await serving.rows(`select document from tasks where id = '${id}'`))[0]?.document
@@ -244,7 +244,7 @@ describe('a task that runs', () => {
 })
 
 describe('stopping', () => {
-  test.concurrent('a task that has not begun: the hold comes back, and the webhook says so', async () => {
+  test.concurrent('a task that has not begun: its hold is released, and the webhook reports the end', async () => {
     using receiver = startReceiver()
     const id = await submit(`a fox ${LONG}`, { webhook_url: receiver.url })
     const ran = await line.inShell.json(`tasks cancel ${id}`)
@@ -260,7 +260,7 @@ describe('stopping', () => {
     await line.allFail(1, [[`tasks cancel ${id}`, `${id} has ended: it failed.`]])
   })
 
-  test.concurrent('a task of a vendor that stops none', async () => {
+  test.concurrent('a task of a vendor that cannot stop tasks', async () => {
     const id = await submitted({ model: 'gkx-imagine-video', prompt: `a fox ${LONG}` })
     const ran = await line.run(`tasks cancel ${id}`)
     expect(ran).toMatchObject({
@@ -272,13 +272,13 @@ describe('stopping', () => {
     })
   })
 
-  test.concurrent('a task whose id at the vendor is not known', async () => {
+  test.concurrent('a task whose id at the vendor is unknown', async () => {
     const id = await submit(`a fox ${LOST}`)
     await line.allFail(1, [[`tasks cancel ${id}`, 'see `tasks reconcile`']])
     await line.inShell.json(`tasks reconcile ${id} --not-begun`)
   })
 
-  test.concurrent('is done by the next server where none runs', async () => {
+  test.concurrent('is stopped by the next server if none runs', async () => {
     const folder = temporaryFolder()
     const dataDir = join(folder, 'data')
     mkdirSync(dataDir)
@@ -311,8 +311,8 @@ describe('stopping', () => {
   })
 })
 
-describe('a task whose submit had no answer', () => {
-  test.concurrent('is found in the list, and followed under the id that the vendor lists', async () => {
+describe('a task whose submit got no answer', () => {
+  test.concurrent('is in the list, and continues under the id that the vendor lists', async () => {
     const id = await submit(`a fox ${LOST}`)
     const unknown: Json[] = await line.inShell.json('tasks list --state unknown')
     expect(unknown.map((task) => task.id)).toContain(id)
@@ -342,7 +342,7 @@ describe('a task whose submit had no answer', () => {
     await line.inShell.json(`tasks reconcile ${other} --not-begun`)
   })
 
-  test.concurrent('is ended as never begun: nothing is paid, and the webhook says so', async () => {
+  test.concurrent('is ended as never begun: nothing is paid, and the webhook reports it', async () => {
     using receiver = startReceiver()
     const id = await submit(`a fox ${LOST}`, { webhook_url: receiver.url })
     expect(await show(id)).toMatchObject({ state: 'unknown', upstream_id: null, held_usd: '0.05' })
@@ -354,7 +354,7 @@ describe('a task whose submit had no answer', () => {
     expect(await show(id)).toMatchObject({ held_usd: '0.00', amount_usd: '0.00' })
   })
 
-  test.concurrent('is not any other task', async () => {
+  test.concurrent('cannot get the id of another task', async () => {
     const id = await submit(`a fox ${LONG}`)
     await line.allFail(1, [[`tasks reconcile ${id} --not-begun`, "already has the vendor's id"]])
   })
@@ -364,7 +364,7 @@ describe('a task that failed', () => {
   const textOf = (prompt: string) => [{ type: 'text', text: `a fox ${prompt}` }]
   const hasFailed = (id: string) => waitUntil(id, 'failed')
 
-  test.concurrent('but exists after all when its vendor is polled again: it is charged, and the webhook says so', async () => {
+  test.concurrent('has succeeded after all when its vendor is polled again: it is charged, and the webhook reports it', async () => {
     using receiver = startReceiver()
     using vendor = startTaskVendor()
     const gateway = await startTestGateway({
@@ -422,7 +422,7 @@ describe('a task that failed', () => {
     await gateway.close()
   })
 
-  test.concurrent('and fails again when its vendor says the same', async () => {
+  test.concurrent('fails again if its vendor reports the same', async () => {
     const id = await submitted({
       model: 'test-seedance',
       content: textOf('[sandbox task_ms=0 task_end=failed]'),
@@ -435,7 +435,7 @@ describe('a task that failed', () => {
     expect(ran.stderr).toContain('The task failed: The request failed because the output video may contain')
   })
 
-  test.concurrent('because it was stopped, or never begun, is not polled', async () => {
+  test.concurrent('is not polled if it was stopped or never begun', async () => {
     const [stopped, lost] = [await submit(`a fox ${LONG}`), await submit(`a fox ${LOST}`)]
     await line.inShell.json(`tasks cancel ${stopped}`)
     await line.inShell.json(`tasks reconcile ${lost} --not-begun`)
@@ -455,7 +455,7 @@ test.concurrent('a webhook is delivered again, under the same id', async () => {
   const id = await submit(`a fox ${LONG}`, { webhook_url: receiver.url })
   await line.allFail(1, [[`tasks redeliver ${id}`, 'it has not ended yet']])
   await line.inShell.json(`tasks cancel ${id}`)
-  // The third is minutes away: it cannot come in between.
+  // The third attempt is minutes away: it cannot happen in between.
   await waitFor(async () => Number((await webhookOf(id))?.attempts) > 1)
   const { stdout } = await line.run(`tasks show ${id}`)
   expect(stdout).toMatch(
@@ -477,7 +477,7 @@ test.concurrent('a webhook is delivered again, under the same id', async () => {
   })
 })
 
-test.concurrent('the secret of webhooks is shown when it is made, and never again', async () => {
+test.concurrent('the secret of webhooks is shown when it is created, and never again', async () => {
   const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
   const made = await line.run('keys create signer')
   const [secret] = /whsec_\S+/.exec(made.stderr) ?? []
@@ -506,7 +506,7 @@ test.concurrent('the secret of webhooks is shown when it is made, and never agai
   ])
 })
 
-test.concurrent('the newest requests have what their videos have cost, also of those that are deleted', async () => {
+test.concurrent('the newest requests show the cost of their videos, also of deleted ones', async () => {
   const bob: Json = await line.inShell.json('keys create bob --balance 5')
   const headers = { authorization: `Bearer ${bob.key}` }
   const make = async (prompt: string): Promise<string> => {
@@ -541,7 +541,7 @@ test.concurrent('the newest requests have what their videos have cost, also of t
   await line.run(`tasks cancel ${running}`)
 })
 
-test.concurrent('wrong usage is exit 2, an unknown task exit 1', async () => {
+test.concurrent('wrong usage exits with 2, an unknown task with 1', async () => {
   await line.allFail(2, [
     ['tasks stop video_1', 'There is no command gateway tasks stop'],
     ['tasks show', 'ID'],

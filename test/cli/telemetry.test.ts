@@ -1,4 +1,4 @@
-// What the executable reports about itself: metrics in Prometheus' form, and traces to the collector in OpenTelemetry's variables.
+// Telemetry of the executable: metrics in Prometheus' format, and traces to the collector named by OpenTelemetry's variables.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { waitFor } from '../support/gateway'
@@ -9,7 +9,7 @@ import { attributeOf, startCollector } from '../support/servers/collector'
 
 setDefaultTimeout(180_000)
 
-test('metrics of the executable are read in both forms', async () => {
+test('the executable serves metrics in both formats', async () => {
   const port = await freePort()
   const installation = await install({ config: { metrics: { port } } })
   const secret = await installation.makeKey('alice', '5')
@@ -32,7 +32,7 @@ test('metrics of the executable are read in both forms', async () => {
   await stopWell(installation, server)
 })
 
-test('the variables of OpenTelemetry name a collector, its headers, the service and the share', async () => {
+test('the variables of OpenTelemetry set the collector, its headers, the service name and the sampling ratio', async () => {
   const collector = startCollector()
   const installation = await install()
   const secret = await installation.makeKey('alice', '5')

@@ -1,4 +1,4 @@
-// Every command that the pages of troubleshooting, error codes and events name, against a gateway that serves.
+// Runs every command on the pages about troubleshooting, error codes and events against a running gateway.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { createCommandLine } from '../support/processes/command-line'
@@ -7,7 +7,7 @@ import { startServing } from '../support/processes/serving'
 setDefaultTimeout(180_000)
 
 const PAGES = ['troubleshooting', 'error-codes', 'events']
-/** Commands that replace the process, need a file, or change missing things: their help must have their flags. */
+/** Commands that replace the process, need a file, or change missing objects: only their flags are checked against their help. */
 const HELP_ONLY =
   /^(restart|restore|reconcile|serve|tasks|events|keys (resume|roll)|accounts (un)?freeze|balance add|admins create)\b/
 
@@ -18,7 +18,7 @@ async function commandsOf(page: string): Promise<string[]> {
   return [...inline, ...lines].map(([, line = '']) => line.trim())
 }
 
-test('each command of the pages runs', async () => {
+test('each command on the pages runs', async () => {
   const serving = await startServing()
   const { inShell } = createCommandLine(serving.folder, serving.dataDir)
   await fetch(`${serving.url}/v1/models`, { headers: { authorization: `Bearer ${serving.key}` } })
@@ -49,7 +49,7 @@ test('each command of the pages runs', async () => {
     }
     const filled = line.replace(/\b[A-Z]{2,}\b/g, (word) => values[word] ?? word)
     const { code, stderr } = await inShell.run(`${filled} --sandbox`)
-    // A page may name a command without its arguments, and the doctor find something about the machine of the tests.
+    // A page may name a command without its arguments, and `doctor` may find faults of the machine that runs the tests.
     const isNamed = /^(Missing required positional argument|--[\w-]+ needs a value)/.test(stderr)
     const isWell = code === 0 || isNamed || (line === 'doctor' && code === 1)
     expect({ line, isWell, stderr: isWell ? '' : stderr }).toEqual({ line, isWell: true, stderr: '' })

@@ -1,5 +1,5 @@
-// Who may change the schema of a database, in processes as operators run them: `serve` and `gateway upgrade`, while nobody else
-// serves it and with a checked copy of a file first. No other command changes it under a running server.
+// Only `serve` and `gateway upgrade` change the schema of a database, while no other process serves it, and after a checked copy of
+// a SQLite file. No other command changes it under a running server. All run as real processes.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, writeFileSync } from 'node:fs'
@@ -66,8 +66,8 @@ async function chat({ url, key }: Pick<Serving, 'url' | 'key'>, model = 'pgt-6-l
   return reply.status
 }
 
-describe('a newer version on the file of an older one', () => {
-  test('reads next to the older server, which keeps serving, and changes nothing', async () => {
+describe('a newer version on the SQLite file of an older one', () => {
+  test('reads while the older server keeps serving, and changes nothing', async () => {
     const server = await startServing()
     expect(await chat(server)).toBe(200)
     const shape = () => server.rows('select sql from sqlite_schema order by name')
@@ -100,7 +100,7 @@ describe('a newer version on the file of an older one', () => {
     await server.stop()
   })
 
-  test('upgrades it once no server runs, after a copy with which the older one can serve again', async () => {
+  test('upgrades it once no server runs, after making a copy with which the older version can serve again', async () => {
     const server = await startServing()
     expect(await chat(server)).toBe(200)
     const [{ total } = {}] = await server.rows('select sum(balance) as total from accounts')
@@ -146,7 +146,7 @@ describe('a newer version on the file of an older one', () => {
     expect(await run('balance verify', back)).toMatchObject({ code: 0 })
   })
 
-  test('upgrades it by itself when it begins to serve, and says so', async () => {
+  test('upgrades it automatically when it begins to serve, and says so', async () => {
     const server = await startServing()
     await server.stop()
     const words = ['serve', '--sandbox', '--port', '0', '--json', '--data-dir', server.dataDir]
@@ -169,7 +169,7 @@ describe('a newer version on the file of an older one', () => {
     expect(existsSync(copy)).toBe(true)
   })
 
-  test('changes nothing where the copy cannot be made', async () => {
+  test('changes nothing if the copy cannot be made', async () => {
     const server = await startServing()
     await server.stop()
     writeFileSync(join(server.dataDir, 'backups'), 'not a folder')
@@ -181,7 +181,7 @@ describe('a newer version on the file of an older one', () => {
     expect(await newer(server, 'upgrade --without-copy')).toMatchObject({ code: 0 })
   })
 
-  test('says "gateway upgrade" if it would read columns that do not exist yet', async () => {
+  test('suggests "gateway upgrade" if it would read columns that do not exist yet', async () => {
     const folder = temporaryFolder()
     const { run } = createCommandLine(folder)
     expect(await run('keys create alice --balance 5')).toMatchObject({ code: 0 })
@@ -209,7 +209,7 @@ describe.skipIf(!databaseKinds.includes('postgres'))(
       return { folder, words: ['--config', file, '--data-dir', join(folder, 'data')] }
     }
 
-    test('reads next to them, refuses to upgrade while one lives, and does so once all have stopped', async () => {
+    test('reads while they run, refuses to upgrade while one runs, and upgrades once all have stopped', async () => {
       const gateway = await startTestGateway({ database: 'postgres' })
       const { folder, words } = besides(gateway)
       const run = (line: string) => ended(startNewer(folder, [...line.split(' '), ...words]))
@@ -240,11 +240,11 @@ describe.skipIf(!databaseKinds.includes('postgres'))(
       expect(await run('balance verify')).toMatchObject({ code: 0 })
     })
 
-    test('leaves a node that was silent for too long not ready, with a log that says why', async () => {
+    test('makes an older node that was silent for too long not ready, with the reason in its log', async () => {
       const gateway = await startTestGateway({ database: 'postgres' })
       const { folder, words } = besides(gateway)
       const db = openAddress(gateway.databaseUrl ?? '')
-      // As a node that could not reach the database for a minute.
+      // Like a node that could not reach the database for a minute.
       await db.batch([{ sql: `delete from times where name like 'node:%'` }])
       expect(await ended(startNewer(folder, ['upgrade', ...words]))).toMatchObject({ code: 0 })
       await waitFor(async () => (await fetch(`${gateway.url}/health/ready`)).status === 503)
@@ -270,7 +270,7 @@ describe.skipIf(!databaseKinds.includes('postgres'))(
       )
       expect(statuses).toEqual(Array(20).fill(200))
       expect(await (await fetch(`${ofNewer.url}/health`)).json()).toMatchObject({ version: '9.9.9' })
-      // The older one leaves first; its vendor stays.
+      // The older node stops first; its vendor keeps running.
       await gateway.server.stop(0)
       expect(await chat(ofNewer, 'test-chat')).toBe(200)
       child.kill('SIGTERM')

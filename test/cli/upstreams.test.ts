@@ -60,7 +60,7 @@ beforeAll(async () => {
 })
 afterAll(() => sandbox.stop())
 
-test('a list that was not fetched is a fault, except for the command that fetches it', async () => {
+test('a missing list is a fault, except for the command that fetches it', async () => {
   const { code, stderr } = await run('config check')
   expect(code).toBe(1)
   expect(stderr).toContain(
@@ -74,13 +74,13 @@ test('a list that was not fetched is a fault, except for the command that fetche
   expect((await json('config check')).ok).toBe(true)
 })
 
-test('a list becomes models at its prices, without the refused ones', async () => {
+test('a fetched list adds models at its prices, without the refused ones', async () => {
   const models: Json[] = await json('models list')
   const byId = new Map(models.map((model) => [model.id, model]))
   expect(byId.get('openrouter/openai/gpt-4.1-mini')).toMatchObject({ available: true })
   expect(JSON.stringify(byId.get('openrouter/openai/gpt-4.1-mini'))).toContain('0.40')
   expect(byId.has('openrouter/openrouter/auto')).toBe(false)
-  // By an entry of its own.
+  // Has its own entry in the configuration.
   expect(JSON.stringify(byId.get('openrouter/vendor/by-the-picture'))).toContain('9')
   expect([...byId.keys()].filter((id) => id.startsWith('local/'))).toEqual([
     'local/llama3.2:latest',
@@ -90,7 +90,7 @@ test('a list becomes models at its prices, without the refused ones', async () =
   expect(JSON.stringify(priced)).toContain('"3.0')
 })
 
-test('a price that has changed is shown, and takes effect only in the file', async () => {
+test('a changed price is shown, and takes effect only once it is in the file', async () => {
   const before = readFileSync(listFile, 'utf8')
   writeFileSync(listFile, before.replace('"0.40"', '"0.55"'))
   const { code, stdout } = await run('prices fetch openrouter')
@@ -102,7 +102,7 @@ test('a price that has changed is shown, and takes effect only in the file', asy
   expect(narrow.refused).toEqual({})
 })
 
-test('nothing else is overwritten', async () => {
+test('a file that is not a list of models is never overwritten', async () => {
   const file = join(folder, 'precious.txt')
   writeFileSync(file, 'mine')
   await allFail(1, [
@@ -135,7 +135,7 @@ test('upstreams are listed without their secrets', async () => {
   expect(simulated.map(({ key, variable }) => [key, variable])).toEqual(rows.map(() => ['simulated', null]))
 })
 
-test('an upstream is tested, with the reason and the remedy', async () => {
+test('a failed test of an upstream reports the reason and the remedy', async () => {
   expect(await json('upstreams test openrouter')).toMatchObject({ state: 'ready', reason: null })
   expect(await json('upstreams test claude')).toMatchObject({ state: 'ready' })
   const wrong = await run('upstreams test wrong')
@@ -156,7 +156,7 @@ test('an upstream is tested, with the reason and the remedy', async () => {
   expect([simulated.code, simulated.stderr]).toEqual([0, ''])
 })
 
-test('the vendor says of a model when it ends, and a day that the configuration does not have is named', async () => {
+test('the vendor reports when a model retires, and a day that the configuration lacks is shown', async () => {
   const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '1' }
   const model = (upstreamModel: string, more = {}) => ({
     family: 'openai-chat',
@@ -191,7 +191,7 @@ test('the vendor says of a model when it ends, and a day that the configuration 
   })
 })
 
-test('the lists that ship have the days of the vendor', async () => {
+test('the shipped lists have the days that the vendor reports', async () => {
   const whole = withVendorLists(builtIn, shippedList).value as Config
   expect(await tryUpstream(whole, 'openai', { sandbox: true })).toMatchObject({
     state: 'ready',
@@ -200,7 +200,7 @@ test('the lists that ship have the days of the vendor', async () => {
   })
 })
 
-test('those of a gateway elsewhere are listed and tried by it, in the same words', async () => {
+test('upstreams of a remote gateway are listed and tested by that gateway, with the same output', async () => {
   const gateway = await startTestGateway({ sandbox, upstreams: config.upstreams })
   const token = makeToken(randomBytes)
   const admin = { id: newId('adm'), name: 'ada', role: 'operator', expiresAt: null, createdAt: 1 } as const
@@ -229,7 +229,7 @@ test('those of a gateway elsewhere are listed and tried by it, in the same words
   await gateway.close()
 })
 
-test('every kind can be tried with its simulator', async () => {
+test('every kind can be tested with its simulator', async () => {
   const { baseUrls, secrets } = sandbox
   const upstreams = Object.fromEntries(
     (Object.keys(baseUrls) as (keyof typeof baseUrls)[]).map((kind) => [
@@ -249,7 +249,7 @@ test('every kind can be tried with its simulator', async () => {
     Object.fromEntries(states.map(([name]) => [name, reached.includes(name) ? 'reached' : 'ready'])),
   )
 
-  // Its paths begin with a version, which a base URL of an older configuration ends with.
+  // Its paths begin with a version; base URLs of older configurations end with it.
   const older = { kind: 'minimax', apiKey: secrets.minimax, baseUrl: `${baseUrls.minimax}/v1` }
   expect(await tryUpstream({ upstreams: { older }, models: {} }, 'older', {})).toMatchObject({
     state: 'ready',

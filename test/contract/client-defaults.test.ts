@@ -85,7 +85,7 @@ describe('a client’s default model is served', () => {
           // OpenAI has no completions model left, so no name can lead to one.
           const hint =
             path === 'completions'
-              ? `This key may use no model for /v1/${path}.`
+              ? `This key may not use any model for /v1/${path}.`
               : `by \`aliases\` in the configuration: { "${model}": `
           expect(error.message).toContain(hint)
         }

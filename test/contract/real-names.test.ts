@@ -257,7 +257,7 @@ describe('a name that a client asks for by default', () => {
     const { error } = await refusalOf('/v1/embeddings', 'no-such', other)
     expect(error.message).toContain('This key may use for /v1/embeddings: text-embedding-3-small. GET')
     const none = await refusalOf('/v1/chat/completions', 'no-such', other)
-    expect(none.error.message).toContain('This key may use no model for /v1/chat/completions.')
+    expect(none.error.message).toContain('This key may not use any model for /v1/chat/completions.')
     const many = await refusalOf('/v1/chat/completions', 'no-such')
     expect(many.error.message).toMatch(/: (\S+, ){4}\S+ and \d+ more\. GET \/v1\/models lists all\./)
     const response = await fetch(`${gateway.url}/v1/models/no-such`, {

@@ -1,5 +1,5 @@
-// Session affinity with vendors that cache prompts per key: how much of the caches is kept across keys, nodes and rests, how
-// requests are recognized as belonging together, and the savings in reports.
+// Session affinity with vendors that cache prompts per key: cache hits across keys, nodes and pauses, how requests of one session
+// are recognized, and the savings in reports.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { type Sandbox, startSandbox } from '../../sandbox'

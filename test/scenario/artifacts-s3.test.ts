@@ -1,5 +1,5 @@
-// Results in a bucket, for nodes that share a PostgreSQL database: any node serves what another has kept, and a failing store costs
-// nobody more than the copy.
+// Results in a bucket, for nodes that share a PostgreSQL database: any node serves the results that another
+// one stored, and a failing store loses only the copy.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type TestGateway, waitFor } from '../support/gateway'

@@ -1,5 +1,5 @@
-// Results that vendors delete are kept: the answer points to the gateway's copy, no error on the way fails the request or cancels
-// its charge, and no more disk is used than permitted.
+// Results that vendors delete are kept: the answer has the address of the gateway's copy, no error of the copy fails the request or
+// cancels its charge, and no more disk is used than permitted.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'

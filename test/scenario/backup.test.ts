@@ -1,5 +1,5 @@
-// Backups: a copy of one moment while others write, read back, kept and removed; restored on either database; moved to PostgreSQL
-// in one step or in several; and everything damaged, truncated or not empty is reported.
+// Backups: consistent copies during writes, their verification, retention and removal; restored on either database; moved to
+// PostgreSQL in one step or in several. Damaged or truncated backups, and targets that are not empty, are reported.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'

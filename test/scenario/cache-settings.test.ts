@@ -1,5 +1,5 @@
-// Whose rule the response cache follows: a key's before its plan's, and a plan's before the model's; and which answers a route with
-// a preference may repeat. Each row counts calls to vendors and charges.
+// The rules of the response cache: a key's rule precedes its plan's, and a plan's precedes the model's; and the answers that a
+// route with a preference may repeat. Each row counts calls to vendors and charges.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { describeAccount } from '../../src/accounts/accounts'

@@ -1,5 +1,5 @@
-// Callers who disconnect: before their body is complete, before the vendor answers, in the middle of a stream, while they do not
-// read; by FIN, by reset, by closing one half. The call to the vendor ends, the charge is exact, and no resource leaks.
+// Callers who disconnect: before their body is complete, before the vendor answers, in the middle of a stream, or while they do not
+// read; by FIN, by reset, or by closing one half. The call to the vendor ends, the charge is exact, and no resource leaks.
 
 import { heapStats } from 'bun:jsc'
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'

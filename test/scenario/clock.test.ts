@@ -1,5 +1,5 @@
-// The gateway's clock, when the clock below it is set: it never jumps and never goes back, follows within a day, and what
-// is stored by it holds. Then the whole gateway, whose machine is set by hours while it works.
+// The gateway's clock when the system clock is set: it never jumps or goes back, it follows within a day, and stored times stay
+// valid. Then the whole gateway, while the system clock is set by hours.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import {

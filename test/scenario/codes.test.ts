@@ -1,5 +1,5 @@
-// Codes through the whole gateway: each is credited once, however many concurrent attempts are made, on every database and with
-// both ways in which PostgreSQL moves money. Wrong codes are counted, and no part of a code is stored as plain text.
+// Top-up codes through the whole gateway: each is credited once, however many concurrent attempts are made, on every database and
+// with both ways in which PostgreSQL moves money. Wrong codes are counted, and no part of a code is stored as plain text.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ledgerOf } from '../../src/billing/ledger/account-ledger'

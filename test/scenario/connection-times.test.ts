@@ -1,5 +1,5 @@
-// How long callers' connections live on real sockets: those that send nothing, those that never end their headers, and those that
-// were answered. With the shortest permitted times, to which Bun adds some seconds; no connection may live much longer.
+// The lifetime of callers' connections on real sockets: those that send nothing, that never end their headers, or that were
+// answered. Uses the shortest permitted limits, to which Bun adds some seconds; no connection may live much longer.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'

@@ -1,5 +1,5 @@
-// The cost at the vendor next to the price, through the whole gateway: stored with each charge, by the upstream that answered,
-// exact to the nano-dollar, summed up for operators, and never shown to a holder of a key.
+// Costs at vendors in addition to prices, through the whole gateway: stored with each charge for the upstream that answered, exact
+// to the nano-dollar, summed up for operators, and never shown to a holder of a key.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'

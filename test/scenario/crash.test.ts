@@ -1,5 +1,5 @@
 // Crashes and stops of the compiled executable: kill -9 at any moment, a full disk, a second process, SIGTERM. Whatever happens, a
-// delivered answer is paid, money that was only held is released, and the books are correct.
+// delivered answer is charged, all other holds are released, and the books are correct.
 
 import { Database } from 'bun:sqlite'
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'

@@ -1,5 +1,5 @@
-// Answers that end with their connection, and are cut by a reset: however much of them has come, they are never complete, whoever
-// reads them. Those whose connection closes normally are.
+// Answers that end with their connection: if a reset cuts the connection, no reader accepts the answer as complete, however much
+// has arrived. If the connection closes normally, it is complete.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'

@@ -1,5 +1,5 @@
-// Unreadable rows, as after a lost key or a broken disk: lists show their readable parts, and all others completely. Permissions in
-// the damaged part are given to nobody.
+// Unreadable rows, as after a lost key or a broken disk: lists show their readable parts, and all other rows completely.
+// Permissions in the damaged part are not granted.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'

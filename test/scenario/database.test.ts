@@ -1,5 +1,5 @@
-// What the gateway requires of a database, as one contract for SQLite and PostgreSQL: atomic batches, guards, groups that share a
-// commit, commits that survive a killed process, temporary faults, exact values, migrations.
+// The gateway's requirements of a database, as one contract for SQLite and PostgreSQL: atomic batches, guards, groups that share a
+// commit, commits that survive a killed process, temporary faults, exact values, and migrations.
 
 import { Database } from 'bun:sqlite'
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'

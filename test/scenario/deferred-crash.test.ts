@@ -1,6 +1,6 @@
 // Deferred requests when the process dies: the compiled executable is killed at each step between the hold and the webhook.
-// Whatever the moment, the vendor gets the request at most once, a delivered answer is paid once, and the caller learns of one end
-// under one id.
+// At any step, the vendor gets the request at most once, a delivered answer is charged once, and the caller gets one result under
+// one id.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Row } from '../../src/db/db'

@@ -1,5 +1,5 @@
-// Models that an operator's own server lists: served while they exist, free, in addition to those of the configuration, and until
-// the server says otherwise.
+// Models listed by an operator's own server: they are served free, in addition to those in the configuration, until the server no
+// longer lists them.
 
 import { afterAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { faultsOf } from '../../src/config/schema'

@@ -1,5 +1,5 @@
-// A process that is killed at any change while it encrypts rows with another key: every row is readable before, after and in
-// between, and the next process finishes the work.
+// A process that is killed at any change while it encrypts rows with another key: every row stays readable, and the next process
+// finishes the work.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 // Encryption at rest: with a master key a copy of the database reveals no content and no secret, whenever the key was set; keys can
-// be replaced while nodes run; and a process that lacks a key says so instead of starting.
+// be replaced while nodes run; and a process that lacks a key reports that instead of starting.
 
 import { Database } from 'bun:sqlite'
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'

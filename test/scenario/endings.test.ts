@@ -1,5 +1,5 @@
 // However a request ends, it ends once: one row in the request log, and a charge that is settled, released or belongs to its task.
-// Also if the database refuses the end itself: then nothing is paid, and the row says that the gateway failed.
+// If the database refuses the end itself, nothing is charged, and the row says that the gateway failed.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { startTestGateway, type TestGateway, testModels, videoModels, waitFor } from '../support/gateway'

@@ -1,5 +1,5 @@
 // Events for operators: each condition is reported once when it begins and once when it ends, by one of several nodes, and a
-// recurring condition does not cause a flood; each channel to a recipient is tested with a real server.
+// recurring condition does not cause a flood; each kind of channel is tested with a real server.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Why requests failed, according to the log: the error's words without keys, the field, the requested name, and whose fault it was.
-// An operator finds each reason with one command, without bodies, on both databases.
+// The reasons of failed requests in the log: the error's text without keys, the field, the requested name, and who caused it. An
+// operator finds each reason with one command, without bodies, on both databases.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { pauseKey } from '../../src/accounts/keys'
@@ -110,13 +110,13 @@ const cases: Record<string, Case> = {
       error_message: expect.stringContaining('Overloaded. …'),
       failed_by: 'vendor',
     },
-    says: 'The vendor of odd broke off the answer (upstream_error): the vendor must act, and a repeat can help.',
+    says: 'The vendor of odd stopped the answer early (upstream_error): the vendor must act, and a repeat can help.',
   },
   'a stream that breaks off': {
     ask: async (gateway) => (await gateway.chat({ model: 'odd', stream: true })).text(),
     answer: () => eventStream(chunk('a')),
     row: { status: 200, error_code: 'upstream_cut', failed_by: 'vendor', vendor_status: null },
-    says: 'The vendor of odd broke off the answer (upstream_cut)',
+    says: 'The vendor of odd stopped the answer early (upstream_cut)',
   },
   'a caller who disconnects': {
     ask: (gateway) => {

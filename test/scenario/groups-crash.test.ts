@@ -1,4 +1,4 @@
-// kill -9 in the middle of groups of movements, for nodes and for the database: confirmed movements exist once, unconfirmed ones
+// kill -9 of nodes and of the database in the middle of groups of movements: confirmed movements exist once, unconfirmed ones
 // completely or not at all, and the books are correct.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'

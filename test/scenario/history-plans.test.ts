@@ -1,5 +1,5 @@
-// The plans of the statements that reports, checks and closings run: on PostgreSQL none may read the whole history of charges, and
-// on both databases a query about one account or key must not read the totals of all.
+// Query plans of reports, checks and closings: on PostgreSQL none may read the whole history of charges, and on both databases a
+// query about one account or key must not read the totals of all.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { spendOf } from '../../src/admin/overview-figures'

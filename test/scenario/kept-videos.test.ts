@@ -1,5 +1,5 @@
-// Finished videos are kept like other results: polls and webhooks have the same address of the gateway, the copy is made once and
-// in time, and a video that cannot be kept is still paid and has the vendor's address.
+// Finished videos are kept like other results: polls and webhooks return the same address at the gateway, the copy is made once and
+// in time, and a video that cannot be kept is still charged and has the vendor's address.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { VIDEO_FILE } from '../../sandbox/video-jobs'

@@ -1,5 +1,5 @@
 // Leftovers of a killed process on the disk: temporary files of backups, restores and archives, uploads, sockets, and files on
-// their way to another disk. They are removed, but not those of a living process.
+// their way to another disk. They are removed, but not those of a running process.
 
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'

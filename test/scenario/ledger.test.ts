@@ -1,5 +1,5 @@
 // Money: how holds, settlements, releases, expiry, credits and corrections change a balance, one at a time and many at
-// once, on both databases; many random ones next to a second bookkeeper; and an audit that finds every tampering.
+// once, on both databases; random operations compared with a second bookkeeper; and an audit that finds every tampering.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { encodedTables } from '../../src/app/encoded-tables'

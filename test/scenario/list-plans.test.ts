@@ -1,5 +1,5 @@
-// The lists of the console and of the admin API, by the plans of the database: with each filter, and from page to page, they begin
-// where their rows are. What reads a table from its beginning gets slower with every row, and fails here with three.
+// Query plans of the lists of the console and of the admin API: with each filter and on each page, they read only their own rows. A
+// query that reads a table from its beginning gets slower with every row, and fails here with three rows.
 
 import { expect, test } from 'bun:test'
 import { listAccounts } from '../../src/accounts/accounts'

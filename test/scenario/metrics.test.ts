@@ -1,5 +1,5 @@
-// What a monitoring system reads: every figure against what really happened, in both forms, by whom it may be read, and
-// that no caller can make it grow.
+// Metrics for monitoring systems: every figure agrees with what happened, in both formats; only permitted readers get them; and no
+// caller can make them grow without limit.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { X509Certificate } from 'node:crypto'

@@ -1,5 +1,5 @@
-// Groups of movements on PostgreSQL: random ones give every request what the ledger's statements give it one by one on
-// SQLite, in the order that the function promises, and leave the same rows behind. Faults stay with the one that has them.
+// Groups of movements on PostgreSQL: in random groups every request gets the same result as from the ledger's single statements on
+// SQLite, in the documented order, and the rows are the same. A fault affects only its own movement.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { claimKey, freeKey, saveAnswer } from '../../src/billing/ledger/idempotency'

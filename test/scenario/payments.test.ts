@@ -1,5 +1,5 @@
-// Payments of Stripe Checkout, signed by Stripe's own library: a payment is credited once, and a forged, late, unpaid or doubtful
-// one is not.
+// Payments of Stripe Checkout, signed by Stripe's own library: a payment is credited once; a forged, late, unpaid or doubtful one
+// is never credited.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import Stripe from 'stripe'

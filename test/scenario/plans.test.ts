@@ -1,5 +1,5 @@
 // Plans and budgets of accounts through the whole gateway: the plan's price is quoted, held, charged and shown; a budget of an
-// account is exact however many keys spend at once; an allowance is given and taken back once.
+// account is exact however many keys spend at once; an allowance is granted once and withdrawn once.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { describeAccount } from '../../src/accounts/accounts'

@@ -1,6 +1,6 @@
-// kill -9 of one of two executables on PostgreSQL, in the middle of streams that hold their price in steps: what the dead
-// one held comes back when it expires, and the stream of the other continues and is charged exactly. And a PostgreSQL that stops
-// under running streams: each that was delivered whole is paid once, however the node ends.
+// kill -9 of one of two executables on PostgreSQL, in the middle of streams that hold their price in steps: holds of the killed one
+// are released when they expire, and the stream of the other one continues and is charged exactly. Also, PostgreSQL stops during
+// running streams: each stream that was delivered completely is charged once, however the node ends.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// PostgreSQL servers that go away, take no changes any more, or hang: of several in one address the first that takes changes
-// is used, and no charge is lost on the way. The servers are doors to one database, which a test opens, shuts and hushes.
+// PostgreSQL servers that stop, no longer accept changes, or hang: of several servers in one address, the first that accepts
+// changes is used, and no charge is lost. The servers are proxies to one database, which a test opens, closes and silences.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'

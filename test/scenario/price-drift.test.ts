@@ -1,5 +1,5 @@
-// The price that a vendor reports for a request against our price list, through the whole gateway: one event per model and day, none
-// within one percent or for senseless figures, and a report whose sums are calculated a second time.
+// Prices that vendors report for requests, compared with our price list, through the whole gateway: one event per model and day,
+// none for differences within one percent or senseless figures, and a report whose sums are calculated a second time.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { describeAccount } from '../../src/accounts/accounts'

@@ -1,5 +1,5 @@
-// What vendors say was used next to the charges: exports of vendors as they come, their columns read by name, and the
-// differences of each day and model, on every database.
+// Usage reported by vendors compared with the charges: unchanged exports of vendors, whose columns are read by name, and the
+// differences by day and model, on every database.
 
 import { expect, test } from 'bun:test'
 import { addCredit, hold, settle } from '../../src/billing/ledger/ledger'

@@ -1,5 +1,5 @@
-// The ledger at other prices: at the same prices no account differs by a nano-dollar, whatever the history; at others each charge costs
-// what the request line would have billed; and charges that cannot be derived are counted by reason and keep their amount.
+// The ledger at other prices: at the same prices no account differs by a nano-dollar, whatever the history; at others each charge
+// costs what the gateway would have billed; and charges that cannot be derived are counted by reason and keep their amount.
 
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { folderPlace } from '../../src/backup/place'

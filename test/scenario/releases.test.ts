@@ -1,5 +1,5 @@
-// Every release is recorded with a database of both kinds: this version opens each, keeps every row, and its books are right. And
-// no step of a schema that was released has changed since.
+// Every release has recorded databases of both kinds: this version opens each and keeps every row, and the books are correct. No
+// released step of the schema may change.
 //
 // RECORD_RELEASE=1 records this version first, as `bun run build --all` does.
 

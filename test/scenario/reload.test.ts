@@ -1,4 +1,4 @@
-// A configuration is reloaded while requests run: each keeps what it was admitted with, the next one gets what is new,
+// A configuration is reloaded while requests run: they keep the configuration of their admission, later requests get the new one,
 // and a configuration with faults changes nothing.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'

@@ -1,5 +1,5 @@
-// A real streaming replica of PostgreSQL. Reports are read there while it follows, from the database itself while it does not,
-// and nothing that decides about money ever from there. When the database dies it is promoted in its place, and nodes go on.
+// A real streaming replica of PostgreSQL. Reports are read there while it follows the primary, and otherwise from the primary.
+// Decisions about money never use it. When the primary fails, the replica is promoted and nodes continue.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'

@@ -1,5 +1,5 @@
-// Bodies next to the request log: kept only if the operator requests it, as delivered, redacted and encrypted. The same on SQLite
-// and on PostgreSQL.
+// Bodies next to the request log: kept only if the operator requests it, as delivered, redacted and encrypted, on SQLite and on
+// PostgreSQL.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// The places that keep rows of requests: all of them give the same answer to the same question, page by page, as a list
-// in memory does. What is particular to each is below.
+// The stores for rows of requests: all of them return the same pages for the same query as a list in memory. The specific tests of
+// each store follow.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Db } from '../../src/db/db'

@@ -1,5 +1,5 @@
-// The response cache: which answers are repeated, to whom, for how long and at what price. Each row counts calls to vendors,
-// charges and rows of the log, and the five faults reported by users of other gateways are tests by name.
+// The response cache: the repeated answers, their readers, their lifetime and their price. Each row counts calls to vendors,
+// charges and rows of the log. Five faults reported by users of other gateways have their own tests.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { addCredit } from '../../src/billing/ledger/ledger'

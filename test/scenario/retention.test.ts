@@ -1,5 +1,5 @@
-// Closing old charges: closed charges go to correct archives, and every report about money stays the same, whatever ends the
-// process, however many nodes do it, and whoever changes an archive.
+// Closing old charges: closed charges are moved to correct archives, and every report about money stays the same, even if the
+// process is killed, several nodes close them at once, or an archive is changed.
 
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createHash } from 'node:crypto'

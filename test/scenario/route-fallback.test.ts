@@ -1,4 +1,4 @@
-// When a route tries the next model besides failures: prompts that are too long, empty answers, and answers that a filter held
+// When a route tries the next model, apart from failures: prompts that are too long, empty answers, and answers that a filter held
 // back. Every row counts the called and the paid vendors, whole and as a stream, and the operator's costs for undelivered answers.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'

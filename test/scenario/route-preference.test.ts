@@ -1,5 +1,5 @@
-// Routes that sort their models for each request: by its price, by the time to a first output, by the running calls. Which vendors
-// are called and who is paid; that conversations keep their model; and what operators and callers see of it.
+// Routes that sort their models for each request: by price, by the time to the first output, or by running calls. Tests check which
+// vendors are called and paid, that conversations keep their model, and what operators and callers can see.
 
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { describeAccount } from '../../src/accounts/accounts'

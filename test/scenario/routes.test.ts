@@ -1,5 +1,5 @@
-// Routes, equal connections and aliases: who is called, in which order and how often, who is paid, and which requests must not be
-// tried twice. The vendors are real servers that count their requests.
+// Routes, equal connections and aliases: which vendors are called, in which order and how often, which are paid, and which requests
+// must not be sent twice. The vendors are real servers that count their requests.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// A change of the schema whose process is killed right before any of its statements: the database is unchanged, or as after a whole
-// step, and the next process continues from there.
+// A change of the schema whose process is killed right before any of its statements: the database has only complete steps, and the
+// next process continues from there.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { resolve } from 'node:path'

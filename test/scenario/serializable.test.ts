@@ -1,5 +1,5 @@
-// PostgreSQL like engines with serializable transactions only: transactions that the server aborts are repeated within a limit,
-// wherever they come from, and the money stays exact.
+// PostgreSQL configured like engines with only serializable transactions: all transactions that the server aborts are repeated
+// within a limit, and amounts stay exact.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { balanceOf } from '../../src/billing/ledger/balances'

@@ -1,5 +1,5 @@
-// Sign-in to the console by a certified identity provider (oidc-provider) on both databases: who gets which role, what another
-// browser or another page cannot do, and how soon a session ends after the provider has ended it.
+// Sign-in to the console by a certified identity provider (oidc-provider) on both databases: the roles of users, attacks from
+// other browsers and pages, and how soon a session ends after the provider has ended it.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { decodeJwt } from 'jose'

@@ -1,8 +1,8 @@
-// The whole line under simulation: crashes at every statement, one to three nodes that pause and take over from each other,
-// vendors, receivers and callers that fail in every way, a clock that is set, an operator at work; and after each step the
-// books are right. SIMULATION_SEED=17 runs one seed again, with SIMULATION_AIM where its failure names one, and with SIMULATION_LOG=1
-// all that happens in it is printed.
-// The suite runs a quarter of 600 seeds, TEST_WHOLE=1 runs 2,000, SIMULATION_SEEDS=100000 so many, each time others; SIMULATION_SEEDS=unbounded runs until a seed fails or it is stopped.
+// The whole gateway under simulation: crashes at every statement, one to three nodes that pause and take over from each other,
+// vendors, receivers and callers that fail in every way, clock changes, and an operator at work. After each step the books must be
+// correct. SIMULATION_SEED=17 repeats one seed, with SIMULATION_AIM if its failure names one; SIMULATION_LOG=1 prints all events.
+// The suite runs a quarter of 600 seeds, TEST_WHOLE=1 runs 2,000, and SIMULATION_SEEDS=100000 that many, each time different ones;
+// SIMULATION_SEEDS=unbounded runs until a seed fails or it is stopped.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { relative } from 'node:path'

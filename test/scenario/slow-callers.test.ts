@@ -1,5 +1,5 @@
-// Whole answers that callers do not read: their waiting bytes together are bounded, the slowest caller is cut first, and each
-// answer is paid.
+// Whole answers that callers do not read: the total of unsent bytes is bounded, the slowest caller is cut first, and each answer is
+// charged.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { Backlog } from '../../src/request/stream/backlog'

@@ -1,5 +1,5 @@
-// Speech that fails: a fault before the first byte is an error and costs nothing; a sound that breaks off never ends as if it were
-// complete, and is paid as soon as any byte was sent, whoever broke it off.
+// Speech that fails: a fault before the first byte is an error and costs nothing; a sound that stops early never ends as if it were
+// complete, and is charged as soon as any byte was sent, whichever side stopped it.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'

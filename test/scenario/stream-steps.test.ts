@@ -1,6 +1,6 @@
-// The steps of a stream's hold next to random streams of vendors, cut at random places, on accounts with random means: at no
-// moment is more delivered than held, who can pay gets every byte, and who cannot gets a well-formed end. The relay, the meters
-// and the ledger are the real ones; what is delivered is decided by rules of the test.
+// The steps of a stream's hold with random streams of vendors, cut at random places, on accounts with random balances: the
+// delivered part never exceeds the hold, an account that can pay gets every byte, and one that cannot gets a well-formed end. The
+// relay, the meters and the ledger are the real ones; the test has its own rules for what must be delivered.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { outside } from '../../src/app/world'

@@ -1,5 +1,5 @@
-// The cost of a stream, whatever happens: every way in which a vendor counts, miscounts, breaks off, falls silent or is faster than
-// its caller, with the exact charge.
+// The cost of a stream, whatever happens: a vendor that counts, miscounts, stops early, stalls or is faster than its caller, each
+// with the exact charge.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'

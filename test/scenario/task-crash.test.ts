@@ -1,6 +1,6 @@
-// Video tasks when the process dies: the compiled executable is killed at each step between the hold and the webhook. Whatever the
-// moment, no request is sent to a vendor twice, every task ends or is known to be unknown, it is paid once or not at all, and its
-// webhook comes at least once, always under the same id.
+// Video tasks when the process dies: the compiled executable is killed at each step between the hold and the webhook. At any step,
+// no request is sent to a vendor twice, every task ends or is reported as unknown, it is charged at most once, and its webhook is
+// delivered at least once, always under the same id.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createServer, type Socket } from 'node:net'

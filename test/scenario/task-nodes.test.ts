@@ -1,5 +1,5 @@
-// Video tasks on several nodes: who polls them, what happens to the tasks of a dying node, and that a task ends once whatever the
-// nodes see at the same time. Nothing here waits for a lease: the test sets the clock.
+// Video tasks on several nodes: which node polls them, how others take over the tasks of a dead node, and that a task ends once
+// whatever the nodes see at the same time. Nothing here waits for a lease, because the test sets the clock.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { SQL } from 'bun'

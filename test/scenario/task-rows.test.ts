@@ -1,5 +1,5 @@
 // Tasks as rows: every change names the state that it expects, so that repeats, late owners and a wrong order change
-// nothing. 10,000 random changes next to a second bookkeeper, and many that want to end the same task at once.
+// nothing. Also 10,000 random changes compared with a second bookkeeper, and many concurrent ends of the same task.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { SQL } from 'bun'

@@ -1,5 +1,5 @@
-// What happens to tasks that nobody follows any more: those left behind by a process, those whose submit was never answered, and
-// those of a vendor that is no longer in the configuration. Each ends, and none is ever sent again.
+// Tasks that no process follows: those of an ended process, those whose submit was never answered, and those of a vendor that is no
+// longer in the configuration. Each ends, and none is ever sent again.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Traces and logs as a collector of OpenTelemetry gets them: whole, in their trace, without content, and never in the way
-// of a request. The collector is a server of the test that decodes what it is sent.
+// Traces and logs received by an OpenTelemetry collector: complete, in their trace, without content, and without delaying a
+// request. The collector is a server of the test that decodes what it receives.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { beginTrace, traceHeaders } from '../../src/lib/trace-context'

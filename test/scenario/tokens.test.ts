@@ -1,5 +1,5 @@
-// Tokens that act for keys: what each may spend, exactly and on several nodes, through streams, tasks, replays and expiry; what it
-// may see; and that it ends with its time, its key, or by the holder's word.
+// Tokens that act for keys: their exact budgets, on several nodes, through streams, tasks, replays and expiry; what they may read;
+// and that a token ends when it expires, with its key, or when its holder revokes it.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { revokeKey, rollKey } from '../../src/accounts/keys'

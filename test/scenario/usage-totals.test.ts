@@ -1,5 +1,5 @@
-// Totals of usage compared with the charges: reports from them match the charges to the last request, whatever is in the totals
-// already.
+// Totals of usage compared with the charges: reports from them match the charges to the last request, however much of the
+// charges is in the totals already.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { ledgerOf } from '../../src/billing/ledger/account-ledger'

@@ -1,5 +1,5 @@
 // A vendor that quotes the operator's key wherever it can: in answers, streams, errors, tasks and sound. No caller, log, webhook or
-// database may have it then. The search itself is compared with the plainest possible one.
+// database may get it. The search itself is compared with the simplest possible one.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'

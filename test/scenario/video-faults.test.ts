@@ -1,4 +1,4 @@
-// Failing vendors of videos: a submit whose answer is lost is never sent again and its price stays held, a failed poll never ends a
+// Failing vendors of videos: a submit whose answer is lost is never repeated and its price stays held, a failed poll never ends a
 // task, and the last report before the deadline counts.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -229,7 +229,7 @@ describe('a poll', () => {
     ['a page', [() => new Response('<html>Hello</html>')]],
     ['half an object', [() => new Response('{"status":"do')]],
     ['a list', [json([])]],
-    ['a status that nobody knows', [json({ status: 'dreaming' }), json({ status: 7 })]],
+    ['an unknown status', [json({ status: 'dreaming' }), json({ status: 7 })]],
     ['a refusal of the key', [json({ error: 'Incorrect API key provided' }, 401)]],
     ['a redirect', [() => Response.redirect('https://example.com/')]],
     ['404, once', [gone]],

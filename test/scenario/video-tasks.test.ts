@@ -1,5 +1,5 @@
-// How tasks end: every status of every vendor, its payment, and what readers see meanwhile. The vendors answer over real HTTP as a
-// test wants, and the test moves the clock.
+// The ends of tasks: every status of every vendor, its charge, and what readers see meanwhile. The vendors answer over real HTTP as
+// a test chooses, and the test moves the clock.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { families } from '../../src/families'

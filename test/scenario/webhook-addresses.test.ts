@@ -1,5 +1,5 @@
-// Where webhooks may go, and that they go nowhere else: not to the operator's own network by any spelling, name, flip or
-// redirect, and over TLS only to the owner of the name in the address.
+// The permitted destinations of webhooks: never the operator's own network, by any spelling, host name, changing DNS answer or
+// redirect, and over TLS only the owner of the name in the address.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { faultsOf } from '../../src/config/schema'

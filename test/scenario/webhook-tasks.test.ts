@@ -1,5 +1,5 @@
-// From the submit to the receiver, with the whole gateway in between: receivers get the same as readers, and neither thousands of
-// webhooks nor a restart prevents a delivery.
+// Webhooks from the submit to the receiver through the whole gateway: receivers get the same result as readers, and neither
+// thousands of webhooks nor a restart prevents a delivery.
 
 import { describe, expect, test } from 'bun:test'
 import { Webhook as Verifier } from 'standardwebhooks'

@@ -1,5 +1,5 @@
-// Webhooks from the row to the receiver: signed so that receivers can verify them, tried again for three days, told the
-// same each time, and never kept from one receiver by another.
+// Webhooks from the row to the receiver: signed so that receivers can verify them, retried for three days with the same content,
+// and never delayed by another receiver.
 
 import { describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'

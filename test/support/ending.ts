@@ -3,7 +3,7 @@
 
 import { afterAll, setDefaultTimeout } from 'bun:test'
 
-/** The time limit of tests without their own. It only bounds what hangs, also on a busy machine. */
+/** The time limit of tests without their own. It only bounds hangs, also on a busy machine. */
 setDefaultTimeout(180_000)
 
 const works: (() => unknown)[] = []

@@ -1,5 +1,5 @@
-// The real gateway on a real port, with the sandbox as its vendors. Closing it audits the books, so that every test also tests the
-// money.
+// The real gateway on a real port, with the sandbox as its vendors. Closing it audits the books, so that every test also tests
+// charges and balances.
 
 import { expect } from 'bun:test'
 import { type Sandbox, startSandbox } from '../../sandbox'
@@ -47,7 +47,7 @@ export interface TestGatewayOptions {
   readConfig?: ReadConfig
   /** Headers that mark simulated vendors. */
   mark?: Readonly<Record<string, string>>
-  /** Fills the gateway with requests of the last days, as a gateway with simulated vendors can. */
+  /** Fills the gateway with requests of the last days, as the sandbox can. */
   makeHistory?: Parameters<typeof startServer>[0]['makeHistory']
 }
 
@@ -83,7 +83,7 @@ export interface TestGateway {
   requestLog(after?: number): Promise<Row[]>
   /** The newest of `requestLog`, without those before it. */
   newestLogged(): Promise<Row | undefined>
-  /** The current ends of both: `charges` and `requestLog` then return later rows. */
+  /** The current ends of both, to get later rows from `charges` and `requestLog`. */
   newest(): Promise<{ charge: string; logRow: number }>
   audit(): Promise<Audit>
   /** Stops the server, and fails if the books are wrong. */
@@ -98,7 +98,7 @@ export const testModels: Record<string, ModelConfig> = {
   // Accepts any field, like Ollama and vLLM.
   'test-local': chatModel('openai', 'local-model'),
   'test-dashscope': chatModel('dashscope', 'qwen-plus'),
-  // Has the prices of the simulated vendor as its cost, so that the vendor's reported price is no difference.
+  // Its cost is the price of the simulated vendor, so that the price that the vendor reports does not differ.
   'test-xai': {
     ...chatModel('xai', 'grok-4.3'),
     cost: {
@@ -175,7 +175,7 @@ export const videoModels: Record<string, ModelConfig> = {
   }),
 }
 
-/** One of each kind for all gateways of a process, because the tables of the tokenizer take half a second to load. */
+/** Shared by all gateways of a process, because the tables of the tokenizer take half a second to load. */
 const [tokenCounter, audioReader] = [createTokenCounter(), new AudioReader()]
 const sharedWorkers: Pick<MediaWorkers, 'tokenCounter' | 'audioReader'> = {
   tokenCounter: { count: tokenCounter.count, close() {} },
@@ -306,7 +306,7 @@ function startOwnSandbox({ tokenDelayMs = 0, outside: { now } = {} }: TestGatewa
   return startSandbox({ record: true, tokenDelayMs, ...(now && { now }) })
 }
 
-/** All clocks of a gateway as one that a test moves. */
+/** A single clock for the whole gateway, moved by a test. */
 export function clocksOf(now: (() => number) | undefined): Partial<Outside> {
   return now ? { wall: now, monotonic: now, databaseTime: async () => now() } : {}
 }
@@ -324,7 +324,7 @@ export async function waitFor(
   condition: () => boolean | Promise<boolean>,
   timeoutMs = 100_000,
 ): Promise<void> {
-  // Created here, where its stack still names the waiting test.
+  // Created here, while its stack still names the waiting test.
   const late = new Error(`not so within ${timeoutMs / 1_000} s: ${condition}`)
   const begun = performance.now()
   while (!(await condition())) {
@@ -337,7 +337,7 @@ export async function waitFor(
 /** Maximum difference between the clock of a gateway and that of this process. */
 const CLOCKS_MS = 1_000
 
-/** Runs work within one minute of the clock, and runs it again if a minute ended meanwhile. */
+/** Runs work within one minute of the clock. Repeats it if a minute ended meanwhile. */
 export async function withinOneMinute(work: () => Promise<void>): Promise<void> {
   const minute = (aheadMs: number) => Math.floor((Date.now() + aheadMs) / 60_000)
   for (;;) {
@@ -352,7 +352,7 @@ export async function withinOneMinute(work: () => Promise<void>): Promise<void> 
 
 /** More rows than any test writes. */
 const MAX_LOG_ROWS = 100_000
-/** The number of rows read first if only those after another one are needed: more than a request of a test writes. */
+/** The number of rows read first if only rows after another one are needed: more than a request of a test writes. */
 const LOG_ROWS_FIRST = 64
 
 const randomBytes = (count: number) => crypto.getRandomValues(new Uint8Array(count))

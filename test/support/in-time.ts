@@ -1,5 +1,5 @@
-// Tests of work with a time limit of the gateway. On a machine that is too slow for it they prove nothing, and are run again; a
-// failure within the time is a fault, and is never repeated.
+// Tests of work that the gateway limits in time. On a machine that is too slow they prove nothing, and are run again; a failure
+// within the limit is a fault, and is never repeated.
 
 /** Maximum number of runs of a test before it fails because the machine is too slow. */
 const MAX_TRIES = 5
@@ -10,7 +10,7 @@ export interface Part {
   end(): void
 }
 
-/** Runs a test, and runs it again if it failed and its part took longer than `limitMs`. */
+/** Runs a test. Repeats it if it failed and its part took longer than `limitMs`. */
 export async function inTime(limitMs: number, run: (part: Part) => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries++) {
     let begun: number | undefined

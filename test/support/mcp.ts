@@ -61,7 +61,7 @@ export interface Called {
   progress: Progress[]
 }
 
-/** Calls a tool, and collects the records as soon as it has answered. Nobody else may use the gateway meanwhile. */
+/** Calls a tool, and collects the records as soon as it has answered. Nothing else may use the gateway meanwhile. */
 export async function callTool(
   gateway: TestGateway,
   client: Client,
@@ -86,7 +86,7 @@ export async function callTool(
   }
 }
 
-/** A message as no client would send it. */
+/** A message that no client would send. */
 export function postMessage(
   url: string,
   secret: string | null,

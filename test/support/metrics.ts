@@ -1,11 +1,11 @@
-// Reads the text forms of Prometheus and OpenMetrics: names and samples with their labels. A line that is of neither form,
-// or a sample without a type above it, is a fault.
+// Reads the text formats of Prometheus and OpenMetrics: names and samples with their labels. A line of neither format, or a sample
+// without a preceding type, is a fault.
 
 export interface Scraped {
   names: ReadonlySet<string>
   /** The sum of the samples that have these labels; undefined if there are none. */
   value(name: string, labels: Readonly<Record<string, string>>): number | undefined
-  /** How many values a histogram has seen. */
+  /** The number of values that a histogram has counted. */
   count(name: string, labels: Readonly<Record<string, string>>): number | undefined
 }
 

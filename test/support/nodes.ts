@@ -3,7 +3,7 @@
 import type { DatabaseKind } from './databases/databases'
 import { startTestGateway, type TestGateway, type TestGatewayOptions } from './gateway'
 
-/** On SQLite there is always one node: two processes never share its file. */
+/** One on SQLite, because two processes never share its file. */
 export async function startNodes(
   database: DatabaseKind,
   count: number,
@@ -16,7 +16,7 @@ export async function startNodes(
   return [first, ...(await Promise.all(others))]
 }
 
-/** One more node next to another. It brings no money of its own. */
+/** Starts one more node on the database of another. It does not create an account or add money. */
 export async function startTwin(
   gateway: TestGateway,
   options: TestGatewayOptions = {},
@@ -39,7 +39,7 @@ export async function restart(gateway: TestGateway, options: TestGatewayOptions 
   })
 }
 
-/** The first node last, because it also stops the vendor. */
+/** Stops the first node last, because that also stops the vendor. */
 export async function closeNodes(nodes: readonly TestGateway[]): Promise<void> {
   for (const node of [...nodes].reverse()) await node.close()
 }
@@ -57,7 +57,7 @@ export async function flood(
   )
 }
 
-/** How often each status occurred. */
+/** The number of answers by status. */
 export function statusesOf(answers: readonly { status: number }[]): Record<number, number> {
   const counts: Record<number, number> = {}
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1

@@ -1,5 +1,5 @@
-// A program that connects to the tools by OAuth, and the person who allows it in a browser. The official client runs unchanged: a
-// gateway behind a proxy is reached at its public address by sending what goes there to its port.
+// A program that connects to the tools by OAuth, and the person who allows it in a browser. The official client runs unchanged:
+// requests to the public address of the gateway are sent to its port, as a proxy would do.
 
 import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -14,11 +14,11 @@ export const REDIRECT = 'https://claude.example/callback'
 interface Place {
   url: string
   secret: string
-  /** The address at which it is known; by default the one above, which no name server knows. */
+  /** The public address of the gateway; by default the one above, which no name server resolves. */
   publicUrl?: string
 }
 
-/** Fetches from the public address of a gateway, and follows nothing. */
+/** Fetches from the public address of a gateway, without following redirects. */
 export const fetchBehind =
   ({ url }: Place) =>
   (address: string | URL, init: RequestInit = {}): Promise<Response> =>

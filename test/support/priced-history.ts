@@ -1,5 +1,5 @@
 // Random histories of charges with known quantities: chats of every tier and length, pictures, speech, transcription and videos at
-// the prices of plans, some of them late, cut, released or above their hold. A rehearsal is compared with the stored quantities.
+// the prices of plans, some of them late, cut, released or above their hold. Tests compare a rehearsal with these quantities.
 
 import {
   addCredit,
@@ -38,7 +38,7 @@ export interface PricedCharge {
   endedAt: number
 }
 
-/** Models of each kind at random prices. */
+/** Models of every kind at random prices. */
 export function randomConfig(random: Random): Config {
   const entry = (family: string, price: PriceConfig, more: Partial<ModelConfig> = {}): ModelConfig => ({
     family,

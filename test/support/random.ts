@@ -7,7 +7,7 @@ export interface Random {
   pick<Item>(items: readonly Item[]): Item
 }
 
-/** Whether this run tries every generated case, or a sample that its seeds choose. */
+/** Whether this run tries every generated case instead of a sample chosen by its seeds. */
 export const isWholeRun = process.env.TEST_WHOLE !== undefined
 
 /** Whether this run is the quick one, which tries a smaller sample. */
@@ -26,7 +26,7 @@ export function seedOf(variable: string): number {
   return Number(process.env[variable] ?? crypto.getRandomValues(new Uint32Array(1))[0])
 }
 
-/** The step through all mixtures of lists: every fifth in a whole run, otherwise fewer. The seed says where it begins. */
+/** The step through all mixtures of lists: every fifth in a whole run, otherwise fewer. The seed chooses where it begins. */
 export const MIXTURE_STEP = isWholeRun ? 5 : isQuickRun ? 160 : 40
 
 /** All orders in which lists can be mixed when each keeps its own. */

@@ -1,5 +1,5 @@
-// Rehearses all charges of a test's gateway at their original prices, as an operator would: nothing may differ, whatever the
-// requests were. Tests with many kinds of requests end with it.
+// Rehearses all charges of a test's gateway at their original prices, as an operator would: no charge may differ. Tests with many
+// kinds of requests end with it.
 
 import { expect } from 'bun:test'
 import { rehearse } from '../../src/billing/rehearsal/rehearsal'

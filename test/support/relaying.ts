@@ -1,5 +1,5 @@
-// relayEvents with a vendor, a caller and a clock that the test controls. The relay and the family are the real ones; only their
-// surroundings are made here.
+// relayEvents with a vendor, a caller and a clock that the test controls. The relay and the family are the real ones; everything
+// around them is simulated.
 
 import { outside } from '../../src/app/world'
 import type { Outcome } from '../../src/billing/ledger/metering'
@@ -57,7 +57,7 @@ export function modelForRelay(id = 'test-chat', upstream: Partial<UpstreamConfig
   return catalogue.models.get(id)?.[0] as Model
 }
 
-/** A vendor's body that gives one piece a pull, and records every operation on it. */
+/** A vendor's body that gives one piece per pull, and records every operation on it. */
 export interface Source {
   body: ReadableStream<Uint8Array>
   /** The number of pieces read. */

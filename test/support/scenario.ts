@@ -65,7 +65,7 @@ export async function play(gateway: TestGateway, scenario: Scenario): Promise<Pl
     if (value instanceof RegExp) expect(header ?? '').toMatch(value)
     else expect(header).toBe(value)
   }
-  // Every answer can be found in the log and the request log.
+  // Every answer must be in the log and in the request log.
   const requestId = response.headers.get('x-request-id')
   expect(requestId).toMatch(/^req_[0-9a-f]{32}$/)
   if (json?.error) expect(requestIdOf(json)).toBe(requestId)
@@ -105,7 +105,7 @@ async function request(gateway: TestGateway, scenario: Scenario): Promise<Played
   const text = await response.text()
   const charges = await gateway.charges(before.charge)
   const own = new Set(charges.map(({ id }) => id))
-  // Known only now if a vendor has answered since.
+  // Known only now if the vendor has answered in the meantime.
   const others = (await followedTasks(gateway)).filter(({ charge }) => !own.has(charge))
   const ids = [...before.tasks, ...others].map(({ id }) => id as string)
   return {

@@ -1,5 +1,5 @@
-// Finds words that a page of the console would show although they are missing in its texts, so that no other language has them, and
-// numbers and times written in one language only. Pure: takes sources, returns one sentence for each fault.
+// Finds words that a page of the console shows although they are missing in its texts, and so in other languages, and numbers and
+// times written in one language only. Pure: takes sources, returns one sentence for each fault.
 
 import type { SourceFile } from './source-rules'
 
@@ -16,7 +16,7 @@ const TEXT = /(?:^|[?:|&] )"((?:[^"\\]|\\.)*)"(?! in )|^`([^`]*)`/g
 /** Names of formats and time zones, which are the same in each language. */
 const NAMES = /\b(CSV|JSON|UTC)\b/g
 
-/** The words in the elements of a page themselves. */
+/** Words written directly in the elements of a page. */
 function ownWords(text: string): string[] {
   const found: string[] = []
   /** The indent of the children that are listed line by line; undefined outside of them. */

@@ -1,4 +1,4 @@
-// What a listener finds in a sound: length, format and pitch. The MP3 decoder is not part of the library that encodes.
+// Measures a sound: length, format and pitch. The MP3 decoder is not part of the library that encodes.
 
 import { MPEGDecoder } from 'mpg123-decoder'
 
@@ -54,7 +54,7 @@ export async function readMp3(bytes: Uint8Array): Promise<Sound> {
   }
 }
 
-/** The pitch of a tone, from where it first to where it last rises through zero. */
+/** The pitch of a tone, measured from its first to its last rise through zero. */
 export function pitchOf({ samples, sampleRate }: Sound): number {
   const rises: number[] = []
   // An encoder leaves faint noise before and after the tone.

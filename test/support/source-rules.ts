@@ -1,5 +1,5 @@
-// The rules of the source tree as pure functions of file names and texts: who may import whom, which words may appear where, how
-// long things may be. Each returns the faults that it finds, one sentence each.
+// The rules of the source tree as pure functions of file names and texts: permitted imports, words and lengths. Each returns the
+// faults that it finds, one sentence each.
 
 export interface SourceFile {
   /** Below the project's folder, with slashes. */
@@ -35,13 +35,13 @@ const levels: readonly (readonly string[])[] = [
   ['src/console-server'],
   ['src/listen'],
   ['src/app'],
-  // Outside of the gateway: simulated vendors, the delivered catalogue, and the command line above all.
+  // Outside of the gateway: simulated vendors, the delivered catalogue, and, above all others, the command line.
   ['sandbox', 'gateway.config.ts'],
   ['cli'],
 ]
 const folders = levels.flat()
 
-/** Folders that import less than their place in the list allows. */
+/** Folders that may import less than their place in the list allows. */
 const narrower: Record<string, readonly string[]> = {
   'src/db': ['src/lib'],
   'src/http-client': ['src/lib'],
@@ -70,7 +70,7 @@ const narrower: Record<string, readonly string[]> = {
 /** Folders whose index lists all files of a kind. Only the index imports the listed files. */
 const LISTS = /^src\/(families|upstreams\/kinds)\/index\.ts$/
 
-/** Packages that only some files may know. */
+/** Packages that only some files may import. */
 const packageOwners: Record<string, RegExp> = {
   aws4: /^src\/upstreams\/kinds\/bedrock\.ts$/,
   preact: /^src\/console\//,
@@ -125,7 +125,7 @@ export function importFaults(files: readonly SourceFile[]): string[] {
     }
     if (from === 'src/console') {
       for (const target of targetsOf(file, known)) {
-        // Programs and settings shown in it are texts made by pure functions.
+        // Its sample programs and settings are texts made by pure functions.
         if (/^src\/((console|lib)\/|api-document\/(clients|samples)\.ts$)/.test(target)) continue
         faults.push(`${file.path} must not import ${target} but for its types: that runs in the gateway`)
       }

@@ -1,5 +1,5 @@
 // Helpers for tests of speech: models at prices that are easy to add up, one request with all its effects, and a vendor that sends
-// sound in whatever way a test wants.
+// sound in any way that a test chooses.
 
 import type { SandboxCall } from '../../sandbox'
 import { samplesPerSecond, type Tone, toneBytes } from '../../sandbox/sounds'
@@ -25,7 +25,7 @@ function speechModel(upstream: string, upstreamModel: string): ModelConfig {
 
 export interface Spoken {
   response: Response
-  /** All received bytes, also of an answer that broke off. */
+  /** All received bytes, also of an answer that stopped early. */
   bytes: Buffer
   /** The answer did not end as it should. */
   isBroken: boolean
@@ -36,7 +36,7 @@ export interface Spoken {
   logRows: Row[]
 }
 
-/** Requests speech, and collects the effects at the moment when the last byte has come. Nobody else uses the gateway meanwhile. */
+/** Requests speech, and collects the effects as soon as the last byte has arrived. Nothing else uses the gateway meanwhile. */
 export async function speak(
   gateway: TestGateway,
   body: Record<string, unknown>,
@@ -81,7 +81,7 @@ export async function endOf(
   return { charge, entry: await find() }
 }
 
-/** The tone of the odd vendor, also in its files. */
+/** The tone that the simulated vendor sends, also in its files. */
 export const tone: Tone = { hertz: 500, samples: 2 * samplesPerSecond }
 export const toneSamples = Buffer.from(toneBytes(tone, 0, tone.samples))
 

@@ -1,4 +1,4 @@
-// A web stream as the body of an answer.
+// Converts a web stream to the body of an answer.
 
 import { ConnectionBroken } from '../../src/http-client/connection'
 import { type Flow, HttpBody } from '../../src/http-client/response'

@@ -23,11 +23,11 @@ export interface TaskNodes {
   /** The fields of each occurrence of an event in the logs of all nodes. */
   find(event: string): TaskNode['log'][number]['fields'][]
   count(event: string): number
-  /** At the end of `await using`. */
+  /** Called at the end of `await using`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The time for which a node has a task to itself (src/tasks/poller.ts). */
+/** The duration of a node's lease on a task (src/tasks/poller.ts). */
 export const LEASE_MS = 45_000
 export const START = Date.UTC(2026, 2, 10, 12)
 const BALANCE_NANO = 100_000_000_000

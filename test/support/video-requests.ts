@@ -186,8 +186,8 @@ export function requestFor(model: string, more: Record<string, Json> = {}): Reco
 }
 
 /**
- * Moves only when told to, so that nothing is polled before a test wants it. With `after`, a gateway looks five times as often for
- * tasks due by this clock.
+ * A clock that advances only when a test moves it, so that nothing is polled before. With `after`, a gateway checks five times as
+ * often for tasks that are due by this clock.
  */
 export function makeClock() {
   let nowMs = Date.UTC(2026, 9, 10, 12, 0, 15)
@@ -217,7 +217,7 @@ export async function passUntil(
     clock.pass(stepMs)
     for (let turn = 0; turn < TURNS; turn++) await Bun.sleep(2)
   }
-  throw new Error('it never was so')
+  throw new Error('the condition was never met')
 }
 
 export async function readTask(gateway: TestGateway, id: string, key = gateway.secret): Promise<Json> {
@@ -225,7 +225,7 @@ export async function readTask(gateway: TestGateway, id: string, key = gateway.s
   return (await fetch(`${gateway.url}/v1/videos/generations/${id}`, { headers })).json()
 }
 
-/** The end of a task, while the clock runs fast. */
+/** Waits for the end of a task while the clock runs fast. */
 export async function endOf(gateway: TestGateway, clock: Clock, id: string): Promise<Json> {
   let task: Json
   await passUntil(
@@ -249,7 +249,7 @@ export async function rowsOf(gateway: TestGateway, id: string): Promise<Json> {
   return rows[0] && withWholeUsage(rows[0])
 }
 
-/** Lets every task end that can end, so that the books can be closed. */
+/** Waits until every task that can end has ended, so that the books can be closed. */
 export async function endAll(gateway: TestGateway, clock: Clock): Promise<void> {
   const open = () =>
     gateway.server.world.db.query({

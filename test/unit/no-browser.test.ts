@@ -17,5 +17,5 @@ test('if no browser starts, tests that need one are skipped, and their names say
   const lines = written.split('\n').filter((line) => line.startsWith('(skip)'))
   expect(lines.length).toBeGreaterThan(3)
   for (const line of lines)
-    expect(line).toMatch(/\(not tried: no browser starts here: .*exist at \/nowhere\/chromium\)$/)
+    expect(line).toMatch(/\(not tested: no browser starts here: .*exist at \/nowhere\/chromium\)$/)
 })

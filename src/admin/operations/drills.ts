@@ -88,7 +88,7 @@ const Begin = Type.Object(
       Type.Boolean({ description: 'No answer comes, until the time limit of the upstream.' }),
     ),
     cut: Type.Optional(
-      Type.Boolean({ description: 'The vendor answers and is paid, and its answer breaks off.' }),
+      Type.Boolean({ description: 'The vendor answers and is paid, and its answer stops early.' }),
     ),
     share_percent: Type.Optional(
       Type.Number({ minimum: 0.0001, maximum: 100, description: 'The part of the requests. Default 100.' }),

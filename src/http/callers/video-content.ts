@@ -88,7 +88,7 @@ async function relay(
   const body = readableOf(response.body, (reason) => {
     world.log('video_cut', { task: task.id, upstream: task.upstream, reason: String(reason) })
     // The reason is omitted: the vendor's URL may be in it, and must not be logged.
-    return new Error('the vendor broke off')
+    return new Error('the vendor stopped early')
   })
   return new Response(pacedStream(world.backlog, body), { status: response.status, headers })
 }

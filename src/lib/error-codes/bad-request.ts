@@ -8,7 +8,7 @@ export type CodeRow = readonly [meaning: string, cure: string, look?: string | u
 export const badRequestCodes = {
   body_too_complex: ['The body has more values or fields than allowed.', 'Send less in one request.'],
   body_unreadable: [
-    'The body broke off, or is not encoded as its headers say.',
+    'The body ended early, or is not encoded as its headers say.',
     'Send it again; a proxy may have cut it off.',
   ],
   content_policy_violation: [

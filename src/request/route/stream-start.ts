@@ -57,7 +57,7 @@ export async function startOfStream(
   }
 }
 
-/** A stream that broke off, or closed without an end, before any output. */
+/** A stream that stopped early, or closed without an end, before any output. */
 class BrokenOff extends Error {}
 
 /** `begun` with the first output, `ended` with an end or a failure before any. */
@@ -112,7 +112,7 @@ class StreamStart implements BodySink {
 
   fail(error: unknown): void {
     this.whole.fail(error)
-    this.breakOff(new BrokenOff('the stream broke off', { cause: error }))
+    this.breakOff(new BrokenOff('the stream stopped early', { cause: error }))
   }
 
   private read(events: string): void {

@@ -1,5 +1,5 @@
-// The grammar of a stream of a chat completion, strictly read: it begins with a role, calls come one after another, one chunk says
-// why it ends, figures follow only if they were requested, and it closes. Throws at the first misplaced chunk.
+// A strict reader of chat completion streams: a stream begins with a role, calls come one after another, one chunk has the finish
+// reason, usage follows only if it was requested, and the stream closes. Throws at the first misplaced chunk.
 
 import type { Json } from '../scenario'
 
@@ -34,7 +34,7 @@ export function chunksOf(stream: string): { chunks: Json[]; closed: boolean } {
   return { chunks, closed }
 }
 
-/** The completion that the chunks make. */
+/** The completion assembled from the chunks. */
 export function readChunks(stream: string, showsUsage: boolean): ReadCompletion {
   const { chunks, closed } = chunksOf(stream)
   const last = chunks.at(-1)
@@ -70,16 +70,16 @@ function readHead(chunk: Json, first: Json, showsUsage: boolean): void {
 }
 
 function readDelta({ delta, finish_reason: finish }: Json, isFirst: boolean, into: ReadCompletion): void {
-  if (into.finish !== undefined) throw new Error('something follows the end')
+  if (into.finish !== undefined) throw new Error('a chunk follows the end')
   if ((delta.role === 'assistant') !== isFirst) throw new Error('a role that is late or repeated')
   if (finish !== null) {
-    if (Object.keys(delta).length > 0) throw new Error('the end has something to say')
+    if (Object.keys(delta).length > 0) throw new Error('the end has content')
     into.finish = finish
     return
   }
   const { content, reasoning_content: thinking, tool_calls: calls } = delta
   if (!isFirst && [content, thinking, calls].filter((part) => part !== undefined).length !== 1)
-    throw new Error(`not one thing: ${JSON.stringify(delta)}`)
+    throw new Error(`not exactly one member: ${JSON.stringify(delta)}`)
   if (!isFirst && (content === '' || thinking === '')) throw new Error('an empty piece')
   into.said += content ?? ''
   into.thinking += thinking ?? ''

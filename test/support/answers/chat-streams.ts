@@ -1,5 +1,5 @@
-// Random streams of chat completions in the style of many servers, with the words in them: the other half of the proof that a
-// translation neither invents nor loses anything. It must not use the translation's own rules.
+// Random streams of chat completions in the style of many servers, with the words in them, to prove that a translation neither
+// invents nor loses anything. It must not use the translation's own rules.
 
 import type { Random } from '../random'
 import type { Json } from '../scenario'

@@ -9,7 +9,7 @@ export interface FamilyRow {
   /** The catalogue entry without its family and upstream; its upstream is of this kind. */
   kind: string
   model: Omit<ModelConfig, 'family' | 'upstream'>
-  /** The form of its errors; by default that of OpenAI. */
+  /** The format of its errors; by default that of OpenAI. */
   dialect?: Dialect
   /** Parts of a request that reach the vendor changed, as globs of paths. `model` always has the vendor's name. */
   translated?: string[]
@@ -63,7 +63,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'openai-chat': {
     kind: 'openai',
     model: { upstreamModel: 'gpt-4.1-mini', price: tokens },
-    // Thinking that the vendor counts next to the completion is in it.
+    // Includes thinking that the vendor counts in addition to the completion.
     answered: ['usage/cost_in_usd_ticks', 'usage/completion_tokens'],
     refused: [
       ['messages', 'Hello'],
@@ -102,7 +102,7 @@ export const familyRows: Record<string, FamilyRow> = {
     kind: 'openai',
     dialect: 'messages',
     model: { upstreamModel: 'local-model', price: tokens },
-    // AnswerPart in the words of chat. Fields without a counterpart are left out.
+    // AnswerPart as chat names it. Fields without a counterpart are omitted.
     translated: [
       'system',
       'system/**',
@@ -143,7 +143,7 @@ export const familyRows: Record<string, FamilyRow> = {
       maxOutputTokens: 4_096,
       price: { ...tokens, per_1m_cache_write_tokens: '1.25' },
     },
-    // AnswerPart in the words of messages. Fields without a counterpart are left out.
+    // AnswerPart as messages name it. Fields without a counterpart are omitted.
     translated: [
       'messages/**',
       'max_tokens',
@@ -216,7 +216,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'chat-on-gemini': {
     kind: 'google',
     model: { upstreamModel: 'gemini-3-flash-preview', price: tokens },
-    // In the words of generateContent. Fields without a counterpart are left out.
+    // As generateContent names it. Fields without a counterpart are omitted.
     translated: ['**'],
     answered: ['**'],
     refused: [
@@ -292,7 +292,7 @@ export const familyRows: Record<string, FamilyRow> = {
       upstreamModel: 'us.amazon.nova-lite-v1:0',
       price: { ...tokens, per_1m_cache_write_tokens: '1.25' },
     },
-    // In the words of Converse. Fields without a counterpart are left out.
+    // As Converse names it. Fields without a counterpart are omitted.
     translated: [
       'system/**',
       'messages/**',
@@ -331,7 +331,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'chat-on-converse': {
     kind: 'bedrock',
     model: { upstreamModel: 'us.amazon.nova-lite-v1:0', price: tokens },
-    // In the words of Converse. Fields without a counterpart are left out.
+    // As Converse names it. Fields without a counterpart are omitted.
     translated: [
       'messages/**',
       'max_tokens',
@@ -390,7 +390,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'chat-on-responses': {
     kind: 'openai',
     model: { upstreamModel: 'local-model', price: tokens },
-    // AnswerPart in the words of responses. Fields without a counterpart are left out.
+    // AnswerPart as responses name it. Fields without a counterpart are omitted.
     translated: [
       'messages/**',
       'max_completion_tokens',
@@ -433,7 +433,7 @@ export const familyRows: Record<string, FamilyRow> = {
     kind: 'openai',
     dialect: 'messages',
     model: { upstreamModel: 'local-model', price: tokens },
-    // AnswerPart in the words of responses. Fields without a counterpart are left out.
+    // AnswerPart as responses name it. Fields without a counterpart are omitted.
     translated: [
       'system',
       'system/**',
@@ -467,7 +467,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'openai-responses': {
     kind: 'openai',
     model: { upstreamModel: 'gpt-5-mini', price: tokens, reasoning: true },
-    // The id is the gateway's; the padding of events is left out.
+    // The id is the gateway's; the padding of events is omitted.
     answered: ['id', '*/response/id', '*/obfuscation'],
     refused: [
       ['input', undefined],
@@ -490,7 +490,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'responses-on-chat': {
     kind: 'openai',
     model: { upstreamModel: 'local-model', price: tokens },
-    // A response in the words of chat. Fields without a counterpart are left out.
+    // A response as chat names it. Fields without a counterpart are omitted.
     translated: [
       'instructions',
       'input',
@@ -533,7 +533,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'responses-on-messages': {
     kind: 'anthropic',
     model: { upstreamModel: 'claude-sonnet-4-5', price: { ...tokens, per_1m_cache_write_tokens: '1.25' } },
-    // A response in the words of messages. Fields without a counterpart are left out.
+    // A response as messages name it. Fields without a counterpart are omitted.
     translated: [
       'instructions',
       'input/**',
@@ -576,7 +576,7 @@ export const familyRows: Record<string, FamilyRow> = {
       upstreamModel: 'us.amazon.nova-lite-v1:0',
       price: { ...tokens, per_1m_cache_write_tokens: '1.25' },
     },
-    // In the words of Converse. Fields without a counterpart are left out.
+    // As Converse names it. Fields without a counterpart are omitted.
     translated: [
       'instructions',
       'input/**',
@@ -651,7 +651,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'gemini-embeddings': {
     kind: 'google',
     model: { upstreamModel: 'gemini-embedding-001', price: { per_1m_input_tokens: '1' } },
-    // The vendor has its own names for everything, and refuses all others.
+    // The vendor has its own names for all fields, and refuses all others.
     translated: ['input', 'input/*', 'dimensions', 'x_unknown/**'],
     answered: ['embeddings/**', 'usageMetadata/**', 'x_unknown/**'],
     refused: [
@@ -663,7 +663,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'voyage-embeddings': {
     kind: 'voyage',
     model: { upstreamModel: 'voyage-4', price: { per_1m_input_tokens: '1' } },
-    // It refuses fields that it does not know.
+    // The vendor refuses unknown fields.
     translated: ['dimensions', 'user', 'x_unknown/**'],
     answered: ['data/*/text', 'x_unknown/**', '*/x_unknown/**', 'data/*/x_unknown/**'],
     refused: [
@@ -675,7 +675,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'cohere-rerank': {
     kind: 'cohere',
     model: { upstreamModel: 'rerank-v4.0-pro', price: { per_1k_searches: '2', per_1m_input_tokens: '1' } },
-    // The second version accepts only texts, and returns none.
+    // The second version accepts only texts, and does not return them.
     translated: ['documents/1/**', 'return_documents'],
     refused: [
       ['query', undefined],
@@ -693,7 +693,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'voyage-rerank': {
     kind: 'voyage',
     model: { upstreamModel: 'rerank-2.5', price: { per_1m_input_tokens: '1' } },
-    // It refuses fields that it does not know, and has other words for some.
+    // The vendor refuses unknown fields, and has other names for some.
     translated: ['documents/1/**', 'top_n', 'x_unknown/**'],
     answered: ['x_unknown/**'],
     refused: [

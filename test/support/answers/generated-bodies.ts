@@ -1,5 +1,5 @@
-// Random request bodies of every family, with the maximum that a vendor could count in them: the other half of the proof that a
-// hold covers the price. It must not use the families' own rules.
+// Random request bodies of every family, with the maximum that a vendor could count in them, to prove that a hold covers the price.
+// It must not use the families' own rules.
 
 import type { Random } from '../random'
 
@@ -14,16 +14,16 @@ interface GeneratedBody {
   outputTokens: number
   /** Maximum number of pictures that the body allows; absent for bodies without pictures. */
   images?: number
-  /** The paid characters; absent without any. */
+  /** The billed characters; absent without any. */
   characters?: number
-  /** The seconds of video that are paid for, or the maximum if the vendor chooses; absent if there are none. */
+  /** The billed seconds of video, or the maximum if the vendor chooses; absent if there are none. */
   seconds?: number
-  /** Tokens of the pictures that are sent, and the most of those that are made; absent if there are none. */
+  /** Tokens of the input pictures, and the maximum of the generated ones; absent if there are none. */
   inputImageTokens?: number
   outputImageTokens?: number
-  /** Tokens of the video that is made; absent if there are none. */
+  /** Tokens of the generated video; absent if there are none. */
   outputVideoTokens?: number
-  /** For a model priced by tokens, if others are priced by something else. */
+  /** Set for a model priced by tokens whose family also has models priced otherwise. */
   byToken?: true
 }
 
@@ -88,7 +88,7 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'hailuo-video': (random, model) => videoOfFrames(random, model),
 }
 
-/** The marks of a role and of a name, around each message, and those that begin the answer. */
+/** Tokens that mark the role and the name around each message, and those that begin the answer. */
 const TOKENS_PER_MESSAGE = 5
 const TOKENS_TO_BEGIN = 3
 /** Largest documented number of tokens of a picture at full detail. */
@@ -194,7 +194,7 @@ function moderationBody(random: Random, model: string): GeneratedBody {
   }
 }
 
-/** A token for every tenth of a second of audio; nobody speaks ten tokens a second. */
+/** A token for every tenth of a second of audio; nobody speaks ten tokens per second. */
 const AUDIO_TOKENS_PER_SECOND = 10
 
 function audioBody(random: Random, model: string): GeneratedBody {
@@ -239,7 +239,7 @@ function chatBody(random: Random, model: string): GeneratedBody {
   }
 }
 
-/** Servers may read each prompt again for each completion, and write all completions of all prompts to the limit. */
+/** Servers may read each prompt again for each completion, and every completion of every prompt may reach the limit. */
 function completionBody(random: Random, model: string): GeneratedBody {
   const tokens = () => many(random, 30, () => random.below(200_000))
   const prompts: (string | number[])[] = random.chance(0.3)
@@ -279,7 +279,7 @@ function atLeast16({ body, ...rest }: GeneratedBody): GeneratedBody {
   return { ...rest, body: { ...body, [field]: limit }, outputTokens: limit * n }
 }
 
-/** The items of a response: the same words as messages, with flat tools. */
+/** The items of a response: the same texts as messages, with flat tools. */
 function responsesBody(random: Random, model: string): GeneratedBody {
   const limit = 16 + random.below(60)
   const items = (place: number) => {
@@ -327,7 +327,7 @@ function responsesBody(random: Random, model: string): GeneratedBody {
 
 /** Tokens that the vendor adds for tools, by its documentation. */
 const TOKENS_BEFORE_TOOLS = 530
-/** If each candidate is a separate call, each reads the input. */
+/** True if each candidate is a separate call, which reads the input again. */
 function eachByItself(generated: GeneratedBody): GeneratedBody {
   const { n = 1 } = generated.body as { n?: number }
   return { ...generated, inputTokens: (count) => n * generated.inputTokens(count) }
@@ -511,7 +511,7 @@ function imageList(random: Random, model: string): GeneratedBody {
   return { body, inputTokens: () => 0, outputTokens: 0, images: n ?? 1 }
 }
 
-/** The largest that the vendor's documentation gives for a picture in an interaction. */
+/** Largest documented number of tokens of a picture in an interaction. */
 const TOKENS_PER_INTERACTION_IMAGE = 2_240
 
 function interaction(random: Random, model: string): GeneratedBody {
@@ -545,7 +545,7 @@ function interaction(random: Random, model: string): GeneratedBody {
   }
 }
 
-/** Tokens of a picture by its size and quality, of the model that uses more: documented, or observed in replies. */
+/** Tokens of a picture by its size and quality, for the model that uses more: documented, or observed in replies. */
 const imageTokens: Record<string, Record<string, number>> = {
   '1024x1024': { low: 272, medium: 1_756, high: 7_024 },
   '1024x1536': { low: 408, medium: 1_584, high: 6_240 },
@@ -607,7 +607,7 @@ function withUploads(random: Random, generated: GeneratedBody): GeneratedBody {
   }
 }
 
-/** Tokens of a picture of each size, of the model that uses more: from the vendor's table. */
+/** Tokens of a picture of each size, for the model that uses more, from the vendor's table. */
 const sizedTokens: Record<string, number> = { '1024x1024': 1_290, '2048x2048': 1_680, '5504x3072': 2_520 }
 
 function pictureOfTokens(random: Random, model: string): GeneratedBody {
@@ -623,7 +623,7 @@ function pictureOfTokens(random: Random, model: string): GeneratedBody {
   }
 }
 
-/** Seconds of a video without a duration, and the most if the vendor chooses, for models without figures of their own. */
+/** Seconds of a video without a duration, and the maximum if the vendor chooses, for models without their own figures. */
 const SECONDS_UNSAID = 5
 const SECONDS_CHOSEN = 60
 

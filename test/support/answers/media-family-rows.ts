@@ -20,7 +20,7 @@ const gptRefused: FamilyRow['refused'] = [
   ['partial_images', 4],
 ]
 
-/** Models whose vendor has another form: every field is sent in that form, and the answer is a list of pictures. */
+/** Models whose vendor has another format: every field is converted, and the answer is a list of pictures. */
 const inOpenaiForm = {
   translated: ['**'],
   answered: ['**'],
@@ -103,7 +103,7 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
       upstreamModel: 'grok-imagine-image',
       price: { per_image: { '1k': '0.02', '2k': '0.07' }, per_input_image: '0.002' },
     },
-    // A size becomes a ratio and a resolution; the quality is this model's only one; references get their type.
+    // A size becomes a ratio and a resolution; the quality is the only one of this model; references get their type.
     translated: ['size', 'quality'],
     // The answer is the list that SDKs read, without withheld pictures.
     answered: ['data/1/**', 'data/2/**', 'usage/**'],
@@ -139,7 +139,7 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
   'openai-images': {
     kind: 'openai',
     model: { upstreamModel: 'gpt-image-2', price: imageTokens },
-    // Older models' words for a quality, and a field that these refuse.
+    // Quality names of older models, and a field that these models refuse.
     translated: ['quality', 'response_format'],
     refused: [...gptRefused, ['size', '1000x1000'], ['size', 1024]],
   },
@@ -152,7 +152,7 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
   'dalle-images': {
     kind: 'openai',
     model: { upstreamModel: 'dall-e-2', price: { per_image: sizes } },
-    // It has one quality, and no field for it.
+    // The model has one quality, and no field for it.
     translated: ['quality'],
     refused: [
       ['prompt', undefined],
@@ -251,7 +251,7 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
       price: { per_second: { '480p': '0.05', '720p': '0.07' } },
     },
     translated: ['wait'],
-    // Its status has the words of the gateway.
+    // Its status has the gateway's names.
     answered: ['status', 'usage/cost_in_usd_ticks'],
     refused: [
       ['prompt', 7],

@@ -1,5 +1,5 @@
-// The grammar of a stream of messages, strictly read: a message begins, its blocks follow one another without a gap or an overlap,
-// it states why it ends, and it ends. Throws at the first misplaced event.
+// A strict reader of streams of messages: a message begins, its blocks follow one another without a gap or an overlap, an event has
+// the stop reason, and the message ends. Throws at the first misplaced event.
 
 import type { Json } from '../scenario'
 
@@ -27,7 +27,7 @@ export function eventsOf(stream: string): Json[] {
   })
 }
 
-/** The message that the events make. */
+/** The message assembled from the events. */
 export function readEvents(stream: string): ReadMessage {
   const events = eventsOf(stream).filter(({ type }) => type !== 'ping')
   const first = events.shift()
@@ -40,7 +40,7 @@ export function readEvents(stream: string): ReadMessage {
   for (;;) {
     const event = events.shift()
     if (event?.type === 'error') {
-      if (events.length > 0) throw new Error('something follows an error')
+      if (events.length > 0) throw new Error('an event follows an error')
       return { ...nothing, id, model, content: blocks, error: event.error }
     }
     if (event?.type === 'content_block_start') {
@@ -53,7 +53,7 @@ export function readEvents(stream: string): ReadMessage {
     if (typeof stopReason !== 'string') throw new Error('no reason to stop')
     if (!Number.isSafeInteger(event.usage?.output_tokens)) throw new Error('no figures')
     expectType(events.shift(), 'message_stop')
-    if (events.length > 0) throw new Error('something follows the end')
+    if (events.length > 0) throw new Error('an event follows the end')
     return { id, model, content: blocks, stopReason, stopSequence, usage: event.usage }
   }
 }

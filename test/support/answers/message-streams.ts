@@ -1,5 +1,5 @@
-// Random streams of messages in the style of many servers, with the words in them: the other half of the proof that a translation
-// neither invents nor loses anything. It must not use the translation's own rules.
+// Random streams of messages in the style of many servers, with the words in them, to prove that a translation neither invents nor
+// loses anything. It must not use the translation's own rules.
 
 import type { Random } from '../random'
 import type { Json } from '../scenario'
@@ -125,7 +125,7 @@ function otherBlock(random: Random): Block {
   ])
 }
 
-/** The start has the input, which may not be final; the figure of a later event counts. */
+/** The start has the input tokens, which may not be final; the figure of a later event counts. */
 function startOf(random: Random, usage: GeneratedMessage['usage']): Json[] {
   const figures = {
     input_tokens: usage.input,

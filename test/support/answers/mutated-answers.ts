@@ -1,5 +1,5 @@
 // Answers of vendors with faults in their JSON: members that are null, missing, of another kind or from elsewhere, lists with
-// holes, and values that nest deep. A seed repeats them. It must not know which parts of an answer are read.
+// holes, and deeply nested values. A seed repeats them. It must not know which parts of an answer are read.
 
 import type { Random } from '../random'
 import type { Json } from '../scenario'

@@ -1,5 +1,5 @@
-// The grammar of a streamed response, strictly read: it is created, its items are added, filled and done in parts, one event states
-// how it ended, and it closes. Throws at the first misplaced event.
+// A strict reader of streamed responses: a response is created, its items are added, filled and completed, one event states how it
+// ended, and the stream closes. Throws at the first misplaced event.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../scenario'
@@ -53,7 +53,7 @@ export function responseEventsOf(stream: string): Json[] {
   })
 }
 
-/** The response that the events make. Items of the types in `withoutStatus` have no status. */
+/** The response assembled from the events. Items of the types in `withoutStatus` have no status. */
 export function readResponse(stream: string, withoutStatus = WITHOUT_STATUS): ReadResponse {
   const events = responseEventsOf(stream)
   const rest = events.filter(({ type }) => type !== 'keepalive')
@@ -88,7 +88,7 @@ function readEnd(last: Json, error: Json, created: Json, { open, items }: State)
     'usage',
     'service_tier',
   ]
-  // The reason of the end is stated only at the end.
+  // The reason is stated only at the end.
   const fixed = ({ gateway: _, ...object }: Json) => ({
     ...object,
     ...Object.fromEntries(changing.map((name) => [name, 0])),
@@ -120,7 +120,7 @@ function readEnd(last: Json, error: Json, created: Json, { open, items }: State)
 }
 
 const TEXTS = new Set(['message', 'reasoning'])
-/** Items that only their position shows to be complete. */
+/** Items whose completeness follows only from their position. */
 const WITHOUT_STATUS: ReadonlySet<string> = new Set(['compaction'])
 const zeros: Record<string, Json> = {
   message: { role: 'assistant', content: [] },

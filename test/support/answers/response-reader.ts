@@ -1,4 +1,4 @@
-// The response that the official client makes from events, with its own code.
+// The response that the official client assembles from events with its own code.
 
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import type { Json } from '../scenario'

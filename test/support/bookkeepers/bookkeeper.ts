@@ -1,5 +1,5 @@
-// A second bookkeeper: the rules of the ledger in plain memory, one account after another, to predict the answers of the real one.
-// It must stay too simple to be wrong, and must use no code of the ledger.
+// A second bookkeeper: the rules of the ledger in plain memory, one account after another, to predict the answers of the real
+// ledger. It must stay too simple to be wrong, and must not use any code of the ledger.
 
 import type { Key } from '../../../src/accounts/keys'
 import type { Charge } from '../../../src/billing/ledger/ledger'
@@ -30,13 +30,13 @@ interface Bookkeeper {
     tokens: number,
   ): { paidNano: number; shortfallNano: number } | undefined
   release(charge: Charge): boolean
-  /** Returns how many charges had expired. */
+  /** Returns the number of expired charges. */
   expire(now: number): number
   credit(account: string, amount: number): void
   adjust(account: string, amount: number): boolean
-  /** `key period`, `account:name period` and `spender period` to what is committed in it. */
+  /** The committed amount by `key period`, `account:name period` and `spender period`. */
   budgets: Map<string, number>
-  /** `key minute` to the requests and tokens in it. */
+  /** Requests and tokens by `key minute`. */
   windows: Map<string, { requests: number; tokens: number }>
   accounts: Map<string, Sheet>
 }
@@ -68,7 +68,7 @@ export function createBookkeeper(): Bookkeeper {
   const count = (charge: Charge, requests: number, tokens: number, committed: number) =>
     addToCounters({ budgets, windows }, charge, { requests, tokens, committed })
 
-  /** Removes a charge from the list of open ones. False if it is missing, or holds another amount by now. */
+  /** Removes a charge from the list of open ones. False if it is missing, or now holds another amount. */
   function finish(charge: Charge): boolean {
     const { open, finished } = sheet(charge.account)
     if (open.get(charge.id)?.heldNano !== charge.heldNano) return false

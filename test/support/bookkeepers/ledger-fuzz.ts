@@ -1,4 +1,4 @@
-// Random operations on the ledger next to the second bookkeeper, which must agree with every answer and every figure. Accounts are
+// Random operations on the ledger and on the second bookkeeper, which must agree in every answer and every figure. Accounts are
 // used in parallel, each in its own order, so that many transactions run at once and every answer can still be predicted.
 
 import type { Key } from '../../../src/accounts/keys'
@@ -32,7 +32,7 @@ interface LedgerFuzz {
   wave(): Promise<number>
   /** Throws if a figure in the database differs from the bookkeeper's, or the audit finds a fault. */
   compare(): Promise<void>
-  /** How often each operation had each kind of answer. */
+  /** Number of answers of each kind, by operation. */
   seen: Map<string, number>
 }
 
@@ -113,7 +113,7 @@ export async function createLedgerFuzz(db: Db, random: Random): Promise<LedgerFu
     const again = dice < 60 && finished.length > 0
     if (!again && open.size === 0) return holdStep(key)
     const known = random.pick(again ? finished : [...open.values()])
-    // A caller that does not know of an extension changes nothing.
+    // A caller that does not know about an extension changes nothing.
     const charge = random.chance(0.05) ? { ...known, heldNano: known.heldNano + 1 } : known
     if (random.chance(0.3)) return extendStep(key, charge)
     return random.chance(0.65) ? settleStep(charge) : releaseStep(charge)
@@ -175,7 +175,7 @@ async function performStep({ what, expected, run }: Step, seen: Map<string, numb
   )
 }
 
-/** A quarter of the keys have limits that are low enough to be reached. */
+/** A quarter of the keys have limits low enough to be reached. */
 function keyOf(index: number): Key {
   const limited = index % 4 === 0
   const budgeted = limited && index % 3 > 0

@@ -1,10 +1,10 @@
-// Random price lists as people write them, and the cost of quantities: computed from the text in fractions of bigints, by other
-// rules than the program's own.
+// Random price lists as people write them, and the cost of quantities, computed from the text in fractions of bigints, without the
+// program's own rules.
 
 import type { Amounts, PriceConfig } from '../../../src/config/models/prices'
 import type { Random } from '../random'
 
-/** Keys of a list, with the unit of each, and the key whose price applies if it is missing. */
+/** Keys of a list, each with its unit and the key whose price applies if it is missing. */
 const rows: Record<string, { key: string; per: bigint; instead?: string; input?: true; flat?: true }> = {
   request: { key: 'per_request', per: 1n, flat: true },
   input_token: { key: 'per_1m_input_tokens', per: 1_000_000n, input: true },

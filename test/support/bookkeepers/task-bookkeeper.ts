@@ -1,10 +1,10 @@
 // A second bookkeeper for tasks: their rules in plain memory, one account after another, to predict the answers of the real ones.
-// It must stay too simple to be wrong, and must use no code of the gateway except types.
+// It must stay too simple to be wrong, and must not use any code of the gateway except types.
 
 import type { NewTask } from '../../../src/tasks/rows'
 import { SECOND_NANO } from '../databases/task-rows'
 
-/** A task as the database must have it. */
+/** A task as the database must store it. */
 export interface Line {
   task: NewTask
   /** State of its charge, and the amount that it holds or has paid. */
@@ -31,9 +31,9 @@ interface TaskSheet {
   lines: Map<string, Line>
   /** Charges that ended without a payment. */
   released: number
-  /** Tasks whose end was reported, once for each report. */
+  /** Tasks whose end was reported, once per report. */
   reported: string[]
-  /** Upstream ids that are taken. */
+  /** Upstream ids in use. */
   taken: Set<string>
 }
 
@@ -82,7 +82,7 @@ export class TaskBookkeeper {
     return true
   }
 
-  /** Returns the paid part of the price: no more than is available. */
+  /** Returns the paid part of the price: at most the available balance. */
   private end(line: Line, state: 'succeeded' | 'failed', code: string | null, price: number): number {
     const book = this.sheet(line.task.account)
     book.held -= line.heldNano
@@ -151,7 +151,7 @@ export class TaskBookkeeper {
     if (line?.sent && line.upstreamId === null) line.code = 'unknown'
   }
 
-  /** Claimed tasks after the claim, the longest due first. */
+  /** The claimed tasks as they are after the claim, the longest due first. */
   claim(account: string, now: number, limit: number, leaseMs: number): Line[] {
     const due = [...this.sheet(account).lines.values()]
       .filter((line) => line.state === 'submitted' && line.upstreamId !== null)
@@ -187,7 +187,7 @@ export class TaskBookkeeper {
     return this.endOwned(seen, 'failed', code, 0)
   }
 
-  /** Ends a failed task as succeeded after all: the paid amount, and the shortfall. */
+  /** Changes a failed task to succeeded. Returns the paid amount and the shortfall. */
   succeedLate(seen: Line, seconds: number): { paidNano: number; shortfallNano: number } | undefined {
     const line = this.mendable(seen)
     if (!line) return undefined
@@ -196,7 +196,7 @@ export class TaskBookkeeper {
     return { paidNano, shortfallNano: seconds * SECOND_NANO - paidNano }
   }
 
-  /** Makes it due again, if it has not changed since it was read. */
+  /** Makes a task due again, if it has not changed since it was read. */
   askAgain(seen: Line): boolean {
     const line = this.mendable(seen)
     if (!line || seen.state !== 'failed' || line.fence !== seen.fence) return false

@@ -1,6 +1,6 @@
-// Random changes of tasks next to the second bookkeeper, which must agree with every answer and every row. Repeats, late owners and
-// wrong orders are as likely as the correct order. Accounts are used in parallel, each in its own order, so that many transactions
-// run at once and every answer can still be predicted.
+// Random changes of tasks in the database and in the second bookkeeper, which must agree in every answer and every row. Repeats,
+// late owners and wrong orders are as likely as the correct order. Accounts are used in parallel, each in its own order, so that
+// many transactions run at once and every answer can still be predicted.
 
 import { hold, release, releaseExpired } from '../../../src/billing/ledger/ledger'
 import { audit } from '../../../src/billing/proofs/audit'
@@ -25,7 +25,7 @@ const ACCOUNTS = 24
 const STEPS_PER_ACCOUNT = 16
 const LEASE_MS = 45_000
 const PAUSES_MS = [0, 1, 900, 900, 20_000, LEASE_MS]
-/** Enough for some concurrent tasks, and soon for none, until some fail. */
+/** Enough for some concurrent tasks at first, and soon for none until some fail. */
 const BALANCE_NANO = 120 * SECOND_NANO
 const MAX_SECONDS = 10
 const HOOK = 'http://192.0.2.1/ended'
@@ -37,13 +37,13 @@ const SUCCEEDED: Success = {
 }
 
 export class TaskFuzz {
-  /** How often each operation had each kind of answer. */
+  /** Number of answers of each kind, by operation. */
   readonly seen = new Map<string, number>()
   private readonly db: Db
   private readonly random: Random
   private readonly books = new TaskBookkeeper(BALANCE_NANO)
   private readonly accounts = Array.from({ length: ACCOUNTS }, (_, index) => `account-${index}`)
-  /** All states of tasks that were ever read: a change may be based on any of them later. */
+  /** All states of tasks read so far: a later change may be based on any of them. */
   private readonly glimpses = new Map<string, Line[]>(this.accounts.map((account) => [account, []]))
   private now = START
   private ids = 0
@@ -64,7 +64,7 @@ export class TaskFuzz {
     return fuzz
   }
 
-  /** All are different, so that it is known which task has been due longest. */
+  /** All values are different, so that the order in which tasks are due is known. */
   private moment(laterMs: number): number {
     return this.now + laterMs * 100_000 + (++this.ticks % 100_000)
   }
@@ -121,7 +121,7 @@ export class TaskFuzz {
       return { what: 'send', expected, run }
     }
     if (dice < 75) {
-      // A tenth of the vendor's ids were used before.
+      // A tenth of the vendor's ids are in use already.
       const taken = [...this.books.sheet(task.account).taken]
       const upstreamId =
         taken.length > 0 && this.random.chance(0.1) ? this.random.pick(taken) : `ds-${++this.ids}`
@@ -277,7 +277,7 @@ export class TaskFuzz {
         reported: new Set(sheet.reported).size,
       })
     }
-    // As at the start: a reopened task is not ended at its deadline.
+    // Like new ones, reopened tasks are not ended at their deadline.
     const { problems } = await audit(this.db, START)
     if (problems.length > 0) throw new Error(`the audit found: ${problems.join('; ')}`)
   }

@@ -20,7 +20,7 @@ const samples: Record<VendorProtocol, AnswerSamples> = {
 
 const ODD = [undefined, null, 7, -1, '', 'x', true, [], [null], {}, { type: 'x' }]
 
-/** One in this many of the changed answers is made. */
+/** One of this many changed answers is generated. */
 export function streamCases(
   protocol: VendorProtocol,
   { seed, step, generated }: { seed: number; step: number; generated: number },
@@ -48,7 +48,7 @@ export function streamCases(
   ]
 }
 
-/** The stream with each of its events lost, repeated, moved after the next, or changed, and with others before it. */
+/** Copies of the stream with each of its events lost, repeated, moved after the next, changed, or preceded by another one. */
 function changedStreams(
   { label, events }: StreamSample,
   anywhere: readonly Json[],

@@ -9,7 +9,7 @@ import type { Json } from '../scenario'
 import type { AnswerWords } from './answer-samples'
 import { attempt } from './request-outcome'
 
-/** Paid if the vendor has reported no figures. */
+/** Charged if the vendor has not reported usage. */
 const USAGE: Quantities = { input_token: 31, output_token: 20 }
 
 const familyOf = ({ family }: Model) => family as unknown as MadeFamily
@@ -39,7 +39,7 @@ export interface StreamCourse {
   /** Number of events before the end that the gateway makes; absent: all. */
   until?: number
   ending: 'finish' | 'cut' | 'fail'
-  /** Whether the vendor is silent after each event. */
+  /** Whether the vendor pauses after each event. */
   isSlow?: boolean
 }
 
@@ -124,7 +124,7 @@ function framesOf(text: string): Json[] {
   })
 }
 
-/** The words in a caller's events of any dialect, by kind. */
+/** The texts in a caller's events of any dialect, by kind. */
 export function wordsReadIn(events: readonly Json[]): AnswerWords {
   const seen: AnswerWords = { thinking: '', said: '', calls: [] }
   const byPlace = new Map<string, AnswerWords['calls'][number]>()
@@ -135,7 +135,7 @@ export function wordsReadIn(events: readonly Json[]): AnswerWords {
   }
   const goOn = (place: string, text: string) => {
     const call = byPlace.get(place)
-    // A reader that begins with a piece gets wrong words.
+    // A reader that begins within a piece gets a wrong text.
     if (call) call.arguments += text
     else addCall(place, '', text)
   }

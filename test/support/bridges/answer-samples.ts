@@ -16,7 +16,7 @@ export interface StreamSample {
   label: string
   /** The data of each event: JSON, or other text. */
   events: readonly Json[]
-  /** Absent if the stream is too odd to be measured. */
+  /** Absent if the stream is too unusual to be measured. */
   reported?: AnswerWords
 }
 

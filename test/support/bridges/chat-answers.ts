@@ -1,4 +1,4 @@
-// Answers of vendors of chat completions as chunks, in the manners of many servers.
+// Answers of vendors of chat completions as chunks, in the styles of many servers.
 
 import { chatStream } from '../answers/chat-streams'
 import type { Random } from '../random'
@@ -26,7 +26,7 @@ const goOn = (index: Json, text: string): Json => ({ tool_calls: [{ index, funct
 const signature = { google: { thought_signature: 'c2ln' } }
 const logprobs = { content: [{ token: 'Hi', logprob: -0.1, bytes: [72], top_logprobs: [] }], refusal: null }
 
-/** Deltas of one answer, and why it ends. */
+/** Deltas of one answer, and its finish reason. */
 const scripts: Readonly<Record<string, readonly [deltas: readonly Json[], finish: Json]>> = {
   text: [[{ role: 'assistant', content: '' }, { content: 'Hi' }, { content: ' you' }], 'stop'],
   'nothing at all': [[], 'stop'],

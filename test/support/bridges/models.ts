@@ -1,5 +1,5 @@
-// The models that translations are compared with: those of vendors whose rules differ, by the family that serves them in a dialect.
-// They must never state the rules of a model: the table of known models does.
+// The models for comparing translations: those of vendors whose rules differ, by the family that serves them in a dialect. They
+// must never state the rules of a model: the table of known models does.
 
 import { outside } from '../../../src/app/world'
 import { buildCatalogue } from '../../../src/catalogue/models'
@@ -114,7 +114,7 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
   ],
 }
 
-/** The models that a family serves, each with the family in place of the vendor's own. */
+/** The models that a family serves, each with that family instead of the vendor's own. */
 export function modelsOfFamily(family: MadeFamily): readonly Model[] {
   const native = family.over ?? family.name
   const listed = rows[native]

@@ -15,7 +15,7 @@ export interface RequestCase {
   label: string
   /** The body without its model. It contains marks of sealed reasoning. */
   body: Json
-  /** Absent: it is tried with every model; otherwise with one of them. */
+  /** Whether the case is tried with only one model, instead of every model. */
   isOfOneModel?: true
 }
 
@@ -47,7 +47,7 @@ const ODD = [
   [{ type: 'function', name: 'f' }],
 ]
 
-/** The number of random cases: mixtures, and one in this many of the changed samples; 0: none of these. */
+/** The number of random mixtures; also, one of this many changed samples is used, or none if 0. */
 export interface Chance {
   seed: number
   mixtures: number

@@ -100,7 +100,7 @@ const outputOf = ({ type, call_id }: Json): Json => ({
 })
 
 const listed = [responsesOnChatSamples, responsesOnMessagesSamples, responsesOnConverseSamples]
-/** Their models belong to the tests that use a gateway. */
+/** Omitted here: their models belong to the tests that use a gateway. */
 const ofTables = listed.flatMap((samples) =>
   Object.values(samples).flatMap((sample) => {
     if (!sample) return []

@@ -44,7 +44,7 @@ const reasonings = {
   },
 } as const satisfies Record<string, Parameters<typeof sealReasoning>[2]>
 
-/** Each kind by the model itself and by another one, a text that is not reasoning, and one of another account. */
+/** Each kind sealed by the model itself and by another one, a text that is not reasoning, and one of another account. */
 export const sealedKinds: readonly string[] = [
   ...Object.keys(reasonings),
   ...Object.keys(reasonings).map((kind) => `${kind} of another`),

@@ -10,7 +10,7 @@ import { type Browser, chromium as launcher } from 'playwright-core'
  * processes must not do so at the same time.
  */
 export async function unpackBrowser(): Promise<string> {
-  // Makes the package unpack its own libraries, which a bare system lacks.
+  // Makes the package unpack its own libraries, which a minimal system lacks.
   process.env.AWS_LAMBDA_JS_RUNTIME ??= 'nodejs22.x'
   const { default: chromium } = await import('@sparticuz/chromium')
   const path = await chromium.executablePath()
@@ -69,7 +69,7 @@ export async function browserFault(): Promise<string | undefined> {
   }
 }
 
-/** Unpacks the browser for all tests, which two processes cannot do at once, and finds out why it does not start, if so. */
+/** Unpacks the browser for all tests, because two processes cannot do so at once. Returns why it does not start, if so. */
 export async function prepareBrowser(): Promise<string | undefined> {
   const fault = await browserFault()
   await started?.close()

@@ -84,7 +84,7 @@ interface Looks {
   zone?: string
   /** The language that the browser reports. */
   language?: string
-  /** The language that its user reads. */
+  /** The language of the user. */
   locale?: string
 }
 
@@ -100,7 +100,7 @@ export async function makeAdminToken(
   return token
 }
 
-/** Calls the admin API, as a program next to the console. */
+/** Calls the admin API like a separate program. */
 export function askAs({ url }: TestGateway, token: string) {
   return (method: string, path: string, body?: object): Promise<Response> =>
     fetch(`${url}/admin/v1${path}`, {

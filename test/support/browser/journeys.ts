@@ -1,11 +1,11 @@
 // Tasks of people in the console, as data: the task, the role, and each step from the page that a sign-in opens. A walk performs
-// one in a browser and counts the mouse clicks: choosing from a list takes two, typing takes none.
+// one in a browser and counts the mouse clicks: choosing from a list takes two, typing none.
 
 import type { Locator, Page } from 'playwright-core'
 
 type Role = 'button' | 'link' | 'checkbox'
 
-/** A step. `within` is a part of the page, as CSS; absent: all of it. */
+/** A step. `within` is a part of the page, as CSS; if absent, the whole page. */
 export type Step =
   | { click: Role; name: string | RegExp; within?: string }
   /** Clicks an element found by CSS, if it has no name. */

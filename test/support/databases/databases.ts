@@ -13,7 +13,7 @@ import { whenTestsEnd } from '../ending'
 import { type PostgresServer, startPostgres, TABLES, TEMPLATE } from './postgres'
 
 export type DatabaseKind = Db['kind']
-/** Databases of both kinds for tests; the quick tests omit the one that must be started. */
+/** Databases of both kinds for tests; the quick tests omit PostgreSQL, which must be started. */
 export const databaseKinds: readonly DatabaseKind[] = process.env.TEST_QUICK
   ? ['sqlite']
   : ['sqlite', 'postgres']
@@ -35,7 +35,7 @@ export async function postgresUrl({ template = TEMPLATE } = {}): Promise<string>
   administration ??= openAdministration()
   const { url, session } = await administration
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
-  // Without writing the copy to the write-ahead log, which takes longer than the copy.
+  // Copies files: writing the copy to the write-ahead log takes longer than the copy itself.
   await session.unsafe(`create database ${name} template ${template} strategy file_copy`)
   return new URL(name, url).href
 }

@@ -139,7 +139,7 @@ export async function bytesOf({ server, dataDir }: TestGateway): Promise<Buffer>
   return Buffer.concat(files.map((name) => readFileSync(join(dataDir, name))))
 }
 
-/** Every byte that a PostgreSQL server has in the files of the database, with what was deleted or replaced. */
+/** Every byte in a PostgreSQL server's files of the database, with deleted and replaced rows. */
 export async function filesOf({ server }: TestGateway): Promise<Buffer> {
   const { db } = server.world
   await db.query({ sql: 'checkpoint' })
@@ -180,7 +180,7 @@ function openJob(db: Db): { job: Reencryption; log: ReencryptionLog } {
   return { job: new Reencryption({ ...parts, log: (event, fields) => log.push({ event, fields }) }), log }
 }
 
-/** The beats of one node, as many as another must have been silent. */
+/** Runs the beats of one node, by default as many as another node must have missed. Returns the log. */
 export async function reencrypt(db: Db, beats = 7): Promise<ReencryptionLog> {
   const { job, log } = openJob(db)
   for (let beat = 0; beat < beats; beat++) await job.beat()
@@ -194,7 +194,7 @@ export async function reencryptInTurn(...dbs: Db[]): Promise<ReencryptionLog[]> 
   return jobs.map(({ log }) => log)
 }
 
-/** Runs the start of the only node. */
+/** Runs the start of a single node. */
 export async function reencryptAlone(db: Db): Promise<ReencryptionLog> {
   const { job, log } = openJob(db)
   await job.runAlone()

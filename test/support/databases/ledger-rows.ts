@@ -90,7 +90,7 @@ export function makeSpender(fields: Partial<Spender> = {}): Spender {
   }
 }
 
-/** The fields of a charge that determine the limits of its key that it counts toward. */
+/** The fields of a charge that determine which limits of its key count it. */
 export function countersOf(key: Key, tokens: number, now: number) {
   return {
     budgetPeriod: budgetPeriodOf(key, now),

@@ -1,5 +1,5 @@
-// A random history over months, stored twice: by the ledger in a database, and in plain memory next to the second bookkeeper, which
-// never closes a month. Reports, ledgers and balances are compared with the memory.
+// A random history over months, stored twice: by the ledger in a database, and in memory with the second bookkeeper, which never
+// closes a month. Reports, ledgers and balances are compared with the memory.
 
 import { expect } from 'bun:test'
 import { ledgerOf } from '../../../src/billing/ledger/account-ledger'
@@ -38,7 +38,7 @@ export const ACCOUNTS = ['alice', 'bob', 'zoë, "ltd"']
 
 export class LongHistory {
   readonly charges = new Map<string, RememberedCharge>()
-  /** Charges by the month with which they were closed. */
+  /** Charges by the month in which they were closed. */
   readonly closedWith = new Map<string, string>()
   private readonly transfers: { id: string; account: string; at: number; amount: number }[] = []
   private readonly books = createBookkeeper()

@@ -20,14 +20,14 @@ interface Programs {
 const PACKAGES = ['mariadb-server-core', 'mariadb-client']
 /** Where the packages were unpacked, for later runs. */
 const UNPACKED = join(tmpdir(), `gateway-${PACKAGES.join('-')}`)
-/** The server loses committed data when it is killed, and takes a fraction of the time. */
+/** Settings with which a killed server loses committed data, and work takes a fraction of the time. */
 const NOT_DURABLE = ['--innodb-flush-log-at-trx-commit=0', '--innodb-log-file-size=8M', '--skip-log-bin']
 const TLS = join(import.meta.dir, '../../fixtures/tls')
 
 let found: Promise<Programs | null> | undefined
 let server: Promise<string> | undefined
 
-/** Whether this machine has a server, or its packages can be downloaded. */
+/** Whether a server is installed, or its packages can be downloaded. */
 export async function hasMariadb(): Promise<boolean> {
   if (process.env.TEST_MYSQL_URL !== undefined) return true
   found ??= findPrograms()

@@ -1,5 +1,5 @@
 // Databases of other gateways according to their published schemas: One API and New API by their GORM models, on each database that
-// they support, LiteLLM by its schema.prisma. They have only the used columns, and people and money that are easy to check.
+// they support, LiteLLM by its schema.prisma. They have only the used columns, and easily checked accounts and amounts.
 
 import { Database } from 'bun:sqlite'
 import { SQL } from 'bun'
@@ -28,7 +28,7 @@ const bare = (secret: string) => secret.slice('sk-'.length)
 /** The largest integer of these databases, which operators use for never. */
 const MAX_INTEGER = 9_223_372_036_854_775_807n
 
-/** The types of columns that are not texts, as GORM makes them. */
+/** The types of columns that are not texts, as GORM creates them. */
 const numbers =
   /^(id|user_id|role|status|quota|used_quota|redeemed_time|used_user_id|request_count|inviter_id|created_time|accessed_time|expired_time|remain_quota|type|weight|priority|test_time|response_time|aff_quota|plan_id|amount_total|amount_used|start_time|end_time|total_amount)$/
 const switches = /^(unlimited_quota|model_limits_enabled|cross_group_retry)$/
@@ -260,7 +260,7 @@ export const tokensOfGroups = [
       values (${id}, 4, '${bare(String(secret))}', 1, 'of ${group}', -1, 1, '${group}')`,
 )
 
-/** A code in clear text, as both keep it. */
+/** A code in clear text, as both store it. */
 export const theirCode = '0f8fad5bd9cb469fa16570867728950e'
 
 /** The rows of model/redemption.go; New API adds columns. */
@@ -300,7 +300,7 @@ function options(isNew: boolean): Rows[string] {
   ]
 }
 
-/** The PostgreSQL of LiteLLM, of the models of schema.prisma that hold keys, their owners and their budgets. */
+/** The PostgreSQL database of LiteLLM with the models of schema.prisma for keys, their owners and their budgets. */
 export async function makeLitellm(): Promise<string> {
   const place = await postgresUrl()
   const hash = (secret: string) => `'${hashSecret(secret)}'`

@@ -16,7 +16,7 @@ export interface PostgresServer {
   stop(): Promise<void>
   /** Starts a stopped server again, at the same place. */
   start(): Promise<void>
-  /** Ends all of its processes at once, as if its machine had lost its power. */
+  /** Ends all of its processes at once, like a power failure. */
   kill(): Promise<void>
   /** Starts a streaming replica of a durable one, which is stopped for a moment. Its URL has the same databases. */
   replicate(folder: string): Promise<PostgresReplica>
@@ -29,7 +29,7 @@ export interface PostgresReplica extends Pick<PostgresServer, 'url' | 'stop' | '
 
 /** The database from which others are copied: their sessions have a longer time limit than the gateway's statements. */
 export const TEMPLATE = 'with_time'
-/** A copy with the gateway's tables: copying them takes a tenth of the time of creating them. */
+/** The template with the gateway's tables: copying them takes a tenth of the time of creating them. */
 export const TABLES = 'with_tables'
 
 /** On a busy machine, a statement of milliseconds can take five seconds. */
@@ -42,7 +42,7 @@ const MORE_TIME = `
   end $$;
   create event trigger give_time on login execute function give_time()`
 
-/** The server loses committed data when it is killed, and takes a fraction of the time. */
+/** Settings with which a killed server loses committed data, and work takes a fraction of the time. */
 const NOT_DURABLE = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
 
 /** Keeps its data in a subfolder of the folder. */

@@ -1,4 +1,4 @@
-// The words that a caller reads, in the events of a stream of any dialect, and in a whole answer.
+// The words in a caller's answer: in the events of a stream of any dialect, or in a whole answer.
 
 import type { Json } from '../scenario'
 import { listOf, type Run, Words } from './words'

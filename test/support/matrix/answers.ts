@@ -1,5 +1,5 @@
-// Reads answers of a vendor through a pair of a dialect and a protocol, and reports faults in the caller's answer: lost, invented
-// or changed words, figures, the grammar, and the end of a stream that is cut or fails.
+// Translates answers of a vendor for a pair of a dialect and a protocol, and reports faults in the caller's answer: lost, invented
+// or changed words, wrong figures, violations of the grammar, and wrong ends of streams that are cut or fail.
 
 import type { Model } from '../../../src/contract/family'
 import { fixtures } from '../answers/fixtures'
@@ -27,7 +27,7 @@ const samples: Readonly<Record<string, Pick<AnswerSamples, 'recorded' | 'closing
   gemini: { recorded: /^gemini-contents$/, closing: [], generated: geminiStream },
 }
 
-/** Recorded streams of a protocol, and random ones from a seed on. */
+/** Recorded streams of a protocol, and random ones from consecutive seeds. */
 export function streamsOf(protocol: string, seed: number, count: number): StreamSample[] {
   const { recorded, closing, generated } = samples[protocol] as (typeof samples)[string]
   const known = fixtures.flatMap(({ family, name, events }) =>
@@ -167,7 +167,7 @@ function withoutSentence(runs: readonly Run[], { stop_details: details }: Json):
   })
 }
 
-/** Whether the words of a vendor's answer are those that a random one is known to say. */
+/** Whether the words of a vendor's answer are those of the random sample. */
 function isReportedBy(runs: readonly Run[], { thinking, said, calls }: AnswerWords): boolean {
   const known: Run[] = [
     { kind: 'thinking', text: thinking.replaceAll('\n\n', '') },
@@ -187,7 +187,7 @@ function byKind(runs: readonly Run[]): Json {
   }
 }
 
-/** Whether no call is cut off: a whole answer has parsed inputs. */
+/** False if a call is cut off, because a whole answer has parsed inputs. */
 const isWhole = (runs: readonly Run[]): boolean =>
   parsedCalls(runs).every(({ kind, text }) => kind !== 'call' || !text.startsWith('{"_raw"'))
 

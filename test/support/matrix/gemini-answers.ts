@@ -53,7 +53,7 @@ const piece = (parts: Json[] | undefined, more: Json = {}): Json => ({
 const end: Json = { finishReason: 'STOP' }
 const figures: Json = { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 }
 
-/** Streams that are allowed and rare. */
+/** Valid but rare streams. */
 export const oddGeminiStreams: readonly StreamSample[] = Object.entries<Json[]>({
   'no candidates at first': [{ candidates: [] }, piece([{ text: 'Hi' }], end)],
   'an end without parts': [piece([{ text: 'Hi' }]), piece(undefined, end)],

@@ -1,5 +1,5 @@
-// Requests in which all content is marked, so that it can be found in the vendor's request: each mark once, and nothing else. Marks
-// replace texts, the content of files, and the inputs of calls. It must never know a protocol.
+// Requests in which all content is marked. The vendor's request must contain each mark once, and nothing else. Marks replace texts,
+// the content of files, and the inputs of calls. It must not depend on any protocol.
 
 import type { Json } from '../scenario'
 
@@ -7,11 +7,11 @@ export interface Marked {
   body: Json
   /** Marks of content that must be sent. */
   sent: readonly string[]
-  /** Marks of content that may be omitted according to the tables: thinking, and descriptions of tools that are not sent. */
+  /** Marks of content that the tables allow to omit: thinking, and descriptions of tools that are not sent. */
   optional: readonly string[]
 }
 
-/** Members that contain a text of any side. */
+/** Members that contain a text of either side. */
 const TEXTS = new Set(['text', 'content', 'instructions', 'system', 'output', 'refusal', 'input'])
 const THINKING = new Set(['thinking', 'reasoning_content', 'summary'])
 /** Members without content. */
@@ -103,7 +103,7 @@ class Marking {
   }
 }
 
-/** How often a mark is in a vendor's request: as a text, or as the content of a file. */
+/** The number of times that a mark is in a vendor's request, as a text or as the content of a file. */
 export function countOf(mark: string, request: string): number {
   return request.split(mark).length - 1 + (request.split(btoa(mark)).length - 1)
 }

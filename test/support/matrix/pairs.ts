@@ -1,4 +1,4 @@
-// The matrix: every dialect of callers with every foreign protocol of vendors, and the requests whose answers are read.
+// The matrix: every dialect of callers with every protocol of vendors of another dialect, and the requests whose answers are read.
 
 import type { MadeFamily, Model, ParsedRequest } from '../../../src/contract/family'
 import { bridge, type ConversationDialect, type Protocol } from '../../../src/families/conversation/bridge'
@@ -54,7 +54,7 @@ function meetingOf(dialect: ConversationDialect, protocol: Protocol): Meeting {
 const tools = ['tool_0', 'tool_1', 'tool_2', 'look', 'weather']
 const functions = tools.map((name) => ({ name, description: 'A tool.', parameters: schema }))
 
-/** Requests whose answers show all that a dialect can: thinking, calls and figures; plain, and as a stream. */
+/** Requests whose answers use every feature of a dialect (thinking, calls and figures), whole and as a stream. */
 const requests: Readonly<Record<DialectName, (model: string) => Json>> = {
   chat: (model) => ({
     model,

@@ -1,5 +1,5 @@
-// Requests of callers through a pair of a dialect and a protocol, and the faults of the vendor's request: a refusal without a
-// place, content of the caller that is lost or sent twice, and invented words.
+// Translates callers' requests for a pair of a dialect and a protocol, and reports faults: a refusal that names no field, content
+// of the caller that is lost or sent twice, and invented words.
 
 import type { Model } from '../../../src/contract/family'
 import { GatewayError } from '../../../src/lib/errors'
@@ -12,7 +12,7 @@ import type { Json } from '../scenario'
 import { countOf, markedRequest, wordsBeside } from './marked-requests'
 import type { Meeting } from './pairs'
 
-/** Faults of a request; undefined if it is refused by its place. */
+/** Faults of a request; undefined if it is refused with the name of the field. */
 export function requestFaults(
   { name, family }: Meeting,
   model: Model,
@@ -43,7 +43,7 @@ export function requestFaults(
   ].map((fault) => where(`${fault}\n    ${text.slice(0, 1_500)}\n    ${sent.slice(0, 1_500)}`))
 }
 
-/** Lines of the gateway's own next to those of the caller. */
+/** Lines that the gateway adds to those of the caller. */
 const OWN_WORDS = new RegExp(
   `^(?:${[
     // Names of speakers, and instructions within the conversation.
@@ -67,7 +67,7 @@ const OWN_WORDS = new RegExp(
   ].join('|')})$`,
 )
 
-/** Fields whose effect is outside the request: the gateway serves them itself, or uses them for the answer. */
+/** Fields without an effect on the vendor's request: the gateway serves them itself, or uses them for the answer. */
 const ELSEWHERE = /^(?:model|stream_options|previous_response_id|conversation|background)$|\.type$/
 /** Incomplete rows, by the beginning of a pair's name. */
 const UNTRUE: Readonly<Record<string, RegExp>> = {
@@ -110,7 +110,7 @@ export function tableFaults({ name, family, models }: Meeting, cases: readonly R
       refused: () =>
         having.slice(0, 8).every(({ body }, place) => {
           const model = models[place % models.length] as Model
-          // Some models ignore fields that others refuse.
+          // Some models ignore fields that other models refuse.
           const isIgnored = family.ignoredFor?.(model.traits).includes(field)
           return isIgnored || outcomeOf(body, model).refused
         }),

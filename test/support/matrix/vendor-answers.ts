@@ -26,7 +26,7 @@ export const vendorAnswers: Readonly<Record<string, VendorAnswers>> = {
       }
       return words.all
     },
-    // Some vendors count thinking next to the output: it has more tokens then.
+    // Some vendors count thinking in addition to the output.
     tokensOf({ usage }) {
       const {
         prompt_tokens: input,
@@ -94,7 +94,7 @@ export const vendorAnswers: Readonly<Record<string, VendorAnswers>> = {
   },
 }
 
-/** An input; the text itself where it was cut off. */
+/** A parsed input; the text itself if it was cut off. */
 const parsed = (text: string): Json => {
   try {
     return JSON.parse(text || '{}')

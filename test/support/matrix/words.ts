@@ -1,5 +1,5 @@
-// The words of an answer, from any sender: thoughts, texts and calls of tools, in order. A vendor's words and the caller's must be
-// the same. It must never use the translations.
+// The words of an answer of any protocol: thoughts, texts and tool calls, in order. The caller must get the words that the vendor
+// sent. It must never use the translations.
 
 import type { Json } from '../scenario'
 
@@ -11,7 +11,7 @@ export interface Run {
   name?: string
 }
 
-/** Collects words by the items that they belong to, in the order in which the items begin. */
+/** Collects words by item, in the order in which the items begin. */
 export class Words {
   private readonly runs: Run[] = []
   private readonly open = new Map<unknown, Run>()
@@ -37,7 +37,7 @@ export class Words {
     else if (textOr(text) !== '') this.call(place, '', text)
   }
 
-  /** Texts without gaps between thoughts, and calls without arguments as those of an empty object. */
+  /** Joins thoughts without gaps, and gives calls without arguments an empty object. */
   get all(): Run[] {
     return this.runs.map((run) => {
       if (run.kind === 'thinking') return { ...run, text: run.text.replaceAll('\n\n', '') }

@@ -1,5 +1,5 @@
-// Command lines as a shell runs them: real processes in a folder of their own, where they find their configuration. The environment
-// of the tests must not change what a command does.
+// Command lines as a shell runs them: real processes in their own folder, where they find their configuration. The environment of
+// the tests must not affect a command.
 
 import { expect } from 'bun:test'
 import { join, resolve } from 'node:path'
@@ -60,7 +60,7 @@ export interface CommandLine extends Lines {
 /** The line on standard error of a command that writes. */
 export const WRITTEN = /^Written to \S.*\.\n/m
 
-/** A shell costs as much as the starts of a few processes. */
+/** Starting a shell takes as long as starting a few processes. */
 const MIN_TABLE_ROWS = 6
 /** More processes at a time would only wait for each other. */
 const PARALLEL = 6

@@ -41,13 +41,13 @@ export interface StartOptions {
   environment?: Record<string, string>
   /** Default: any free port. */
   port?: number
-  /** Whether it listens where the configuration says instead of on a port. */
+  /** Whether it listens at the address in the configuration instead of on a port. */
   isPlaceConfigured?: boolean
   /** More flags of `serve`. */
   flags?: string[]
   /** Lines for a shell that then becomes the executable, such as limits of the process. */
   before?: string
-  /** A descriptor of this process that the child gets as its third. */
+  /** A file descriptor of this process that the child gets as number 3. */
   passed?: number
 }
 
@@ -63,7 +63,7 @@ export interface Installation {
   /** Runs a command with --json; fails unless the command succeeds. */
   // biome-ignore lint/suspicious/noExplicitAny: each command has its own document, and the tests say what they expect of it
   json(...words: string[]): Promise<any>
-  /** Makes a key on an account of the same name and returns the secret. */
+  /** Creates a key on an account of the same name and returns the secret. */
   makeKey(name: string, balance: string, ...flags: string[]): Promise<string>
   /** Starts `gateway serve` on a free port and waits until it listens. */
   serve(options?: StartOptions): Promise<Running>
@@ -206,7 +206,7 @@ async function listening(child: Subprocess): Promise<Running> {
   }
 }
 
-/** Collects what a process prints while it runs. */
+/** Collects the output of a process while it runs. */
 function follow(stream: Subprocess['stdout']): { text: () => string; end: Promise<void> } {
   let text = ''
   const read = async () => {

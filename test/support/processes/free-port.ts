@@ -3,7 +3,7 @@
 import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
 
-/** Below the ports that systems assign by themselves: no other server of the tests starts listening on it meanwhile. */
+/** Below the ports that systems assign automatically, so that no other server of the tests starts listening on one of them. */
 const FIRST = 20_000
 const COUNT = 12_000
 

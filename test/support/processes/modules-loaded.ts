@@ -21,7 +21,7 @@ export async function modulesLoaded(dataDir: string): Promise<ModulesLoaded> {
     stderr: 'inherit',
   })
   const text = await new Response(child.stdout).text()
-  if ((await child.exited) !== 0) throw new Error('the gateway that tells its modules failed')
+  if ((await child.exited) !== 0) throw new Error('the gateway that lists its modules failed')
   return JSON.parse(text) as ModulesLoaded
 }
 

@@ -56,9 +56,9 @@ export async function pythonWithCryptography(): Promise<
   return fault === undefined ? { program: join(folder, 'bin/python') } : { fault }
 }
 
-/** Names a test so that its report says why it was skipped. */
+/** The name of a test, with the reason if it is skipped. */
 export function named(name: string, { fault }: { fault?: string }): string {
-  return fault === undefined ? name : `${name} (not tried: ${fault})`
+  return fault === undefined ? name : `${name} (not tested: ${fault})`
 }
 
 /** The official SDKs that tests use: those of OpenAI and Anthropic for their types, the others for their calls. */
@@ -76,7 +76,7 @@ export function xaiPackage(): Promise<Python> {
   return pythonWith('xai', ['xai-sdk==1.21.0'])
 }
 
-/** Google's SDK by itself, and other clients with the earlier version that they require. */
+/** Google's SDK alone, and other clients with the earlier version that they require. */
 export function googlePackages(): Promise<[newest: Python, clients: Python]> {
   return Promise.all([
     pythonWith('google', ['google-genai==3.6.1']),

@@ -1,4 +1,4 @@
-// The gateway as a process of its own, with its sandbox inside: for tests that need more connections than one process can have.
+// The gateway with its sandbox in a separate process, for tests that need more connections than one process can have.
 
 import { expect } from 'bun:test'
 import { writeFileSync } from 'node:fs'

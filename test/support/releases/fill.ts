@@ -1,4 +1,4 @@
-// Fills a database with every kind of row, by the ordinary ways of a gateway and of its commands, for the recording of a release.
+// Fills a database with every kind of row, through ordinary requests and commands, to record a release.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -105,7 +105,7 @@ export async function fillDatabase(
   return { secret: gateway.secret, responseId }
 }
 
-/** Two years before: months to close, and a month to issue statements for. */
+/** Two years ago: months to close, and a month to issue statements for. */
 async function fillHistory(address: string): Promise<void> {
   const db = openAddress(address)
   await migrate(db)
@@ -195,7 +195,7 @@ async function commands({ server, dataDir, sandbox, databaseUrl }: TestGateway):
     'events test nobody',
   ]) {
     const { code, stderr } = await run(line)
-    // No receiver accepts the event: it is kept as undelivered.
+    // No receiver accepts the event, so it is stored as undelivered.
     if (code !== 0 && !line.startsWith('events')) throw new Error(`gateway ${line}: ${stderr}`)
   }
 }
@@ -212,7 +212,7 @@ async function jobs({ server: { world } }: TestGateway): Promise<void> {
   await world.requestLog.flush()
   await world.requestLog.storeFigures()
   await world.followTime()
-  // Nothing about the recording machine.
+  // Contains nothing about the recording machine.
   await apply(db, [
     { sql: `update audit_trail set actor = 'cli:ada@rack1'` },
     { sql: `update times set name = 'node:rack1/1' where name like 'node:%'` },

@@ -1,4 +1,4 @@
-// A proxy on bare sockets: opens tunnels (CONNECT), forwards requests with whole addresses, and keeps the heads that it read. A
+// A proxy on plain sockets: opens tunnels (CONNECT), forwards requests with whole addresses, and records the heads of requests. A
 // test may answer in its place.
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'

@@ -19,7 +19,7 @@ export class Flood {
     const { hostname: host, port } = new URL(this.url)
     for (let opened = 0; opened < count; opened++) {
       const socket = createConnection({ host, port: Number(port), localAddress: this.from })
-      // Being refused and reset is the subject of these tests.
+      // Refused and reset connections are the subject of these tests.
       socket.on('error', () => {})
       socket.on('close', () => {
         this.#closed++
@@ -46,7 +46,7 @@ export class Flood {
   }
 }
 
-/** Runs `ask` at a steady rate, whether or not the last call has ended, until stopped. */
+/** Runs `ask` at a steady rate until stopped, whether or not the last call has ended. */
 export function askSteadily(everyMs: number, ask: () => Promise<Response>) {
   /** Counted by status, or by the code of the error. */
   const outcomes: Record<string, number> = {}
@@ -81,7 +81,7 @@ export function askSteadily(everyMs: number, ask: () => Promise<Response>) {
   }
 }
 
-/** Begins to measure a process; the returned function says whether it has used less than half of a processor since then. */
+/** Begins to measure a process; the returned function reports whether it has since used less than half of a processor. */
 export function watchCpu(pid: number): () => boolean {
   const startedAt = performance.now()
   const before = cpuMsOf(pid)

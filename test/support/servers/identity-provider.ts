@@ -11,13 +11,13 @@ export interface IdentityProvider {
   issuer: string
   clientId: string
   clientSecret: string
-  /** Groups of people by their names; nobody else can sign in. */
+  /** The groups of each person by name; nobody else can sign in. */
   people: Map<string, string[]>
   /** The requested paths. */
   asked: string[]
   /** Answers instead of the provider; undefined lets the provider answer. */
   door: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined
-  /** Signs all sessions of a person out, so that no refresh token of theirs works. */
+  /** Signs out all sessions of a person, so that none of their refresh tokens works. */
   endSessions(): Promise<void>
   stop(): Promise<void>
 }
@@ -188,7 +188,7 @@ export class Browser {
         throw new Error(`the provider answered ${response.status}: ${text.slice(0, 300)}`)
       else [url, init] = [new URL(action, url).href, formOf(text, person)]
     }
-    throw new Error('the provider has no end')
+    throw new Error('the provider redirects without an end')
   }
 
   /** Opens the address of a waiting device, and allows it as this person. */
@@ -204,7 +204,7 @@ export class Browser {
       else if (action === undefined) throw new Error(`the provider answered ${response.status}`)
       else [url, init] = [new URL(action, url).href, formOf(text, person)]
     }
-    throw new Error('the provider has no end')
+    throw new Error('the provider redirects without an end')
   }
 
   async fetch(url: string, init: RequestInit = {}): Promise<Response> {

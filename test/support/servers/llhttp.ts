@@ -1,5 +1,5 @@
-// llhttp in strict mode, the parser of Node.js, as a published package has it compiled: an independent judgment of where a response
-// ends. It must never be made lenient.
+// llhttp, the parser of Node.js, in strict mode, compiled by a published package: an independent judgment of where a response ends.
+// It must never be made lenient.
 
 const wasmBase64: string = require('undici/lib/llhttp/llhttp-wasm.js')
 

@@ -26,7 +26,7 @@ export const MAIL_PASSWORD = 'canary-of-the-mailbox'
 
 const TLS_FOLDER = join(import.meta.dir, '../../fixtures/tls')
 const pem = (name: string) => readFileSync(join(TLS_FOLDER, `${name}.pem`), 'utf8')
-/** The file with the authority that vouches for the server. */
+/** The file with the certificate of the server's authority. */
 export const AUTHORITY_FILE = join(TLS_FOLDER, 'authority.pem')
 
 /** Starts a server that encrypts on request, and accepts mail from everybody. */

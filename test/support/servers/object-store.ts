@@ -5,7 +5,7 @@ export interface ObjectStore {
   endpoint: string
   /** By bucket and key: `bucket/prefix/key`. */
   objects: Map<string, { bytes: Uint8Array; contentType: string | null }>
-  /** Method, and what it did. */
+  /** The methods and the operations of all requests. */
   calls: string[]
   /** Reads wait for this promise. */
   reads: Promise<void> | undefined
@@ -129,7 +129,7 @@ function streamed(bytes: Uint8Array, sent: (length: number) => void): ReadableSt
   )
 }
 
-/** Signed in its headers, or in its query, as addresses for other readers are. */
+/** Signed in its headers, or in its query, like addresses for other readers. */
 function isSigned({ headers, method, url }: Request): boolean {
   const { searchParams } = new URL(url)
   if (method === 'GET' && searchParams.has('X-Amz-Signature')) {

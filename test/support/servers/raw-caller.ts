@@ -1,11 +1,11 @@
-// A caller on a bare socket, which no HTTP client can replace: it can disconnect in the middle of a request, in every way.
+// A caller on a plain socket, which can disconnect in the middle of a request in ways that no HTTP client offers.
 
 import { createConnection, type Socket } from 'node:net'
 
 /** By a normal close, by a reset, or by closing only the sending half. */
 export type Leaving = 'fin' | 'rst' | 'half'
 
-/** How many of the newest bytes are kept: enough to see how an answer ends. */
+/** The number of newest bytes that are kept: enough for the end of an answer. */
 const TAIL_LENGTH = 8_192
 
 export class RawCaller {

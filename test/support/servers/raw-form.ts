@@ -1,10 +1,10 @@
-// Multipart forms written by hand, both as clients write them and as no client should.
+// Multipart forms written by hand: as clients write them, and as no client should.
 
 export interface RawPart {
   /** Header lines; by default those of a text field. */
   head?: readonly string[]
   name?: string
-  /** Makes it a file. */
+  /** The file name; without it the part is a text field. */
   filename?: string
   contentType?: string
   content: string | Uint8Array

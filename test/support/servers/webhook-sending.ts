@@ -1,5 +1,5 @@
-// The sender of webhooks by itself: a real database, real HTTP to receivers on this machine, and a clock that tests set. The
-// receivers record everything that a real one could check; a name lookup under the tests' control leads to them.
+// The sender of webhooks in isolation: a real database, real HTTP to local receivers, and a clock that tests set. The receivers
+// record everything that a real one could check; a simulated name lookup leads to them.
 
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -112,7 +112,7 @@ export async function openSending(kind: DatabaseKind, options: SendingOptions = 
   }
 }
 
-/** Records where each request goes: the connected address, not the host. */
+/** Records the connected address of each request, not its host. */
 function noting(transport: Transport, fetched: string[]): Transport {
   return {
     open(url, options) {

@@ -10,7 +10,7 @@ export interface Made {
   contentType: string
   /** Price of the whole answer in nano-dollars. */
   nano: number
-  /** A vendor that breaks off does not send the pieces from here on. */
+  /** A vendor that stops early does not send the pieces from here on. */
   cutAt: number
 }
 
@@ -33,7 +33,7 @@ function tokensOf({ model, random }: Wish, most = MAX_OUTPUT) {
   return { input, output, nano: input * inputNano + output * outputNano }
 }
 
-/** The words of a stream, and its tokens, which are no more than its bytes: none are hidden. */
+/** The words of a stream, and its tokens. None are hidden, so there are at most as many as bytes. */
 function wordsOf(wish: Wish) {
   const words = Array.from({ length: 1 + wish.random.below(8) }, (_none, index) => `word ${index} `)
   return { words, ...tokensOf(wish, Math.min(MAX_OUTPUT, words.join('').length)) }
@@ -141,7 +141,7 @@ export function editAnswer(wish: Wish): Made {
   return whole({ created: 1, data: [{ b64_json: Buffer.from(wish.mark).toString('base64') }], usage }, nano)
 }
 
-/** The content at the address of a result. */
+/** The file at the address of a result. */
 export function fileAt(path: string): string {
   return `the file at ${path}`
 }

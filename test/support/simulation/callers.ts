@@ -1,4 +1,4 @@
-// The callers of the simulation: what they request, how they read the answer, and what they finally know about it.
+// The callers of the simulation: their requests, how they read the answers, and the results that they know.
 
 import type { SpenderRule } from '../../../src/accounts/spender-rule'
 import type { Form } from '../../../src/contract/form'
@@ -17,7 +17,7 @@ interface Kind {
   operation: OperationName
   model: string
   body(text: string, mark: string): object
-  /** The number of vendor answers in one of the gateway. */
+  /** The number of vendor answers in one answer of the gateway. */
   parts?: number
 }
 
@@ -45,7 +45,7 @@ const image = {
   }),
 }
 
-/** A request of a kind, as a deferred one. */
+/** The deferred form of a request of a kind. */
 const later = (kind: Kind) => ({
   ...kind,
   body: (text: string, mark: string) => ({ ...kind.body(text, mark), async: true, ...webhookOf(mark) }),
@@ -56,7 +56,7 @@ function webhookOf(mark: string): object {
   return Number(mark.slice(5)) % 2 === 0 ? { webhook_url: 'http://10.0.0.1/ended' } : {}
 }
 
-/** Every kind of request, in each form that takes another path through the line. */
+/** Every kind of request, in each form that takes a different path through the gateway. */
 export const kinds = {
   chat: chat('test-chat'),
   stream: chat('test-chat', { stream: true }),
@@ -98,7 +98,7 @@ const DRAWN = [
   ...Object.keys(kinds).filter((kind) => !kind.endsWith('-later')),
   ...Array(6).fill('video'),
 ] as KindName[]
-/** One in this number of requests of a deferrable kind is deferred. */
+/** One of this many requests of a deferrable kind is deferred. */
 const DEFERRED_EVERY = 3
 
 export function isStream(kind: KindName): boolean {
@@ -165,7 +165,7 @@ export interface SimulatedRequest {
   isWhole: boolean
   hasLeft: boolean
   isReplay: boolean
-  /** The process to which it was sent. */
+  /** The process that got the request. */
   life: Life
 }
 
@@ -216,9 +216,9 @@ function draw(
   newId: (prefix: string) => string,
 ) {
   const drawnKind = random.pick(DRAWN)
-  // Without randomness, so that a seed continues as it did before.
+  // Chosen without randomness, so that older seeds give the same runs.
   const kind = asked.length % DEFERRED_EVERY === 0 ? laterOf(drawnKind) : drawnKind
-  // A key comes with the same request each time, from the same customer.
+  // The same customer always sends an idempotency key with the same request.
   const idempotencyKey = random.chance(0.4) ? `${kind}-${random.below(3)}` : null
   const known = asked.find((one) => idempotencyKey !== null && one.idempotencyKey === idempotencyKey)
   const anyone = random.pick(customers)

@@ -1,5 +1,5 @@
-// What must be true of a simulated run when nothing runs any more, according to a second bookkeeper that knows only what the
-// vendors did and what the callers received. It uses no code that moves money.
+// Checks a simulated run after its end with a second bookkeeper, which knows only what the vendors did and what the callers
+// received. It does not use any code that moves money.
 
 import { rehearse } from '../../../src/billing/rehearsal/rehearsal'
 import { RehearsedPrices } from '../../../src/billing/rehearsal/rehearsed-prices'
@@ -16,7 +16,7 @@ import type { VendorTask } from './vendor'
 
 /** Events with errors that only an unreachable database may cause. */
 const FAULTS = /^\{"event":"(task_poll_failed|task_not_recovered|charge_not_ended|job_failed|internal_error)"/
-/** A key is read again within this time. */
+/** A changed key takes effect within this time. */
 const REVOKED_BY_MS = 1_000
 
 export async function checkAtEnd(simulation: Simulation): Promise<void> {
@@ -33,7 +33,7 @@ export async function checkAtEnd(simulation: Simulation): Promise<void> {
     if (one.kind === 'video' || isLater(one.kind)) checkVideo(one, tasks)
     else checkAnswer(simulation, one, charges.get(one.id) ?? [], charges.get(`${one.id}:late`) ?? [])
     checkRevoked(simulation, one)
-    must(one.status !== 500, `${one.kind} ${one.id} met a fault of our own: ${one.code}`)
+    must(one.status !== 500, `${one.kind} ${one.id} failed with an internal error: ${one.code}`)
     must(!one.text.includes(VENDOR_SECRET), `${one.kind} ${one.id} contains a vendor's key`)
   }
   checkRepeats(asked, ended)
@@ -44,8 +44,8 @@ export async function checkAtEnd(simulation: Simulation): Promise<void> {
   await checkRehearsal(simulation, ended)
   await checkWebhooks(simulation, tasks)
   for (const line of log) {
-    must(!line.includes(SECRET_WORD) && !line.includes(VENDOR_SECRET), `the log tells a secret: ${line}`)
-    must(!FAULTS.test(line) || line.includes('DatabaseUnavailable'), `a fault of our own: ${line}`)
+    must(!line.includes(SECRET_WORD) && !line.includes(VENDOR_SECRET), `the log contains a secret: ${line}`)
+    must(!FAULTS.test(line) || line.includes('DatabaseUnavailable'), `an internal error: ${line}`)
   }
 }
 
@@ -53,12 +53,12 @@ function checkAnswer(simulation: Simulation, one: SimulatedRequest, charges: Row
   const { vendor, disks } = simulation
   const about = `${one.kind} ${one.id} (${one.status} ${one.code ?? ''})`
   must(charges.length <= 1 && late.length <= 1, `${about} has ${charges.length} charges`)
-  must(late.length === 0 || charges[0]?.state === 'released', `${about} was paid in time and late`)
+  must(late.length === 0 || charges[0]?.state === 'released', `${about} was charged both in time and late`)
   const charge = late[0] ?? charges[0]
   const isLeft = disks.some((disk) => [...disk.values()].some((text) => text.includes(one.id)))
-  must(!isLeft, `${about} is left on a disk`)
+  must(!isLeft, `${about} still has a pending end on a disk`)
   if (one.isReplay) {
-    must(charge === undefined, `${about} is a replay with a charge of its own`)
+    must(charge === undefined, `${about} is a replay with its own charge`)
     return
   }
   if (one.status === undefined) return
@@ -70,7 +70,7 @@ function checkAnswer(simulation: Simulation, one: SimulatedRequest, charges: Row
     return
   }
   if (one.hasLeft || !one.isWhole) return
-  // A stream that breaks off before any output is free, and reports that it broke.
+  // A stream that stops before any output is free, and ends with an error.
   const isBroken = one.text.includes('"error"')
   must(
     charge?.state === 'settled' || (isBroken && charge !== undefined),
@@ -82,7 +82,7 @@ function checkAnswer(simulation: Simulation, one: SimulatedRequest, charges: Row
     return
   }
   const made = vendor.works.get(one.mark)?.made ?? []
-  // The vendor said something else in valid form: this check does not know its cost.
+  // The vendor sent a different valid answer, whose cost this check does not know.
   if (made.length === 0) return
   const paid = (charge?.amount as number) + (charge?.shortfall as number)
   const name = upstreamModelOf(charge?.model as string)
@@ -93,10 +93,10 @@ function checkAnswer(simulation: Simulation, one: SimulatedRequest, charges: Row
     parts === 1
       ? prices.includes(paid)
       : paid === sum(prices) || (prices.length > parts && paid < sum(prices) && paid > 0)
-  must(isRight, `${about} paid ${paid} for ${name}, the vendors said ${JSON.stringify(made)}`)
+  must(isRight, `${about} paid ${paid} for ${name}, the vendors reported ${JSON.stringify(made)}`)
 }
 
-/** A stream that the account could not pay to its end says so like every answer at its limit, and costs no more than is held. */
+/** A stream that the account cannot pay to its end ends like an answer at its limit, and costs no more than its hold. */
 function checkCut(
   { count }: Simulation,
   { id, kind, text, spender }: SimulatedRequest,
@@ -126,7 +126,7 @@ function checkVideo(one: SimulatedRequest, tasks: Row[]): void {
   const { id } = JSON.parse(one.text) as { id: string }
   must(
     tasks.some((task) => task.id === id),
-    `${about} was answered with ${id}, which is not there`,
+    `${about} was answered with ${id}, which does not exist`,
   )
 }
 
@@ -142,7 +142,7 @@ function checkTask(simulation: Simulation, task: Row, ended: Row[]): void {
     return
   }
   if (task.upstream_id === null) {
-    must(task.state === 'failed', `${about} has no id of the vendor's`)
+    must(task.state === 'failed', `${about} has no vendor id`)
     return
   }
   const truth = vendor.tasks.get(task.upstream_id as string)
@@ -153,17 +153,17 @@ function checkTask(simulation: Simulation, task: Row, ended: Row[]): void {
     return
   }
   must(charge?.state === 'released', `${about} is ${charge?.state}`)
-  // A clock that was set while no node ran, or differs from the operator's, brings a deadline nearer; repeats go on for a minute.
+  // A clock that was set while no node ran, or differs from the operator's, moves a deadline closer; repeats continue for a minute.
   if (time.wasSet || String(task.charge).endsWith(':late')) return
   const isDone = truth !== undefined && isMade(truth)
   must(!isDone || task.error_code !== 'timed_out', `${about} succeeded at the vendor`)
 }
 
-/** A deferred request either is charged for its vendor's one answer, or has failed at no cost. */
+/** A deferred request is charged for its vendor's only answer, or has failed without a charge. */
 function checkLater({ vendor, asked, count }: Simulation, task: Row, charge: Row | undefined): void {
   const about = `task ${task.id} (${task.state} ${task.error_code})`
   const one = asked.find(({ id }) => id === task.charge)
-  must(one !== undefined, `${about} is of no request`)
+  must(one !== undefined, `${about} belongs to no request`)
   const made = vendor.works.get(one.mark)?.made ?? []
   must(made.length <= 1, `${about} was made ${made.length} times`)
   if (task.state === 'failed') {
@@ -172,13 +172,13 @@ function checkLater({ vendor, asked, count }: Simulation, task: Row, charge: Row
     return
   }
   const paid = (charge?.amount as number) + (charge?.shortfall as number)
-  must(charge?.model === task.model, `${about} is of ${task.model}, and ${charge?.model} was paid`)
+  must(charge?.model === task.model, `${about} has the model ${task.model}, but ${charge?.model} was charged`)
   must(charge?.state === 'settled' && task.cost === charge.amount, `${about} is ${JSON.stringify(charge)}`)
   must(made.length === 0 || made[0]?.nano === paid, `${about} paid ${paid}: ${JSON.stringify(made)}`)
   count('later succeeded')
 }
 
-/** The vendor finally makes it, whatever it said before. */
+/** Whether the vendor finally makes the video, whatever it reported before. */
 function isMade({ result, cancelled }: VendorTask): boolean {
   return result !== 'failed' && result !== 'never' && !cancelled
 }
@@ -191,15 +191,18 @@ function checkModels({ customers, count }: Simulation, ended: readonly Row[]): v
     const owner = customers.find((customer) => customer.keyId === keyId)
     const isAllowed = owner?.models?.includes(model as string) ?? true
     must(isAllowed, `${id} is a charge of ${model}, which its key may not use`)
-    // A late success has no hold any more.
+    // The hold of a late success was already released.
     const price = (amount as number) + (shortfall as number)
-    must(price <= (held as number) || String(id).endsWith(':late'), `${id} cost ${price}, held was ${held}`)
+    must(
+      price <= (held as number) || String(id).endsWith(':late'),
+      `${id} cost ${price}, its hold was ${held}`,
+    )
   }
 }
 
 const KEPT = /https:\/\/gateway\.example\/v1\/artifacts\/(art_[0-9a-f]{32})/
 
-/** Results that an answer calls kept are stored completely for that account; others have a reason; the store has nothing else. */
+/** Results reported as kept are stored completely for that account; others have a reason; the store contains nothing else. */
 async function checkResults(
   { database, store, asked, log }: Simulation,
   tasks: readonly Row[],
@@ -219,7 +222,7 @@ async function checkResults(
     if (kind !== 'image' || status !== 200 || !isWhole) continue
     const isKept = checkKept(`image ${id}`, text, account, new RegExp(`^${fileAt(`/${mark}-\\d+.png`)}$`))
     const isLogged = log.some((line) => line.includes('_not_kept') && line.includes(id))
-    must(isKept || isLogged || isReplay, `image ${id} is not kept, and nobody knows why: ${text}`)
+    must(isKept || isLogged || isReplay, `image ${id} is not kept, for no stated reason: ${text}`)
   }
   for (const { id, operation, document, account, upstream_id: upstreamId, state } of tasks) {
     if (state !== 'succeeded') continue
@@ -235,7 +238,7 @@ async function checkResults(
     checkKept(`task ${id}`, document as string, account, path)
     must(KEPT.test(document as string) || String(document).includes(FILE_HOST), `task ${id} has no video`)
   }
-  for (const id of store.keys()) must(artifacts.has(id), `${id} lies in the store, and nobody knows of it`)
+  for (const id of store.keys()) must(artifacts.has(id), `${id} is in the store, but no row names it`)
 }
 
 function checkRevoked({ customers }: Simulation, one: SimulatedRequest): void {
@@ -244,7 +247,7 @@ function checkRevoked({ customers }: Simulation, one: SimulatedRequest): void {
   must(one.status === 401 || one.status === 503, `${one.id} was served with a key that is revoked`)
 }
 
-/** One answer and one price, however often a request is repeated with one key. */
+/** Repeats of a request with one idempotency key get one answer and are charged once. */
 function checkRepeats(asked: readonly SimulatedRequest[], ended: readonly Row[]): void {
   const groups = Map.groupBy(
     asked.filter(({ idempotencyKey }) => idempotencyKey !== null),
@@ -288,7 +291,7 @@ async function checkBalances({ database, customers }: Simulation, ended: readonl
   }
 }
 
-/** At the original prices, a rehearsal does not differ from the ledger and refuses nothing. */
+/** At the original prices, a rehearsal agrees with the ledger and refuses no request. */
 async function checkRehearsal({ database: { db }, count }: Simulation, ended: readonly Row[]): Promise<void> {
   const prices = new RehearsedPrices({ before: config as Config, after: config as Config, routes: new Map() })
   const requests = { list: async () => ({ rows: [], next: null, looked: null }) }
@@ -300,7 +303,7 @@ async function checkRehearsal({ database: { db }, count }: Simulation, ended: re
   })
   const { requests: seen, paidNano, wouldPayNano, refused, kept } = total
   must(seen === ended.length, `a rehearsal read ${seen} of ${ended.length} charges`)
-  must(wouldPayNano === paidNano, `a rehearsal is ${wouldPayNano - paidNano} off`)
+  must(wouldPayNano === paidNano, `a rehearsal differs by ${wouldPayNano - paidNano}`)
   must(refused === 0, `a rehearsal refused ${refused} requests`)
   if (kept < ended.filter(({ state }) => state === 'settled').length) count('rehearsed')
 }
@@ -336,7 +339,7 @@ async function checkWebhooks(
   }
   for (const { id, at } of redelivered) {
     const isSent = vendor.deliveries.some((delivery) => delivery.id === id && delivery.at >= at)
-    must(isSent, `${id} was to be sent again, and was not`)
+    must(isSent, `${id} should have been sent again, and was not`)
   }
 }
 

@@ -8,7 +8,7 @@ export const VENDOR_SECRET = 'sk-canary-of-a-vendor'
 /** Nano-dollars of an input and an output token, by the vendor's name for the model. */
 export const TOKEN_NANO: Record<string, readonly [input: number, output: number]> = {
   'gpt-4.1-mini': [1_000, 2_000],
-  // So expensive that a hold at the other's prices would not suffice.
+  // So expensive that a hold at the prices of the other model would not suffice.
   'qwen3-spare': [9_000, 20_000],
   'claude-test': [3_000, 7_000],
   'text-embedding-v4': [1_000, 0],
@@ -29,7 +29,7 @@ const common = {
 }
 /** Nano-dollars for a token are dollars for a billion tokens. */
 const dollars = (nano: number) => (nano / 1_000).toFixed(2)
-/** Streams hold so few tokens at a time that most extend their hold several times. */
+/** Holds of streams cover so few tokens that most are extended several times. */
 const reserveOutputTokens = 8
 const price = (model: string) => {
   const [input, output] = TOKEN_NANO[model] as readonly [number, number]

@@ -1,6 +1,6 @@
-// The database of the simulation as one process sees it: sometimes unreachable, sometimes slow, and ending the process at one of
-// its accesses, before or after it took effect. What a process writes about tasks and webhooks is compared with the fences that it
-// has seen: a process whose lease another has taken over must not write anything.
+// The database of the simulation for one process: sometimes unreachable, sometimes slow, and ending the process at one of its
+// accesses, before or after the access took effect. Writes to tasks and webhooks are compared with the fences that the process has
+// seen: a process whose lease another one has taken over must not write anything.
 
 import {
   type BatchResult,
@@ -17,19 +17,19 @@ import type { VirtualTime } from './time'
 
 export interface SharedDatabase {
   db: Db
-  /** Until when no statement is accepted. */
+  /** The time until which no statement is accepted. */
   awayUntil: number
   /** The share of changes whose confirmation is lost. */
   unsureShare: number
-  /** From now on nothing ends a process. */
+  /** From now on no process is ended. */
   isCalm: boolean
   /** Changes so far. */
   changes: number
-  /** Actions that no process may ever take. */
+  /** Violations: actions that no process may ever take. */
   violations: string[]
 }
 
-/** Where a process ends: at one of all accesses, or of those with a statement of one class. */
+/** Where a process ends: at any access, or only at one with a statement of one class. */
 export interface CrashPlan {
   at: number
   class?: number
@@ -48,7 +48,7 @@ interface Parts {
 /** The number of classes of statements, each equally likely to end a process: most statements are rare. */
 export const STATEMENT_CLASSES = 61
 
-/** Rows whose fence did not change while the row was written. A deferred request is never taken over, only ended. */
+/** Rows that were written without a change of their fence. A deferred request is never taken over, only ended. */
 const WATCH = [
   'create table simulated_writes (id text not null, fence bigint not null)',
   `create trigger watch_tasks after update of state, document, poll_at, misses, missing, polls, lease_until, ended_at,
@@ -144,7 +144,7 @@ class FenceWatch {
   }
 }
 
-/** One access after the other, so that every write is attributed to the right process, and a seed repeats itself on a server. */
+/** Runs one access at a time, so that every write is attributed to the right process, and a seed is repeatable on a server. */
 export function inTurn(db: Db): Db {
   let last: Promise<unknown> = Promise.resolve()
   const next = <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -160,7 +160,7 @@ export function inTurn(db: Db): Db {
   }
 }
 
-/** Moves money by the functions of the server, and checks what else they have written. */
+/** Moves money by the functions of the server, and checks their other writes. */
 async function moved(
   { db, violations }: SharedDatabase,
   movement: Movement,
@@ -173,7 +173,7 @@ async function moved(
   return result
 }
 
-/** Makes a change, and checks what it has written. */
+/** Makes a change, and checks its writes. */
 async function changed(
   { db, violations }: SharedDatabase,
   statements: readonly Statement[],
@@ -201,7 +201,7 @@ export function processDatabase(parts: Parts, { crash, alive }: Life): Db {
   const watch = new FenceWatch(name)
   let accesses = 0
 
-  /** A wait, which is often zero. */
+  /** A random wait, often zero. */
   async function pause(): Promise<void> {
     const milliseconds = random.pick([0, 0, 1, 3])
     if (milliseconds > 0) await alive(new Promise<void>((resolve) => void time.after(milliseconds, resolve)))

@@ -1,5 +1,5 @@
-// Where the results of the simulation's vendors are kept: a store shared by all nodes, like a bucket, and the folder of one process
-// for results on their way there.
+// The stores for results of the simulation's vendors: one shared by all nodes, like a bucket, and the folder of one process for
+// results that are not uploaded yet.
 
 import type { BlobStore } from '../../../src/artifacts/blob-store'
 import type { Uploads } from '../../../src/media/uploads'
@@ -44,7 +44,7 @@ export function openFiles(
         const text = folder.get(path)
         if (text === undefined) throw new Error(`there is no ${path}`)
         await pause()
-        if (random.chance(0.05)) throw new Error('the store is away')
+        if (random.chance(0.05)) throw new Error('the store cannot be reached')
         store.set(id, text)
         await pause()
       },

@@ -1,6 +1,5 @@
-// What must be true of a simulated run after every step, according to the gateway's audit and the vendors: the books are correct,
-// every answer that a vendor may still give is covered by a hold, and no process has worked on something that another had taken
-// over.
+// Checks a simulated run after every step, with the gateway's audit and the vendors' records: the books are correct, every answer
+// that a vendor may still give is covered by a hold, and no process has worked on something that another one had taken over.
 
 import { audit } from '../../../src/billing/proofs/audit'
 import type { Db, Row } from '../../../src/db/db'
@@ -15,7 +14,7 @@ import type { VendorTask } from './vendor'
 const SURELY_HELD_MS = 110_000
 /** Some sweeps of undisturbed nodes: the first finds a hold expired, and a later one finds that nobody works on it. */
 const SWEPT_BY_MS = 3 * 60_000
-/** The number of successive polls that say so. */
+/** The number of successive polls that must report a missing task. */
 const MISSING_POLLS = 3
 
 export async function checkNow(simulation: Simulation, isQuiet = false): Promise<void> {
@@ -32,7 +31,7 @@ export async function checkNow(simulation: Simulation, isQuiet = false): Promise
   checkConcurrency(simulation, open)
   await checkKeys(simulation)
   count('check')
-  // Where nothing was written, the books have not changed.
+  // If nothing was written, the books have not changed.
   if (simulation.checkedChanges === database.changes && !isQuiet) return
   simulation.checkedChanges = database.changes
   await checkBooks(simulation, isQuiet)
@@ -52,8 +51,8 @@ async function checkBooks({ database, nodes }: Simulation, isQuiet: boolean): Pr
 }
 
 /**
- * The budget of a spender contains the holds of its open charges and the prices of the ended ones, and no more than it allows,
- * except for answers that came after the release of their hold.
+ * The used part of a spender's budget is the sum of the holds of its open charges and the prices of the ended ones. It is within
+ * the budget, except for answers that arrived after the release of their hold.
  */
 async function checkSpenders({ database: { db }, asked, count }: Simulation): Promise<void> {
   const spenders = await db.query({ sql: 'select id, key_id, name from spenders' })
@@ -67,10 +66,7 @@ async function checkSpenders({ database: { db }, asked, count }: Simulation): Pr
     const lateNano = sumOf(own, (row) => (String(row.id).endsWith(':late') ? row.amount : 0))
     const committed = budgets.flatMap((row) => (row.key_id === id ? [row.committed as number] : []))
     const sum = committed.reduce((total, each) => total + each, 0)
-    must(
-      sum === counted,
-      `${name} of ${keyId} has a budget of which ${sum} is used, and charges of ${counted}`,
-    )
+    must(sum === counted, `${name} of ${keyId} has used ${sum} of its budget, but has charges of ${counted}`)
     const isWithin = committed.every((each) => each <= SPENDER_BUDGET_NANO + lateNano)
     must(
       isWithin,
@@ -94,7 +90,7 @@ function checkRunning({ vendor, asked, time }: Simulation, open: readonly Row[])
     if (caller.isDead() || signal.aborted || time.monotonic() - startedAt > SURELY_HELD_MS) continue
     must(
       asked.some((one) => one.mark === mark && held.has(one.id)),
-      `a vendor works on ${mark}, for which nothing is held`,
+      `a vendor works on ${mark}, which has no hold`,
     )
   }
 }
@@ -109,7 +105,7 @@ function checkTasks({ vendor, asked, states }: Simulation, tasks: readonly Row[]
   const markOf = ({ charge }: Row) => marks.get(String(charge).split(':')[0] as string)
   const known = new Set(tasks.map(markOf))
   for (const { mark, id } of vendor.tasks.values())
-    must(known.has(mark), `the vendor has begun ${id} for ${mark}, and there is no task`)
+    must(known.has(mark), `the vendor has begun ${id} for ${mark}, but there is no task`)
   for (const task of tasks) {
     const { id, state } = task
     const before = states.get(id as string)
@@ -118,9 +114,9 @@ function checkTasks({ vendor, asked, states }: Simulation, tasks: readonly Row[]
     if (task.operation !== 'video') continue
     const truth = vendor.tasks.get(task.upstream_id as string)
     if (state === 'failed')
-      must(mayFail(task, truth), `task ${id} failed (${task.error_code}), which its vendor has not said`)
+      must(mayFail(task, truth), `task ${id} failed (${task.error_code}), which its vendor has not reported`)
     if (state === 'succeeded')
-      must(truth !== undefined && !truth.cancelled, `task ${id} succeeded, which its vendor has not said`)
+      must(truth !== undefined && !truth.cancelled, `task ${id} succeeded, which its vendor has not reported`)
   }
 }
 
@@ -151,7 +147,7 @@ async function checkKeys({ database: { db } }: Simulation): Promise<void> {
     sql: `select idempotency_key, charge from saved_answers where status is null
       and charge not in (select id from open_charges)`,
   })
-  must(lost.length === 0, `nobody answers for ${JSON.stringify(lost)}`)
+  must(lost.length === 0, `an idempotency key without an open charge: ${JSON.stringify(lost)}`)
 }
 
 /** A process never lets its own running charge expire, however long it was paused. */

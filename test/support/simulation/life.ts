@@ -9,14 +9,14 @@ export interface Life {
   isPaused(): boolean
   wasPausedSince(moment: number): boolean
   crash(): void
-  /** False if its last pause is not long ago: holds and leases need not outlive several of them. */
+  /** False soon after its last pause, because holds and leases need not outlive several pauses. */
   pause(milliseconds: number): boolean
   /** Resolves when the process is awake, and never after it has died. */
   alive<Result>(work: Promise<Result>): Promise<Result>
   after: World['after']
 }
 
-/** The longest pause of a process, beyond which the others must take over, and the time without another pause that follows. */
+/** The longest pause of a process, after which others must take over, and the following time without another pause. */
 export const MAX_CALM_PAUSE_MS = 90_000
 const UNPAUSED_MS = 150_000
 

@@ -1,5 +1,5 @@
 // One node of the simulation: the real gateway, poller, webhook sender and store of results over a database and a network that can
-// fail at any moment. After a crash the process knows nothing, receives none of its awaited results, and sends nothing.
+// fail at any moment. After a crash the process has no memory, receives none of its awaited results, and sends nothing.
 
 import { createAuthenticator } from '../../../src/accounts/authenticator'
 import { BearerTokens } from '../../../src/admin/bearer-tokens'
@@ -65,7 +65,7 @@ const sealer = createSealer([new Uint8Array(KEY_BYTES)], 'simulation', (count) =
 const DAY_MS = 86_400_000
 const STORE_BYTES = 1e6
 
-/** An encoder that records how much it was given. */
+/** An encoder that records the amount of its input. */
 const mp3Encoder: World['mp3Encoder'] = {
   open: () => ({
     encode: async (samples) => Buffer.from(`${samples.length};`),
@@ -95,7 +95,7 @@ const tokenCounter: World['tokenCounter'] = {
   close() {},
 }
 
-/** No identity providers: callers of the simulation have keys. */
+/** There are no identity providers, because callers of the simulation have keys. */
 function signInOf(parts: NodeParts, from: Pick<World, 'db' | 'transport' | 'now' | 'monotonic' | 'newId'>) {
   const issuers = new Issuers(parts, from)
   const randomBytes = (count: number) => new Uint8Array(count)

@@ -48,7 +48,7 @@ export interface Simulation {
   nodes: SimulatedNode[]
   customers: Customer[]
   asked: SimulatedRequest[]
-  /** Webhooks that an operator sent again, and when. */
+  /** Webhooks that an operator sent again, with the time. */
   redelivered: { id: string; at: number }[]
   /** The state of each task at the last check, and the number of changes then. */
   states: Map<string, string>
@@ -258,7 +258,7 @@ function superviseNodes(simulation: Simulation, seed: number, aim: number | unde
       // The database is unreachable: a supervisor restarts the node.
       () => time.after(1_000, () => start(number)),
     )
-    // A start that a crash ends never resolves.
+    // A start never resolves if a crash ends it.
   }
 
   function supervise(): void {
@@ -289,7 +289,7 @@ function superviseNodes(simulation: Simulation, seed: number, aim: number | unde
   }
 }
 
-/** Replaces the node with the same number: a slow start may have been tried again. */
+/** Replaces the node with the same number, because a slow start may have been repeated. */
 function takePlace(simulation: Simulation, node: SimulatedNode): void {
   for (const other of simulation.nodes) if (other.number === node.number) other.life.crash()
   simulation.nodes = [...simulation.nodes.filter((other) => other.number !== node.number), node]
@@ -355,7 +355,7 @@ function act(simulation: Simulation): string {
     return 'crash'
   }
   if (dice < 82) {
-    // Alone, a process may find that its own holds have expired meanwhile.
+    // A single process may find that its own holds have expired meanwhile.
     const longest = simulation.size === 1 ? OUTLIVED_MS : MAX_CALM_PAUSE_MS
     return node?.life.pause(random.pick([5_000, 60_000, longest])) ? 'pause' : 'nothing'
   }
@@ -406,7 +406,7 @@ function operate(simulation: Simulation): string {
       if (time.monotonic() < database.awayUntil + NOTED_BY_MS) return
       if (!(await askAgain(db, task, await gatewayTime(db, now)))) return
       count('asked again')
-      // Its success costs more than the account has.
+      // A success then costs more than the account has.
       if (database.isCalm) await takeAll(db, { id, account: task.account, now })
     }),
     revoke: async () => {
@@ -445,7 +445,7 @@ async function sendTask({ database, redelivered, time, count }: Simulation, task
   count('redelivered')
 }
 
-/** Delivers a webhook again while an attempt is running: the result of that attempt counts for nothing then. */
+/** Delivers a webhook again while an attempt is running, so that the result of that attempt is ignored. */
 function sendAgain(simulation: Simulation, id: string): void {
   const { database, time, log } = simulation
   const work = async () => {

@@ -1,5 +1,5 @@
-// Time that passes only when the simulation says so: events in the order of their times, and after each of them everything that
-// follows from it at once. Nothing here waits for real time, so the same events always come in the same order.
+// Time that advances only under the simulation's control: events in the order of their times, each followed by everything that it
+// causes immediately. Nothing here waits for real time, so the same events always occur in the same order.
 
 export interface VirtualTime {
   monotonic(): number

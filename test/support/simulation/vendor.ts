@@ -59,7 +59,7 @@ interface Exchange {
   caller: Life
   mark: string
   text: string
-  /** Called when the vendor has nothing more to say. */
+  /** Called when the vendor has sent everything. */
   over(): void
 }
 
@@ -75,7 +75,7 @@ const RESULTS = [
 ]
 const MARK = /mark-\d+/
 const DEEP = `{"output":${'{"a":'.repeat(3_000)}1${'}'.repeat(3_000)}}`
-/** How long a fickle vendor says that a task has failed, and a forgetful one that it does not exist. */
+/** How long a fickle vendor reports that a task has failed, and a forgetful one that it does not exist. */
 const WRONG_MS = 60_000
 /** The longest time between the lease of a task and the request to the vendor, in a running process. */
 const RECENT_MS = 1_000
@@ -85,7 +85,7 @@ export class SimulatedVendor {
   readonly tasks = new Map<string, VendorTask>()
   readonly deliveries: Delivery[] = []
   readonly running = new Set<RunningCall>()
-  /** Actions that no gateway may ever take. */
+  /** Violations: actions that no gateway may ever take. */
   readonly violations: string[] = []
   private readonly time: VirtualTime
   private readonly random: Random
@@ -267,7 +267,7 @@ export class SimulatedVendor {
       !other.caller.isDead() &&
       !other.caller.wasPausedSince(other.at)
     )
-      this.violations.push(`two nodes ask after ${id} at once`)
+      this.violations.push(`two nodes poll ${id} at once`)
     const poll = { caller, at: this.time.monotonic() }
     this.polling.set(id, poll)
     const end = () => {
@@ -338,7 +338,7 @@ export class SimulatedVendor {
     throw new Error('reset')
   }
 
-  /** Does paid work. */
+  /** Does the paid work on a request. */
   private work(exchange: Exchange): Promise<HttpResponse> {
     const { request, text } = exchange
     if (request.path.endsWith('/chat/completions')) return this.make(exchange, chatAnswer)

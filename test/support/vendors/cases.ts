@@ -24,7 +24,7 @@ interface VendorCase {
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
 const chat = { family: 'openai-chat', price }
 const messages = { family: 'anthropic-messages', price }
-// A model for which Bedrock knows the version that the SDK sends, and which thinks by default.
+// A model that thinks by default, and whose version in the SDK's request is known to Bedrock.
 const claude = 'us.anthropic.claude-opus-5-v1:0'
 const nova = 'us.amazon.nova-lite-v1:0'
 

@@ -1,5 +1,5 @@
-// A vendor on bare sockets that takes multipart forms at its own pace, over HTTP or HTTPS: it can delay them, read them slowly, or
-// answer before it has read them.
+// A vendor on plain sockets that accepts multipart forms at its own pace, over HTTP or HTTPS: it can delay them, read them slowly,
+// or answer before it has read them.
 
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -23,14 +23,14 @@ interface FormVendorOptions {
   held?: boolean
   /** After each piece. */
   pauseMs?: number
-  /** `early`: answers as soon as the headers have come, and reads nothing more. */
+  /** `early`: answers as soon as the headers have arrived, and reads nothing more. */
   answers?: 'early' | 'when it has read all'
   status: number
   json: unknown
 }
 
 const FOLDER = join(import.meta.dir, '../../fixtures/tls')
-/** Made for tests, for localhost and 127.0.0.1; trusted by nobody. */
+/** A certificate for localhost and 127.0.0.1, made for tests; trusted by nobody. */
 export const CERTIFICATE_FILE = join(FOLDER, 'certificate.pem')
 const KEY_FILE = join(FOLDER, 'key.pem')
 

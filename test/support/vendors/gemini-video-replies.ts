@@ -1,4 +1,4 @@
-// Google's possible answers to a poll for a video of Gemini, and what the gateway makes of them. Sources: the types of
+// Google's possible answers to a poll for a video of Gemini, and the gateway's results for them. Sources: the types of
 // @google/genai 3.3, and recordings in packages of bike4mind (a withheld video is an answer with text only). They must never be
 // made by the code under test.
 
@@ -33,10 +33,10 @@ export const geminiVideo: VideoVendorForm = {
   rows: [
     ['queued', { reply: state('queued'), becomes: 'submitted' }],
     ['in progress', { reply: state('in_progress'), becomes: 'submitted', shows: { object: null } }],
-    ['a status that nobody knows', { reply: state('dreaming'), becomes: 'submitted' }],
+    ['an unknown status', { reply: state('dreaming'), becomes: 'submitted' }],
     ['an empty object', { reply: {}, becomes: 'submitted' }],
     [
-      'a complaint with the status 200',
+      'an error with the status 200',
       { reply: { error: { message: 'secret trouble' } }, becomes: 'submitted', shows: { error: null } },
     ],
     [
@@ -48,7 +48,7 @@ export const geminiVideo: VideoVendorForm = {
       },
     ],
     [
-      'completed with words alone',
+      'completed with text only',
       {
         reply: state('completed', answered(words)),
         ...failed(
@@ -58,7 +58,7 @@ export const geminiVideo: VideoVendorForm = {
       },
     ],
     [
-      'completed with a video that is not there',
+      'completed with a missing video',
       {
         reply: state('completed', {
           ...answered(words),

@@ -3,7 +3,7 @@
 import { chunk, completion, DONE, eventStream, type OddVendor, startVendor, usageChunk } from './vendor'
 
 export interface HeldVendor extends OddVendor {
-  /** Answers all that are waiting, and from now on at once. */
+  /** Answers all waiting requests, and later ones without a wait. */
   letGo(): void
 }
 

@@ -23,7 +23,7 @@ const BUILD = {
 /** Tool calls in a form that begins with them. */
 const TEMPLATE = join(import.meta.dir, 'tool-template.jinja')
 const { TEST_LLAMA_SERVER: ownServer } = process.env
-/** Few threads, little memory, and the same answer to the same request. */
+/** Few threads, little memory, and equal answers to equal requests. */
 const SETTINGS = '--threads 2 --ctx-size 4096 --parallel 1 --jinja --seed 1 --temp 0'.split(' ')
 
 /** The environment that has the model, and the server unless another is named. */

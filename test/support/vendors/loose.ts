@@ -1,4 +1,4 @@
-// A vendor on bare sockets that repeats the text of each request, frames every other answer loosely, and sends more answers than
+// A vendor on plain sockets that repeats the text of each request, frames every second answer loosely, and sends more answers than
 // requested. One customer's text must never appear in another's answer, however the vendor behaves.
 
 import type { Socket } from 'node:net'
@@ -9,11 +9,11 @@ import { chunk, completion, DONE } from './vendor'
 export interface Framing {
   name: string
   frame(body: string, next: string): string
-  /** Strict readers accept it: only its surroundings are wrong. */
+  /** Strict readers accept this answer: only the bytes around it are wrong. */
   isProper?: true
 }
 
-/** Further bytes and their time: with the answer, as the next packet, or later. */
+/** Further bytes and when they are sent: with the answer, as the next packet, or later. */
 export const extras = {
   'nothing more': undefined,
   'more in the same packet': 'same packet',
@@ -103,7 +103,7 @@ export async function startLooseVendor(framing: Framing, extra: Extra): Promise<
   const vendor = await startScriptedServer()
   let answers = 0
   vendor.answer = (socket, request) => {
-    // Every other answer is in order, or the gateway would soon stop sending requests.
+    // Every second answer is correct, because the gateway would otherwise soon stop sending requests.
     const isLoose = answers++ % 2 === 0
     const said = /said by \w+/.exec(request)?.[0] ?? ''
     const isStream = request.includes('"stream":true')

@@ -1,6 +1,6 @@
-// MiniMax's possible answers to a poll for a video, over both versions of its API, and what the gateway makes of them. `ID` stands
-// for the task's own id. Sources: those of src/families/videos/minimax.ts and hailuo.ts. They must never be made by the code under
-// test.
+// MiniMax's possible answers to a poll for a video, over both versions of its API, and the gateway's results for them. `ID` is
+// replaced by the task's own id. Sources: those of src/families/videos/minimax.ts and hailuo.ts. They must never be made by the
+// code under test.
 
 import type { Json } from '../scenario'
 import type { VideoVendorForm } from './video-replies'
@@ -30,14 +30,14 @@ export const minimaxVideo: VideoVendorForm = {
       'running',
       { reply: ended('running'), becomes: 'submitted', shows: { model: 'scripted-minimax-video' } },
     ],
-    ['a status that nobody knows', { reply: ended('dreaming'), becomes: 'submitted' }],
+    ['an unknown status', { reply: ended('dreaming'), becomes: 'submitted' }],
     ['an empty object', { reply: {}, becomes: 'submitted' }],
     [
-      'a complaint with the status 200',
+      'an error with the status 200',
       { reply: { type: 'error', error: { message: 'secret trouble' } }, becomes: 'submitted' },
     ],
     [
-      'a complaint about the task, with its status',
+      'an error about the task, with its status',
       {
         status: 500,
         reply: { type: 'error', error: { type: 'server_error', message: 'secret trouble (1000)' } },
@@ -69,7 +69,7 @@ export const minimaxVideo: VideoVendorForm = {
       },
     ],
     [
-      'failed, because of its content, by the words alone',
+      'failed, because of its content, according to its message only',
       {
         reply: ended('failed', { message: 'video description contains sensitive content (1026)' }),
         becomes: 'failed',
@@ -117,10 +117,10 @@ export const hailuoVideo: VideoVendorForm = {
       'Processing',
       { reply: state('Processing'), becomes: 'submitted', shows: { task_id: null, base_resp: null } },
     ],
-    ['a status that nobody knows', { reply: state('Dreaming'), becomes: 'submitted' }],
+    ['an unknown status', { reply: state('Dreaming'), becomes: 'submitted' }],
     ['an empty object', { reply: {}, becomes: 'submitted' }],
     [
-      'a complaint with the status 200',
+      'an error with the status 200',
       { reply: verdict(1_000, 'secret trouble'), becomes: 'submitted', shows: { base_resp: null } },
     ],
     [

@@ -1,5 +1,5 @@
-// A vendor of pictures whose results are on its own host, with any content and any fault; and the setup to use it through a gateway
-// that keeps results.
+// A vendor of pictures whose results are on its own host, with any content and any fault, and a gateway that uses it and keeps
+// results.
 
 import type { Config } from '../../../src/config/schema'
 import { startTestGateway, type TestGateway, type TestGatewayOptions } from '../gateway'
@@ -44,7 +44,7 @@ export function png(bytes: Uint8Array<ArrayBuffer>): Response {
   return new Response(bytes, { headers: { 'content-type': 'image/png' } })
 }
 
-/** Equal for equal texts. */
+/** Returns equal bytes for equal texts. */
 export function bytesOf(text: string, count = 1_000): Uint8Array<ArrayBuffer> {
   const seed = new Bun.CryptoHasher('sha512').update(text).digest()
   return Uint8Array.from({ length: count }, (_, index) => (seed[index % 64] ?? 0) ^ (index >> 6))

@@ -2,11 +2,11 @@
 // of the simulators.
 
 /** Placeholder in an answer for a deeply nested value, which is inserted as text: no recursive writer of JSON could write it. */
-export const DEEP = 'a value that nests deep'
+export const DEEP = 'a deeply nested value'
 /** Nested deeper than any recursive reader goes. Each level is a list and an object. */
 const DEEP_LEVELS = 20_000
 
-/** JSON of this depth. */
+/** JSON with this depth. */
 export function nestedText(levels: number): string {
   return `${'[{"a":'.repeat(levels)}[]${'}]'.repeat(levels)}`
 }

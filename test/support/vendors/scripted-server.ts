@@ -1,4 +1,4 @@
-// A server on bare sockets that answers each request with the bytes that a test wants, and counts what it received.
+// A server on plain sockets that answers each request with bytes chosen by a test, and records what it received.
 
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'

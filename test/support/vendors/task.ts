@@ -1,10 +1,10 @@
-// A vendor of videos over real HTTP whose every answer a test decides, and which counts its requests across crashes. It speaks
-// DashScope's wire format and has no clock: a task ends when the test says so.
+// A vendor of videos over real HTTP: a test decides every answer, and requests are counted across crashes. It uses DashScope's wire
+// format and has no clock: the test ends each task.
 
 import type { UpstreamConfig } from '../../../src/upstreams/settings'
 
 export interface TaskVendor {
-  /** Settings of an upstream that leads to it. */
+  /** Settings of an upstream that uses this vendor. */
   upstream: Partial<UpstreamConfig>
   /** Every received submit. */
   submits: { prompt: string; id: string }[]
@@ -89,7 +89,7 @@ export function startTaskVendor(): TaskVendor & Disposable {
   return vendor
 }
 
-/** The vendor has it. */
+/** Answers that the vendor has accepted the task. */
 export function taken(id: string): Response {
   return Response.json({ request_id: 'r', output: { task_status: 'PENDING', task_id: id } })
 }

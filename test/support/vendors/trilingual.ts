@@ -1,5 +1,5 @@
-// A vendor over real HTTP that speaks chat completions, messages and responses, and answers in each of them, whole or as a stream,
-// as a test decides. It remembers its requests.
+// A vendor over real HTTP for chat completions, messages and responses. It answers in each of them, whole or as a stream, as a test
+// decides, and records its requests.
 
 import type { Config } from '../../../src/config/schema'
 import type { Json } from '../scenario'
@@ -12,7 +12,7 @@ export interface Said {
   isCut?: boolean
   /** True if it does not report usage. */
   isUncounted?: boolean
-  /** The kind of implausible figures; absent for plausible ones. */
+  /** The kind of implausible figures; absent if they are plausible. */
   figures?: OddFigures
   /** The number of searches before the text, in messages and responses. */
   searches?: number
@@ -33,7 +33,7 @@ interface TrilingualVendor {
   /** Upstreams of a configuration that lead to it: `of-chat` for completions and responses, and `of-messages`. */
   upstreams: Config['upstreams']
   says: Said
-  /** Called when a request has come, before it is answered. */
+  /** Called when a request has arrived, before it is answered. */
   onRequest: () => void
   received: { path: string; body: Json }[]
   stop(): Promise<void>
@@ -105,7 +105,7 @@ function odd({ whole, events }: Form, figures: OddFigures): Form {
   }
   const all = events.map(changed)
   if (figures !== 'less') return { whole: changed(whole), events: all }
-  // The event with the last figures comes again, with less.
+  // The event with the last figures is repeated with lower ones.
   const at = all.findLastIndex(({ usage }) => usage)
   const { usage } = all[at] ?? {}
   const output = usage && 'completion_tokens' in usage ? 'completion_tokens' : 'output_tokens'

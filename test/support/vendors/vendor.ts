@@ -1,9 +1,9 @@
-// A vendor over real HTTP that answers whatever a test wants, for behaviour that the simulators are too well-behaved to show.
+// A vendor over real HTTP that answers as a test chooses, for misbehaviour that the simulators do not have.
 
 import type { UpstreamConfig } from '../../../src/upstreams/settings'
 
 export interface OddVendor {
-  /** Settings of an upstream that leads to it. */
+  /** Settings of an upstream that uses this vendor. */
   upstream: UpstreamConfig
   /** Answers later requests. */
   answer: (request: Request) => Response | Promise<Response>

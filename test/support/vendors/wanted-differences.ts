@@ -1,5 +1,5 @@
 // How a request of the gateway may differ from that of the vendor's own SDK, each difference with its reason, and the comparison
-// that finds any other. A difference that no case shows any more must be removed.
+// that finds any other. A difference that no longer occurs in any case must be removed.
 
 import type { SandboxCall } from '../../../sandbox'
 
@@ -44,7 +44,7 @@ export const wantedDifferences: readonly WantedDifference[] = [
   {
     place: 'header.content-type',
     only: ['ollama'],
-    why: 'A request without a body has no type.',
+    why: 'A request without a body has no content type.',
   },
   {
     place: 'body.encoding_format',
@@ -89,7 +89,7 @@ export function asSent({ method, path, headers, body, form }: SandboxCall): Sent
   const kept = Object.entries(headers).filter(
     ([name]) => HEADERS.includes(name) || HEADER_PREFIXES.some((prefix) => name.startsWith(prefix)),
   )
-  // The order of the parts of a form means nothing to these vendors.
+  // These vendors ignore the order of the parts of a form.
   const parts = form?.map(([name, value]) =>
     typeof value === 'string' ? [name, value] : [name, value.name, value.type, value.size],
   )

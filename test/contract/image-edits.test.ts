@@ -1,5 +1,5 @@
-// POST /v1/images/edits with the shipped catalogue: every field of its table, the form that reaches the vendor, and that input and
-// output images are paid by the vendor's own figures.
+// POST /v1/images/edits with the shipped catalogue: every field of its table, the form that the vendor receives, and charges for input and
+// output images by the vendor's own usage.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
@@ -18,7 +18,7 @@ const models = ['pgt-image-2', 'pgt-image-1', 'dle-2'] as const
 const catalogue: Record<string, ModelConfig> = shipped.models
 let gateway: TestGateway
 
-/** A vendor that keeps a form as it came over the wire; the simulator only sees the result of its own parser. */
+/** A vendor that stores the raw form; the simulator only sees the result of its own parser. */
 let wire = ''
 const wireVendor = Bun.serve({
   hostname: '127.0.0.1',
@@ -59,7 +59,7 @@ function file(format: PictureFormat, width = 64, height = 64, name = `photo.${fo
 const fox: Part = ['image', file('png')]
 const prompt: Part = ['prompt', 'Put a red scarf on the fox']
 
-/** Sends these parts in this order. */
+/** Sends the parts in the given order. */
 async function send(parts: readonly Part[], expected: Partial<Scenario> = {}): Promise<Played> {
   const form = new FormData()
   for (const [name, value] of parts) form.append(name, value)
@@ -70,7 +70,7 @@ async function send(parts: readonly Part[], expected: Partial<Scenario> = {}): P
   return play(gateway, { name: 'edit', path: '/v1/images/edits', headers, body, ...rest })
 }
 
-/** Sends a prompt, an image unless there is one, and these. */
+/** Sends a prompt, the given parts, and an image if they contain none. */
 function edit(model: string, parts: readonly Part[] = [], expected: Partial<Scenario> = {}): Promise<Played> {
   const hasImage = parts.some(([name]) => name.startsWith('image'))
   return send([['model', model], prompt, ...(hasImage ? [] : [fox]), ...parts], expected)
@@ -86,7 +86,7 @@ function refuse(
   return edit(model, parts, { status: 400, vendorCalls: 0, charges: 0, ...(error && { error }), words })
 }
 
-/** Fields that reached the vendor: texts, and files by their name and type. */
+/** Fields that the vendor received: texts, and files by their name and type. */
 function vendorParts({ calls }: Played): [name: string, value: string][] {
   return (calls[0]?.form ?? []).map(([name, value]) => [
     name,
@@ -109,7 +109,7 @@ describe('an edit', () => {
     ['pgt-image-2', 4354],
     ['pgt-image-1', 194],
   ] as const) {
-    test(`with ${model} has the members of the table, and costs what they define`, async () => {
+    test(`with ${model} has the documented members, and costs what they define`, async () => {
       const parts: Part[] = [
         ['size', '1024x1536'],
         ['quality', 'medium'],
@@ -140,7 +140,7 @@ describe('an edit', () => {
     })
   }
 
-  test('with dle-2 costs by its size', async () => {
+  test('with dle-2 is priced by its size', async () => {
     for (const [size, made, amount] of [
       ['256x256', '256x256', 16_000_000],
       ['512x512', '512x512', 18_000_000],
@@ -159,8 +159,8 @@ describe('an edit', () => {
   })
 })
 
-describe('what reaches the vendor', () => {
-  test('texts before files and the mask last, whatever the order was', async () => {
+describe('the vendor receives', () => {
+  test('texts before files and the mask last, in any order of the request', async () => {
     const played = await send([
       ['mask', file('png', 64, 64, 'mask.png')],
       ['n', '1'],
@@ -194,7 +194,7 @@ describe('what reaches the vendor', () => {
     ['blob', '', 'blob.webp'],
   ]
   for (const [sent, type, name] of names) {
-    test(`a file byte by byte, and as the WebP that it is: ${sent} of the type '${type}' as ${name}`, async () => {
+    test(`a file unchanged, with its detected type WebP: ${sent} of the type '${type}' as ${name}`, async () => {
       const photo = file('webp', 64, 48, sent, type)
       await edit('wire-image', [['image', photo]], { vendorCalls: 0 })
       const head = `name="image"; filename="${name}"\r\nContent-Type: image/webp\r\n\r\n`
@@ -221,7 +221,7 @@ describe('what reaches the vendor', () => {
     })
   }
 
-  test('as many images as it takes: sixteen, in their order, and a mask', async () => {
+  test('up to sixteen images in their order, and a mask', async () => {
     const images = Array.from(
       { length: 16 },
       (_, index): Part => ['image[]', file('png', 64, 64, `${index}.png`)],
@@ -243,19 +243,19 @@ describe('what reaches the vendor', () => {
     ['standard', 'medium'],
     ['hd', 'high'],
   ] as const) {
-    test(`the quality ${given} as ${quality}, and to the legacy model as none`, async () => {
+    test(`the quality ${given} as ${quality}; the legacy model receives none`, async () => {
       const newer = textsOf(await edit('pgt-image-2', [['quality', given]]))
       expect(newer.quality).toBe(quality)
       expect(textsOf(await edit('dle-2', [['quality', given]]))).not.toHaveProperty('quality')
     })
   }
 
-  test('no mask and no quality if there are none', async () => {
+  test('no mask and no quality if the request has none', async () => {
     const played = await edit('pgt-image-2', [['mask', new File([], '')]])
     expect(vendorParts(played).map(([name]) => name)).toEqual(['model', 'prompt', 'image'])
   })
 
-  test('the fidelity to the image, which the newer model refuses itself', async () => {
+  test('input_fidelity, which the newer model rejects itself', async () => {
     const parts: Part[] = [['input_fidelity', 'high']]
     const older = await edit('pgt-image-1', parts)
     expect(textsOf(older)).toMatchObject({ input_fidelity: 'high' })
@@ -264,7 +264,7 @@ describe('what reaches the vendor', () => {
     await edit('pgt-image-2', parts, { status: 400, error })
   })
 
-  test('fields that are not known here, which the vendor may refuse by name', async () => {
+  test('unknown fields, which the vendor may reject by name', async () => {
     const played = await edit('pgt-image-2', [['future', 'yes']], {
       status: 400,
       error: { code: 'unknown_parameter', param: 'future' },
@@ -273,7 +273,7 @@ describe('what reaches the vendor', () => {
     expect(played.charges).toMatchObject([{ state: 'released', amount: 0 }])
   })
 
-  test('to the legacy model only what it knows', async () => {
+  test('only fields that the legacy model supports', async () => {
     const played = await edit('dle-2', [
       ['output_format', 'png'],
       ['background', 'auto'],
@@ -296,7 +296,7 @@ describe('what reaches the vendor', () => {
 
 describe('images', () => {
   for (const format of ['png', 'jpeg', 'webp'] as const) {
-    test(`are taken as ${format}`, () => edit('pgt-image-2', [['image', file(format)]]))
+    test(`are accepted as ${format}`, () => edit('pgt-image-2', [['image', file(format)]]))
   }
 
   const odd: [name: string, content: string | Uint8Array][] = [
@@ -308,7 +308,7 @@ describe('images', () => {
   ]
   for (const [name, content] of odd) {
     for (const model of models) {
-      test(`that are ${name} are refused by ${model}, whatever their file name`, async () => {
+      test(`that are ${name} are rejected by ${model}, whatever their file name`, async () => {
         const image = new File([Buffer.from(content as string, 'latin1')], 'fox.png', { type: 'image/png' })
         const error = { param: 'image', code: 'unsupported_image_format', type: 'invalid_request_error' }
         await refuse(
@@ -323,7 +323,7 @@ describe('images', () => {
     }
   }
 
-  test('that are wrong among right ones are found', async () => {
+  test('are each checked: an invalid one among valid ones is rejected', async () => {
     const wrong = new File(['GIF89a'], 'second.gif', { type: 'image/gif' })
     const parts: Part[] = [
       ['image[]', file('png')],
@@ -332,7 +332,7 @@ describe('images', () => {
     await refuse('pgt-image-2', parts, { code: 'unsupported_image_format' }, 'second.gif, image/gif')
   })
 
-  test('that are invalid: the field is named', async () => {
+  test('that are invalid are rejected with the name of the field', async () => {
     const error = { param: 'image', code: 'missing_required_parameter' }
     for (const model of models) {
       const parts: Part[] = [['model', model], prompt]
@@ -341,7 +341,7 @@ describe('images', () => {
     }
   })
 
-  test('that are an address are refused with what to do', async () => {
+  test('that are an address are rejected with a hint', async () => {
     for (const model of models) {
       const parts: Part[] = [['image', 'https://example.com/fox.png']]
       await refuse(
@@ -354,7 +354,7 @@ describe('images', () => {
     }
   })
 
-  test('that are more than the model takes', async () => {
+  test('beyond the limit of the model are rejected', async () => {
     const two: Part[] = [
       ['image', file('png')],
       ['image', file('png')],
@@ -366,11 +366,11 @@ describe('images', () => {
   })
 
   const square: [name: string, image: File, words: string][] = [
-    ['no PNG', file('jpeg'), 'must be a PNG'],
+    ['not a PNG', file('jpeg'), 'must be a PNG'],
     ['not square', file('png', 64, 32), 'must be square'],
   ]
   for (const [name, image, words] of square) {
-    test(`that are ${name} are refused by the legacy model itself, in its words`, async () => {
+    test(`that are ${name} are rejected by the legacy model itself, with its message`, async () => {
       const { charges } = await edit('dle-2', [['image', image]], { status: 400, words: [words] })
       expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
     })
@@ -378,7 +378,7 @@ describe('images', () => {
 })
 
 describe('a mask', () => {
-  test('of the size of the image is taken, also of the first of several', async () => {
+  test('with the size of the first image is accepted', async () => {
     const played = await edit('pgt-image-2', [
       ['image[]', file('png', 48, 32)],
       ['image[]', file('png', 64, 64)],
@@ -392,16 +392,16 @@ describe('a mask', () => {
   })
 
   const wrong: [name: string, masks: File[], words: string][] = [
-    ['of another size', [file('png', 32, 64)], 'it is 32x64, and the image 64x64 pixels'],
-    ['that lies on its side', [file('png', 48, 64)], '48x64'],
+    ['with another size', [file('png', 32, 64)], 'it is 32x64, and the image 64x64 pixels'],
+    ['with swapped width and height', [file('png', 48, 64)], '48x64'],
     ['that is a JPEG', [file('jpeg')], 'must be a PNG'],
     ['that is a WebP', [file('webp')], 'must be a PNG'],
     ['that is not a picture', [new File(['mask'], 'mask.png', { type: 'image/png' })], 'must be a PNG'],
-    ['that is two', [file('png'), file('png')], 'send one file, but got 2'],
+    ['that is sent twice', [file('png'), file('png')], 'send one file, but got 2'],
   ]
   for (const [name, masks, words] of wrong) {
     for (const model of models) {
-      test(`${name} is refused by ${model}`, async () => {
+      test(`${name} is rejected by ${model}`, async () => {
         const parts = masks.map((mask): Part => ['mask', mask])
         await refuse(
           model,
@@ -413,7 +413,7 @@ describe('a mask', () => {
     }
   }
 
-  test('that fits only the second image is refused', async () => {
+  test('that fits only the second image is rejected', async () => {
     const parts: Part[] = [
       ['image[]', file('png', 48, 32)],
       ['image[]', file('png', 64, 64)],
@@ -422,10 +422,10 @@ describe('a mask', () => {
     await refuse('pgt-image-2', parts, { code: 'invalid_mask' }, 'the first image 48x32')
   })
 
-  test('that is a text is refused', () =>
+  test('that is a text is rejected', () =>
     refuse('pgt-image-2', [['mask', 'none']], { param: 'mask', code: 'invalid_type' }, 'curl -F mask=@'))
 
-  test('is refused by a model that edits whole images only, which takes the same without it', async () => {
+  test('is rejected by a model that edits whole images only; without the mask the request succeeds', async () => {
     const error = { param: 'mask', code: 'unsupported_parameter' }
     await refuse('whole-only', [['mask', file('png')]], error, "does not accept a 'mask'", 'Leave it out')
     await edit('whole-only')
@@ -442,7 +442,7 @@ describe('sizes', () => {
   for (const model of models) {
     for (const size of all) {
       const isTaken = taken[model]?.includes(size)
-      test(`${model} ${isTaken ? 'makes' : 'refuses'} ${size}`, async () => {
+      test(`${model} ${isTaken ? 'accepts' : 'rejects'} ${size}`, async () => {
         if (!isTaken)
           return void (await refuse(model, [['size', size]], { param: 'size' }, model, '1024x1024'))
         const { json } = await edit(model, [['size', size]])
@@ -468,11 +468,11 @@ describe('other fields', () => {
     ['output_compression', '101', '<= 100'],
   ]
   for (const [field, value, ...words] of wrong) {
-    test(`${field} ${value} is refused`, () =>
+    test(`${field} ${value} is rejected`, () =>
       refuse('pgt-image-2', [[field, value]], { param: field, type: 'invalid_request_error' }, ...words))
   }
 
-  test('several images out are as many, and cost as many', async () => {
+  test('several output images are returned and charged', async () => {
     const { json, charges } = await edit('pgt-image-2', [
       ['n', '10'],
       ['quality', 'low'],
@@ -484,7 +484,7 @@ describe('other fields', () => {
     expect(charges).toMatchObject([{ amount: text * TEXT_IN + image * 8_000 + 1960 * 30_000 }])
   })
 
-  test('formats, and a transparent background where they have one', async () => {
+  test('formats, and a transparent background if the format supports it', async () => {
     for (const [format, background] of [
       ['png', 'transparent'],
       ['webp', 'transparent'],
@@ -504,7 +504,7 @@ describe('other fields', () => {
     await refuse('pgt-image-2', parts, { param: 'background' }, 'png or webp')
   })
 
-  test('that only newer models have are refused by the legacy one, with what to do', async () => {
+  test('of newer models are rejected by the legacy one, with a hint', async () => {
     for (const [field, value] of [
       ['output_format', 'webp'],
       ['background', 'transparent'],
@@ -515,7 +515,7 @@ describe('other fields', () => {
     }
   })
 
-  test('addresses come from the legacy model only', async () => {
+  test('addresses are returned by the legacy model only', async () => {
     const parts: Part[] = [
       ['response_format', 'url'],
       ['size', '256x256'],
@@ -529,7 +529,7 @@ describe('other fields', () => {
     }
   })
 
-  test('a prompt and a model must be there', async () => {
+  test('a prompt and a model are required', async () => {
     const refused = { status: 400, vendorCalls: 0, charges: 0 }
     const model: Part = ['model', 'pgt-image-2']
     await send([model, fox], { ...refused, error: { param: 'prompt', code: 'missing_required_parameter' } })
@@ -541,7 +541,7 @@ describe('other fields', () => {
     await send([chat, prompt, fox], { ...refused, error: { code: 'endpoint_model_mismatch' } })
   })
 
-  test('a body of JSON is refused with what to do', () =>
+  test('a JSON body is rejected with a hint', () =>
     play(gateway, {
       name: 'JSON',
       path: '/v1/images/edits',
@@ -552,7 +552,7 @@ describe('other fields', () => {
 })
 
 describe('money', () => {
-  test('that is missing is reported before the vendor is called', async () => {
+  test('is checked before the vendor is called', async () => {
     const { secret } = await gateway.makeKey('poor', '0.1')
     for (const model of ['pgt-image-2', 'pgt-image-1']) {
       await edit(model, [['n', '2']], {
@@ -567,12 +567,12 @@ describe('money', () => {
   })
 
   for (const fault of ['missing', 'negative', 'string', 'huge']) {
-    test(`is counted from the pictures where the usage is ${fault}`, async () => {
+    test(`is calculated from the images if the usage is ${fault}`, async () => {
       const parts: Part[] = [['model', 'pgt-image-2'], ['prompt', `[sandbox usage=${fault}]`], fox]
       const { json, charges } = await send(parts)
       expect(charges).toMatchObject([{ state: 'settled', usage_source: 'estimated' }])
       const { input_tokens_details: input, output_tokens: output } = json.usage
-      // A square within one tile, at the fidelity that the newer models always have.
+      // A square within one tile, at the fidelity that newer models always use.
       expect(input.image_tokens).toBe(65 + 129 + 4160)
       const amount = input.text_tokens * TEXT_IN + input.image_tokens * 8_000 + output * 30_000
       expect(charges[0]?.amount).toBe(amount)
@@ -590,7 +590,7 @@ describe('money', () => {
     ['empty', 502, 'upstream_empty'],
   ]
   for (const [directive, status, code] of failures) {
-    test(`is given back after ${directive}`, async () => {
+    test(`is refunded after ${directive}`, async () => {
       for (const model of models) {
         const parts: Part[] = [['model', model], ['prompt', `[sandbox ${directive}]`], fox]
         const { charges } = await send(parts, { status, error: { code } })
@@ -601,7 +601,7 @@ describe('money', () => {
 })
 
 describe('a stream', () => {
-  test('of unfinished pictures and the whole one, with its price', async () => {
+  test('returns partial images and the final one, with its price', async () => {
     const played = await edit(
       'pgt-image-2',
       [
@@ -628,7 +628,7 @@ describe('a stream', () => {
     expect(textsOf(played)).toMatchObject({ stream: 'true', partial_images: '2' })
   })
 
-  test('that the vendor ends with an error before any picture is free', async () => {
+  test('that the vendor ends with an error before any image is free', async () => {
     const parts: Part[] = [
       ['model', 'pgt-image-2'],
       ['prompt', '[sandbox error_after=0]'],
@@ -641,7 +641,7 @@ describe('a stream', () => {
   })
 })
 
-describe('a name that means a place', () => {
+describe('a field name with a path', () => {
   const refused: [name: string, value: string, param: string, code?: string][] = [
     ['images[0][file_id]', 'file-a', 'images[0].file_id', 'unsupported_parameter'],
     ['images[][file_id]', 'file-a', 'images[0].file_id', 'unsupported_parameter'],
@@ -656,14 +656,14 @@ describe('a name that means a place', () => {
     ['provider[order][]', 'dearer', 'provider', 'unsupported_parameter'],
     ['service_tier[name]', 'priority', 'service_tier'],
     ['previous_response_id[id]', 'resp_a', 'previous_response_id'],
-    // Other spellings of a known name, wherever they are.
+    // Other spellings of a known name, at any position.
     ['IMAGES[0][file_id]', 'file-a', 'IMAGES', 'unknown_parameter'],
     ['images[0][FILE_ID]', 'file-a', 'images[0].FILE_ID', 'unknown_parameter'],
     ['images', '[{"File_Id":"file-a"}]', 'images[0].File_Id', 'unknown_parameter'],
     ['Quality[0]', 'high', 'Quality', 'unknown_parameter'],
     ['quality[name]', 'high', 'quality', 'invalid_value'],
     ['n[count]', '9', 'n', 'invalid_type'],
-    // Names that parsers read differently, or as a place that another field already has.
+    // Names that parsers read differently, or as the path of another field.
     ['prompt[text]', 'x', 'prompt[text]'],
     ['images', '[{"file_id":null,"file_id":"file-a"}]', 'images'],
     ['images[0', 'file-a', 'images[0'],
@@ -674,7 +674,7 @@ describe('a name that means a place', () => {
     ['image[0][file_id]', 'file-a', 'image'],
   ]
   for (const [name, value, param, code] of refused) {
-    test(`is judged as that place: ${name}=${value}`, async () => {
+    test(`is checked at that path: ${name}=${value}`, async () => {
       await send([['model', 'pgt-image-2'], prompt, fox, [name, value]], {
         status: 400,
         vendorCalls: 0,
@@ -684,7 +684,7 @@ describe('a name that means a place', () => {
     })
   }
 
-  test('is refused where two fields mean the same place', async () => {
+  test('is rejected if two fields have the same path', async () => {
     const pairs: Part[][] = [
       [
         ['metadata[a]', '1'],
@@ -710,7 +710,7 @@ describe('a name that means a place', () => {
     for (const parts of pairs) await refuse('pgt-image-2', parts, { code: 'invalid_value' })
   })
 
-  test('is sent as it came if nothing forbids it', async () => {
+  test('is sent unchanged if no rule forbids it', async () => {
     const parts: Part[] = [
       ['metadata[team]', 'red'],
       ['metadata[tags][0]', 'a'],

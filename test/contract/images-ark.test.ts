@@ -1,5 +1,5 @@
-// POST /v1/images/generations with the series family: single images, series and streams of them. The hold covers the most images
-// that a request can bring; the images that came are paid, however the answer ends.
+// POST /v1/images/generations with the series family: single images, series and streams of them. The hold covers the maximum number of images
+// of a request; delivered images are charged, however the answer ends.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -36,7 +36,7 @@ afterAll(async () => {
   await odd.stop()
 })
 
-/** Plays a request that is answered and paid unless the row says otherwise. */
+/** Sends a request that is answered and charged unless the row says otherwise. */
 function draw(body: Record<string, unknown>, expected: Partial<Scenario> = {}): Promise<Played> {
   const rest = { status: 200, vendorCalls: 1, charges: 1, ...expected }
   return play(gateway, {
@@ -101,7 +101,7 @@ function eventsOf(text: string): Streamed['events'] {
     })
 }
 
-/** Text that is not JSON stays as it is. */
+/** Text that is not JSON is returned unchanged. */
 function jsonOf(text: string): Json {
   try {
     return JSON.parse(text)
@@ -119,7 +119,7 @@ const FAILED = 'image_generation.partial_failed'
 const COMPLETED = 'image_generation.completed'
 
 describe('one image', () => {
-  test.each(ids)('%s: the vendor’s reply with our model, and one image paid', async (model) => {
+  test.each(ids)('%s: the vendor’s reply with our model, and one image charged', async (model) => {
     const played = await draw({ model })
     expect(Object.keys(played.json).sort()).toEqual(['created', 'data', 'model', 'usage'])
     expect(played.json).toMatchObject({ model, usage: { generated_images: 1, output_tokens: 16_384 } })
@@ -132,7 +132,7 @@ describe('one image', () => {
     expect(played.calls[0]).toMatchObject({ vendor: 'ark', path: '/api/v3/images/generations' })
   })
 
-  test('the address leads to the image, for a day', async () => {
+  test('the address serves the image for a day', async () => {
     const { json } = await draw({})
     const url = json.data[0].url as string
     const response = await fetch(url)
@@ -141,7 +141,7 @@ describe('one image', () => {
     expect((await fetch(url.replace(/Date=\d{4}/, 'Date=2020'))).status).toBe(401)
   })
 
-  test('base64 and PNG where the vendor has them', async () => {
+  test('base64 and PNG if the vendor supports them', async () => {
     const { json } = await draw({
       model: 'seedream-5.0-lite',
       response_format: 'b64_json',
@@ -179,24 +179,24 @@ describe('one image', () => {
 describe('a series', () => {
   const rows: [what: string, body: Record<string, unknown>, held: number, made: number][] = [
     ['of at most 3', series(3), 3, 3],
-    ['that ends early', { ...series(9), prompt: '[sandbox images=2] foxes' }, 9, 2],
+    ['that ends before its limit', { ...series(9), prompt: '[sandbox images=2] foxes' }, 9, 2],
     ['without a limit', series(), 15, 4],
-    ['as long as it can be', { ...series(), prompt: '[sandbox images=99] foxes' }, 15, 15],
+    ['of the maximum length', { ...series(), prompt: '[sandbox images=99] foxes' }, 15, 15],
     [
-      'as long as references leave room',
+      'limited by the number of references',
       { ...series(), image: Array(10).fill(PICTURE), prompt: '[sandbox images=99] foxes' },
       5,
       5,
     ],
-    ['with all the room that references leave', { ...series(1), image: Array(14).fill(PICTURE) }, 1, 1],
+    ['with as many images as the references allow', { ...series(1), image: Array(14).fill(PICTURE) }, 1, 1],
     [
-      'that is switched off',
+      'that is disabled',
       { sequential_image_generation: 'disabled', sequential_image_generation_options: { max_images: 5 } },
       1,
       1,
     ],
-    ['of which two are blocked', { ...series(5), prompt: '[sandbox blocked=2] foxes' }, 5, 3],
-    ['of which all are blocked', { ...series(2), prompt: '[sandbox blocked=2] foxes' }, 2, 0],
+    ['with two blocked images', { ...series(5), prompt: '[sandbox blocked=2] foxes' }, 5, 3],
+    ['with all images blocked', { ...series(2), prompt: '[sandbox blocked=2] foxes' }, 2, 0],
   ]
   test.each(rows)('%s', async (_what, body, held, made) => {
     const { json, charges } = await draw(body)
@@ -207,7 +207,7 @@ describe('a series', () => {
     ])
   })
 
-  test('an image that failed says why in its place', async () => {
+  test('a failed image has an error at its index', async () => {
     const { json } = await draw({ ...series(2), prompt: '[sandbox blocked=1] foxes' })
     expect(json.data).toEqual([
       { url: expect.stringMatching(/^http/), size: '2048x2048' },
@@ -222,11 +222,11 @@ describe('bad requests', () => {
     ['no prompt', { prompt: undefined }, 'prompt', 'Missing required parameter'],
     ['an empty prompt', { prompt: '' }, 'prompt', 'empty string'],
     ['a prompt that is a list', { prompt: ['a'] }, 'prompt', 'expected a string'],
-    ['two by n in a stream', { n: 2, stream: true }, 'n', options],
-    ['a series of none', series(0), options, '>= 1'],
+    ['n of 2 in a stream', { n: 2, stream: true }, 'n', options],
+    ['a series of 0', series(0), options, '>= 1'],
     ['a series of 16', series(16), options, '<= 15'],
     [
-      'references and results beyond 15',
+      'more than 15 references and results',
       { ...series(6), image: Array(10).fill(PICTURE) },
       options,
       'with 10 references at most 5',
@@ -240,38 +240,38 @@ describe('bad requests', () => {
       'image[1]',
       'the URL of an image',
     ],
-    ['a file of ours', { image: 'file:///etc/passwd' }, 'image', 'a file of the server'],
+    ['a file of the server', { image: 'file:///etc/passwd' }, 'image', 'a file of the server'],
     [
-      'a series of another kind',
+      'an unknown kind of series',
       { sequential_image_generation: 'yes' },
       'sequential_image_generation',
       "'auto', 'disabled'",
     ],
-    ['another form of the answer', { response_format: 'png' }, 'response_format', "'url', 'b64_json'"],
-    ['stream in words', { stream: 'yes' }, 'stream', 'expected a boolean'],
+    ['an unknown response_format', { response_format: 'png' }, 'response_format', "'url', 'b64_json'"],
+    ['stream as a string', { stream: 'yes' }, 'stream', 'expected a boolean'],
     [
-      'too many references for the operator',
+      'more references than the operator allows',
       { model: 'two-references', image: Array(3).fill(PICTURE) },
       'image',
       'two-references takes 1 to 2 reference images, but got 3',
     ],
     [
-      'too few of them',
+      'fewer references than the operator requires',
       { model: 'two-references' },
       'image',
       'two-references takes 1 to 2 reference images, but got 0',
     ],
     [
-      'a size that the operator does not sell',
+      'a size that the operator does not offer',
       { model: 'two-references', image: PICTURE, size: '4K' },
       'size',
       'two-references makes 2K',
     ],
   ]
-  test.each(rows)('%s', (_what, body, param, ...said) => refuse(body, param, ...said))
+  test.each(rows)('%s', (_what, body, param, ...words) => refuse(body, param, ...words))
 })
 
-describe('refusals of the vendor', () => {
+describe('errors of the vendor', () => {
   const rows: [
     what: string,
     body: Record<string, unknown>,
@@ -279,9 +279,9 @@ describe('refusals of the vendor', () => {
     code: string,
     ...said: string[],
   ][] = [
-    ['a size that is too narrow', { size: '16000x300' }, 400, 'InvalidParameter', 'Request id: '],
+    ['an aspect ratio that is too narrow', { size: '16000x300' }, 400, 'InvalidParameter', 'Request id: '],
     [
-      'a size that it does not have',
+      'an unsupported size',
       { size: '1K' },
       400,
       'InvalidParameter',
@@ -303,26 +303,26 @@ describe('refusals of the vendor', () => {
     ['an unpaid bill', { prompt: '[sandbox quota] x' }, 503, 'upstream_unavailable'],
     ['an unpaid bill inside a 200', { prompt: '[sandbox quota soft] x' }, 503, 'upstream_unavailable'],
     [
-      'a limit of the operator’s own',
+      'a limit of the operator’s account',
       { prompt: '[sandbox status=429 error_code=SetLimitExceeded] x' },
       503,
       'upstream_unavailable',
     ],
     [
-      'a quota of the operator’s',
+      'a quota of the operator’s account',
       { prompt: '[sandbox status=429 error_code=QuotaExceeded] x' },
       503,
       'upstream_unavailable',
     ],
     [
-      'a model that is not open',
+      'a model that is not activated',
       { prompt: '[sandbox status=400 error_code=ModelNotOpen] x' },
       503,
       'upstream_unavailable',
     ],
-    ['a model that is gone', { model: 'gone-image' }, 502, 'upstream_model_missing'],
+    ['a removed model', { model: 'gone-image' }, 502, 'upstream_model_missing'],
     ['a wrong key', { prompt: '[sandbox status=401] x' }, 503, 'upstream_unavailable'],
-    ['a fault', { prompt: '[sandbox status=500] x' }, 502, 'upstream_error'],
+    ['a server error', { prompt: '[sandbox status=500] x' }, 502, 'upstream_error'],
     ['garbage', { prompt: '[sandbox garbage] x' }, 502, 'upstream_garbage'],
     [
       'an error inside a 200',
@@ -344,7 +344,7 @@ describe('refusals of the vendor', () => {
     })
   }
 
-  test('the rate limit in the flat form, with the vendor’s time to wait', async () => {
+  test('the rate limit in the flat form, with the vendor’s retry time', async () => {
     const { json, response } = await draw(
       { prompt: '[sandbox status=429 retry_after=7] x' },
       { status: 429, error: { type: 'rate_limit_error' } },
@@ -359,7 +359,7 @@ describe('refusals of the vendor', () => {
       { status: 400, error: { type: 'BadRequest', param: 'size', code: 'InvalidParameter' } },
     ))
 
-  test('empty words of the vendor are none', async () => {
+  test('an empty message of the vendor is ignored', async () => {
     const error = { code: 'InvalidParameter', message: 'no such size', param: '', type: '' }
     odd.answer = () => Response.json({ error }, { status: 400 })
     await draw(
@@ -369,9 +369,9 @@ describe('refusals of the vendor', () => {
   })
 })
 
-describe('figures that are wrong', () => {
+describe('wrong usage', () => {
   test.each(['missing', 'negative', 'string', 'huge', 'overflow', 'nan'])(
-    '%s: the delivered part is paid, whole or streamed',
+    '%s: delivered images are charged, whole or streamed',
     async (fault) => {
       const body = { ...series(6), prompt: `[sandbox usage=${fault} images=4 blocked=1] foxes` }
       const usage_source = fault === 'missing' ? 'counted' : 'estimated'
@@ -384,14 +384,14 @@ describe('figures that are wrong', () => {
 
   const data = [{ url: 'https://x.volces.com/1.jpeg', size: '1x1' }]
   const rows: [what: string, reply: unknown, status: number, paid: number][] = [
-    ['more images than were asked for', { data: [...data, ...data], usage: { generated_images: 2 } }, 200, 1],
-    ['a figure beyond what was asked for', { data, usage: { generated_images: 500 } }, 200, 1],
-    ['a figure that is half', { data, usage: { generated_images: 0.5 } }, 200, 1],
-    ['usage that is a list', { data, usage: [1] }, 200, 1],
-    ['images that are not there', { data: [null, {}, { url: '' }, 'x'] }, 502, 0],
+    ['more images than requested', { data: [...data, ...data], usage: { generated_images: 2 } }, 200, 1],
+    ['a count above the requested number', { data, usage: { generated_images: 500 } }, 200, 1],
+    ['a fractional count', { data, usage: { generated_images: 0.5 } }, 200, 1],
+    ['a list as usage', { data, usage: [1] }, 200, 1],
+    ['no valid images', { data: [null, {}, { url: '' }, 'x'] }, 502, 0],
     ['an empty list', { data: [], usage: { generated_images: 0 } }, 502, 0],
     ['nothing', {}, 502, 0],
-    ['data that is not a list', { data: { url: 'x' } }, 502, 0],
+    ['an object as data', { data: { url: 'x' } }, 502, 0],
   ]
   test.each(rows)('a reply with %s', async (_what, reply, status, paid) => {
     odd.answer = () => Response.json(reply)
@@ -401,7 +401,7 @@ describe('figures that are wrong', () => {
 })
 
 describe('a stream', () => {
-  test('has an event for each image, the figures and the end, with our model', async () => {
+  test('has an event for each image, the usage and the end, with our model', async () => {
     const streamed = await stream({ ...series(4), prompt: '[sandbox images=3 blocked=1] foxes' })
     expect(namesOf(streamed)).toEqual([SUCCEEDED, SUCCEEDED, FAILED, COMPLETED, '[DONE]'])
     const [first, second, failed, completed] = streamed.events.map(({ data }) => data)
@@ -421,7 +421,7 @@ describe('a stream', () => {
     })
   })
 
-  test('of images in base64, however large and however cut', async () => {
+  test('returns large images in base64, split at any byte', async () => {
     const body = {
       ...series(3),
       response_format: 'b64_json',
@@ -466,7 +466,7 @@ describe('a stream', () => {
     if (last !== 'error') expect(charge?.ended_by).toBe(endedBy)
   })
 
-  test('that a caller leaves costs the delivered part', async () => {
+  test('is charged for the delivered images if the caller disconnects', async () => {
     const controller = new AbortController()
     const response = await fetch(`${gateway.url}${PATH}`, {
       method: 'POST',
@@ -507,14 +507,14 @@ describe('a stream', () => {
   }))
   const completed = (generated_images: unknown) => ({ type: COMPLETED, usage: { generated_images } })
   const rows: [what: string, events: unknown[], paid: number][] = [
-    ['without its figures', images, 2],
-    ['with figures for less', [...images, completed(1)], 1],
-    ['with figures for more than was asked for', [...images, completed(9)], 2],
-    ['with more images than were asked for', [...images, ...images, completed(4)], 3],
+    ['without usage', images, 2],
+    ['with usage of fewer images', [...images, completed(1)], 1],
+    ['with usage of more images than requested', [...images, completed(9)], 2],
+    ['with more images than requested', [...images, ...images, completed(4)], 3],
     ['with previews', [{ type: 'image_generation.partial_image', b64_json: 'AAAA' }, ...images], 2],
-    ['with images that are none', [{ type: SUCCEEDED, url: '' }, { type: SUCCEEDED }, completed(0)], 0],
-    ['with the figures twice', [completed(2), ...images, completed(2)], 2],
-    ['that only says what failed', [{ type: FAILED, error: { code: 'x', message: 'y' } }], 0],
+    ['with invalid images', [{ type: SUCCEEDED, url: '' }, { type: SUCCEEDED }, completed(0)], 0],
+    ['with usage twice', [completed(2), ...images, completed(2)], 2],
+    ['with only a failed image', [{ type: FAILED, error: { code: 'x', message: 'y' } }], 0],
   ]
   test.each(rows)('%s', async (_what, events, paid) => {
     const text = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
@@ -524,7 +524,7 @@ describe('a stream', () => {
     expect(charge).toMatchObject({ state, amount: paid * CENT, ended_by: 'done', shortfall: 0 })
   })
 
-  test('is given again under the same Idempotency-Key, and paid once', async () => {
+  test('is replayed under the same Idempotency-Key, and charged once', async () => {
     const body = { ...series(2), stream: true, model: 'seedream-4.5', prompt: 'twice' }
     const headers = { 'idempotency-key': 'two-foxes' }
     const first = await draw(body, { headers })
@@ -551,7 +551,7 @@ describe('the official SDK', () => {
     expect(types).toEqual([SUCCEEDED, SUCCEEDED, COMPLETED])
   })
 
-  test('shows why a request is refused', async () => {
+  test('shows why a request is rejected', async () => {
     const body = { model: 'seedream-4.5', prompt: 'a red fox', n: 11 }
     const error = await client()
       .images.generate(body)
@@ -560,7 +560,7 @@ describe('the official SDK', () => {
   })
 })
 
-describe('the simulated vendor, called directly, refuses what the real one refuses', () => {
+describe('the simulated vendor, called directly, rejects the same requests as the real one', () => {
   const rows: [what: string, body: Record<string, unknown>, code: string, param: string, said: string][] = [
     ['no model', { model: undefined }, 'MissingParameter', 'model', 'missing `model`'],
     ['no prompt', { prompt: undefined }, 'MissingParameter', 'prompt', 'missing `prompt`'],
@@ -579,7 +579,7 @@ describe('the simulated vendor, called directly, refuses what the real one refus
       'at most 14 images but got 15',
     ],
     [
-      'another kind of series',
+      'an unknown kind of series',
       { sequential_image_generation: 'yes' },
       'InvalidParameter',
       'sequential_image_generation',
@@ -593,7 +593,7 @@ describe('the simulated vendor, called directly, refuses what the real one refus
       'between 1 and 15',
     ],
     ['too many pixels', { size: '8192x8192' }, 'InvalidParameter', 'size', 'at most 16777216 pixels'],
-    ['a strip', { size: '16000x300' }, 'InvalidParameter', 'size', 'between 1/16 and 16'],
+    ['an extreme aspect ratio', { size: '16000x300' }, 'InvalidParameter', 'size', 'between 1/16 and 16'],
   ]
   test.each(rows)('%s', async (_what, body, code, param, said) => {
     const { baseUrls, secrets } = gateway.sandbox
@@ -610,7 +610,7 @@ describe('the simulated vendor, called directly, refuses what the real one refus
   })
 })
 
-test('the catalogue’s prices, and their vendor’s names', () => {
+test('the catalogue’s prices and vendor model names', () => {
   expect(ids.map((id) => [catalogue[id]?.upstreamModel, catalogue[id]?.price?.per_image])).toEqual([
     ['seedream-4-0-250828', '0.03'],
     ['seedream-4-5-251128', '0.04'],

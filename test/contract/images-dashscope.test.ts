@@ -1,5 +1,5 @@
-// POST /v1/images/generations with the spec's `qnx-image-*` models, as the shipped catalogue has them: every rule of its
-// table, errors in the flat form, and one image paid for one image made.
+// POST /v1/images/generations with the spec's `qnx-image-*` models, in the shipped catalogue: every rule of its
+// table, errors in the flat form, and one charge per generated image.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import shipped from '../../gateway.config'
@@ -58,13 +58,13 @@ function words(...content: Block[]): Json {
 const fox = words({ text: 'a red fox' })
 const edit = words({ image: PICTURE }, { text: 'make it night' })
 
-/** Plays a request that is paid unless the row says otherwise. */
+/** Sends a request that is charged unless the row says otherwise. */
 function draw(body: Record<string, unknown>, expected: Partial<Scenario> = {}): Promise<Played> {
   const rest = { status: 200, vendorCalls: 1, charges: 1, ...expected }
   return play(gateway, { name: 'image', path: PATH, body, ...rest })
 }
 
-/** Plays a request that never gets past its check: the flat form, with an `error` object next to it. */
+/** Sends a request that fails validation: the error has the flat form and an `error` object. */
 async function refuse(body: unknown, param: string | null, ...said: string[]): Promise<void> {
   const error = { param, type: 'invalid_request_error' }
   const { json, response } = await play(gateway, {
@@ -88,7 +88,7 @@ function imagesOf({ json }: Played): string[] {
 }
 
 describe('text to image', () => {
-  test.each(painters)('%s: the vendor’s reply as it is, and one image paid', async (model) => {
+  test.each(painters)('%s: the vendor’s reply unchanged, and one image charged', async (model) => {
     const played = await draw({ model, input: fox })
     expect(Object.keys(played.json).sort()).toEqual(['output', 'request_id', 'usage'])
     expect(played.json.request_id).toMatch(/^[0-9a-f-]{36}$/)
@@ -100,7 +100,7 @@ describe('text to image', () => {
     expect(played.charges).toMatchObject([{ state: 'settled', amount: CENT, usage_source: 'upstream' }])
     expect(played.logRows).toMatchObject([{ model, amount: CENT, operation: 'image' }])
     expect(played.response.headers.get('x-gateway-cost-usd')).toBe('0.01')
-    // The size that the spec promises to a request without one; the vendor's default is another.
+    // The spec's default size, which differs from the vendor's default.
     expect(sent(played)).toEqual({
       model: catalogue[model]?.upstreamModel,
       input: fox,
@@ -109,7 +109,7 @@ describe('text to image', () => {
     expect(played.calls[0]?.path).toBe('/api/v1/services/aigc/multimodal-generation/generation')
   })
 
-  test('the address leads to a PNG of that size, without a key', async () => {
+  test('the address serves a PNG of that size without a key', async () => {
     const played = await draw({ model: 'qnx-image-2.0', input: fox, parameters: { size: '1280*720' } })
     const [url = ''] = imagesOf(played)
     const response = await fetch(url)
@@ -120,7 +120,7 @@ describe('text to image', () => {
     expect(expired.status).toBe(401)
   })
 
-  test.each(painters)('%s takes every size of the spec', async (model) => {
+  test.each(painters)('%s accepts every size of the spec', async (model) => {
     for (const size of sizes) {
       const played = await draw({ model, input: fox, parameters: { size } })
       const [width, height] = size.split('*').map(Number)
@@ -137,13 +137,13 @@ describe('text to image', () => {
     expect(played.calls[0]?.body).toBe(text.replace('qnx-image-2.0', 'qwen-image-2.0'))
   })
 
-  test('a size is added to the parameters that came, and nothing else', async () => {
+  test('only a size is added to the given parameters', async () => {
     const parameters = { n: 1, seed: 42, watermark: false, negative_prompt: 'blurry', other: { a: [1] } }
     const played = await draw({ model: 'qnx-image-2.0', input: fox, parameters })
     expect(sent(played).parameters).toEqual({ ...parameters, size: '1024*1024' })
   })
 
-  test('an operator’s own list of sizes holds instead, its first by default', async () => {
+  test('an operator’s own list of sizes replaces it, with its first as the default', async () => {
     const played = await draw({ model: 'own-sizes', input: fox })
     expect(sent(played).parameters).toEqual({ size: '1328*1328' })
     await draw({ model: 'own-sizes', input: fox, parameters: { size: '928*1664' } })
@@ -157,7 +157,7 @@ describe('text to image', () => {
 
 describe('editing', () => {
   for (const model of editors) {
-    test(`${model}: 1 to 3 references, in any order, and no size of ours`, async () => {
+    test(`${model}: 1 to 3 references in any order, and no default size`, async () => {
       for (const count of [1, 2, 3]) {
         const images = Array.from({ length: count }, (_, index) => ({ image: `${PICTURE}?${index}` }))
         for (const input of [words(...images, { text: 'x' }), words({ text: 'x' }, ...images)]) {
@@ -178,7 +178,7 @@ describe('editing', () => {
     })
   }
 
-  test('a size that the caller names is sent on, and a data URL works like an address', async () => {
+  test('a requested size is sent, and a data URL works like an address', async () => {
     const image = 'data:image/png;base64,iVBORw0KGgo='
     const input = words({ image }, { text: 'x' })
     const played = await draw({ model: 'qnx-image-edit-plus', input, parameters: { size: '1280*720' } })
@@ -193,31 +193,26 @@ describe('bad requests', () => {
   const message = { role: 'user', content: [{ text: 'x' }] }
   const rows: [what: string, body: Record<string, unknown>, param: string, ...said: string[]][] = [
     ['no input', {}, 'input', 'Missing required parameter'],
-    ['input that is a text', { input: 'a fox' }, 'input', 'expected an object'],
+    ['a string as input', { input: 'a fox' }, 'input', 'expected an object'],
     ['no messages', { input: {} }, 'input.messages', 'Missing required parameter'],
     ['an empty list of messages', { input: { messages: [] } }, 'input.messages', 'at least one item'],
     ['two messages', { input: { messages: [message, message] } }, 'input.messages', 'at most 1'],
     [
-      'another role',
+      'an unsupported role',
       { input: { messages: [{ ...message, role: 'system' }] } },
       'input.messages[0].role',
       "'user'",
     ],
+    ['a string as content', { input: { messages: [{ role: 'user', content: 'x' }] } }, content, 'an array'],
+    ['no content block', { input: words() }, content, 'at least one item'],
     [
-      'content that is a text',
-      { input: { messages: [{ role: 'user', content: 'x' }] } },
-      content,
-      'an array',
-    ],
-    ['no block', { input: words() }, content, 'at least one item'],
-    [
-      'a block with both',
+      'a block with text and image',
       { input: words({ text: 'x', image: PICTURE }) },
       `${content}[0]`,
       'either a `text` or an `image`',
     ],
     [
-      'a block with neither',
+      'a block without text or image',
       { input: words({ text: 'x' }, {} as Block) },
       `${content}[1]`,
       'either a `text` or an `image`',
@@ -230,7 +225,7 @@ describe('bad requests', () => {
       'qnx-image-2.0 makes images from text alone',
     ],
     [
-      'a size of the vendor that the spec does not have',
+      'a size of the vendor that is not in the spec',
       { input: fox, parameters: { size: '1472*1104' } },
       'parameters.size',
       'qnx-image-2.0 makes 1024*1024, 1664*928, 1472*1140',
@@ -238,16 +233,21 @@ describe('bad requests', () => {
     ['a size with an x', { input: fox, parameters: { size: '1024x1024' } }, 'parameters.size', '1024*1024'],
     ['no image', { input: fox, parameters: { n: 0 } }, 'parameters.n', '>= 1'],
     ['two images', { input: fox, parameters: { n: 2 } }, 'parameters.n', '<= 1'],
-    ['half a seed', { input: fox, parameters: { seed: 0.5 } }, 'parameters.seed', 'expected an integer'],
     [
-      'a watermark in words',
+      'a fractional seed',
+      { input: fox, parameters: { seed: 0.5 } },
+      'parameters.seed',
+      'expected an integer',
+    ],
+    [
+      'a watermark as a string',
       { input: fox, parameters: { watermark: 'no' } },
       'parameters.watermark',
       'boolean',
     ],
-    ['parameters that are a list', { input: fox, parameters: [] }, 'parameters', 'expected an object'],
+    ['a list as parameters', { input: fox, parameters: [] }, 'parameters', 'expected an object'],
   ]
-  test.each(rows)('%s', (_what, body, param, ...said) => refuse({ model, ...body }, param, ...said))
+  test.each(rows)('%s', (_what, body, param, ...words) => refuse({ model, ...body }, param, ...words))
 
   test.each(['http://example.com/cat.png', 'cat.png', 'https://', 'file:///etc/passwd', 'https://a b'])(
     'a reference at %s',
@@ -259,7 +259,7 @@ describe('bad requests', () => {
       ),
   )
 
-  test('an unknown model, and none', async () => {
+  test('an unknown model and a missing model', async () => {
     await refuse({ model: 'qnx-image-9', input: fox }, 'model', 'qnx-image-9', 'GET /v1/models')
     await refuse({ input: fox }, 'model', 'You must provide a model')
     await refuse({ model: 'test-chat', input: fox }, 'model', 'does not serve /v1/images/generations')
@@ -267,7 +267,7 @@ describe('bad requests', () => {
 
   test('a body that is not JSON', () => refuse('{"model"', null, 'JSON'))
 
-  test('a wrong key and no key: 401', async () => {
+  test('an invalid key and no key: 401', async () => {
     for (const key of ['sk-wrong', null]) {
       const { json } = await draw(
         { model, input: fox },
@@ -278,7 +278,7 @@ describe('bad requests', () => {
   })
 })
 
-describe('refusals of the vendor', () => {
+describe('errors of the vendor', () => {
   const model = 'qnx-image-2.0'
 
   async function provoke(directive: string, status: number, code: string, ...said: string[]) {
@@ -291,7 +291,7 @@ describe('refusals of the vendor', () => {
     return played
   }
 
-  test('moderation: its code and its words', () =>
+  test('moderation: its code and message', () =>
     provoke('blocked=1', 400, 'DataInspectionFailed', 'Output data may contain inappropriate content.'))
 
   test('a bad parameter that only the vendor knows', async () => {
@@ -306,7 +306,7 @@ describe('refusals of the vendor', () => {
     )
   })
 
-  test('its rate limit: 429 in the flat form, with a time to wait', async () => {
+  test('its rate limit: 429 in the flat form, with a retry time', async () => {
     const { response, json } = await provoke(
       'status=429',
       429,
@@ -328,12 +328,12 @@ describe('refusals of the vendor', () => {
     expect(gateway.log.at(-1)).toMatchObject({ fields: { code: 'Arrearage' } })
   })
 
-  test('a model that the vendor does not have', async () => {
+  test('a model that is unknown to the vendor', async () => {
     await draw({ model: 'gone-image', input: fox }, { status: 503, error: { code: 'upstream_unavailable' } })
     expect(gateway.log.at(-1)).toMatchObject({ fields: { message: 'Model not exist.' } })
   })
 
-  test('an error inside a 200 is one', () =>
+  test('an error inside a 200 is reported as an error', () =>
     provoke(
       'status=400 soft error_code=InvalidURL error_text="download image failed"',
       400,
@@ -355,7 +355,7 @@ describe('refusals of the vendor', () => {
 
 describe('money', () => {
   test.each(['missing', 'negative', 'string', 'huge', 'overflow'])(
-    'usage that is %s: the image that came is paid',
+    'usage that is %s: the returned image is charged',
     async (fault) => {
       const { charges } = await draw({
         model: 'qnx-image-2.0',
@@ -366,7 +366,7 @@ describe('money', () => {
     },
   )
 
-  test('more images than requested cost no more', async () => {
+  test('images beyond the requested number are free', async () => {
     const { json, charges } = await draw({
       model: 'qnx-image-2.0',
       input: words({ text: '[sandbox images=3] a fox' }),
@@ -378,11 +378,11 @@ describe('money', () => {
   const odds: [what: string, reply: unknown][] = [
     ['nothing', {}],
     ['output that is null', { output: null }],
-    ['choices that are none', { output: { choices: {} } }],
-    ['choices of nulls', { output: { choices: [null, { message: null }, { message: { content: 'x' } }] } }],
-    ['parts of nulls', { output: { choices: [{ message: { content: [null, {}, { image: 1 }] } }] } }],
+    ['an object as choices', { output: { choices: {} } }],
+    ['null in choices', { output: { choices: [null, { message: null }, { message: { content: 'x' } }] } }],
+    ['null in content', { output: { choices: [{ message: { content: [null, {}, { image: 1 }] } }] } }],
   ]
-  test.each(odds)('a reply with %s is not an image', async (_what, reply) => {
+  test.each(odds)('a reply with %s has no image', async (_what, reply) => {
     odd.answer = () => Response.json(reply)
     const { charges } = await draw(
       { model: 'odd-image', input: fox },
@@ -391,7 +391,7 @@ describe('money', () => {
     expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
   })
 
-  test('too little money: 402 before the vendor is called', async () => {
+  test('insufficient balance: 402 before the vendor is called', async () => {
     const { secret } = await gateway.makeKey('poor', '0.009')
     const { json, response } = await draw(
       { model: 'qnx-image-2.0', input: fox },
@@ -401,7 +401,7 @@ describe('money', () => {
     expect(response.headers.get('x-should-retry')).toBe('false')
   })
 
-  test('a limit of ours: 429 in the flat form', () =>
+  test('a limit of the gateway: 429 in the flat form', () =>
     withinOneMinute(async () => {
       const { secret } = await gateway.makeKey('limited', '1', { requestsPerMinute: 1 })
       const body = { model: 'qnx-image-2.0', input: fox }
@@ -418,7 +418,7 @@ describe('money', () => {
       expect(Number(response.headers.get('retry-after'))).toBeWithin(1, 61)
     }))
 
-  test('the same Idempotency-Key: the same image, paid once', async () => {
+  test('the same Idempotency-Key: the same image, charged once', async () => {
     const headers = { 'idempotency-key': 'one-fox' }
     const body = { model: 'qnx-image-2.0', input: fox }
     const first = await draw(body, { headers })
@@ -442,10 +442,10 @@ describe('money', () => {
   })
 })
 
-describe('the simulated vendor, called directly, refuses what the real one refuses', () => {
+describe('the simulated vendor, called directly, rejects the same requests as the real one', () => {
   const PICTURES = { image: PICTURE }
   const rows: [what: string, model: string, input: Json, parameters: Json, said: string][] = [
-    ['a model that is not there', 'qwen-image-0.1', fox, {}, 'Model not exist.'],
+    ['an unknown model', 'qwen-image-0.1', fox, {}, 'Model not exist.'],
     ['no messages', 'qwen-image-2.0', {}, {}, 'No messages found in input'],
     [
       'two messages',
@@ -463,7 +463,7 @@ describe('the simulated vendor, called directly, refuses what the real one refus
       {},
       'content length only support 4',
     ],
-    ['an image to start from', 'qwen-image-max', edit, {}, 'content length only support 1'],
+    ['an image for a text-to-image model', 'qwen-image-max', edit, {}, 'content length only support 1'],
     [
       'a reference that is not an address',
       'qwen-image-edit',
@@ -471,14 +471,14 @@ describe('the simulated vendor, called directly, refuses what the real one refus
       {},
       'url error, please check url!',
     ],
-    ['two at a time', 'qwen-image-max', fox, { n: 2 }, 'num_images_per_prompt must be 1.'],
-    ['seven at a time', 'qwen-image-2.0', fox, { n: 7 }, 'between 1 and 6'],
-    ['a seed below zero', 'qwen-image-2.0', fox, { seed: -1 }, 'seed must be in [0, 2147483647]'],
-    ['a size that is none', 'qwen-image-2.0', fox, { size: '1024x1024' }, 'Invalid input format'],
+    ['n of 2', 'qwen-image-max', fox, { n: 2 }, 'num_images_per_prompt must be 1.'],
+    ['n of 7', 'qwen-image-2.0', fox, { n: 7 }, 'between 1 and 6'],
+    ['a negative seed', 'qwen-image-2.0', fox, { seed: -1 }, 'seed must be in [0, 2147483647]'],
+    ['a malformed size', 'qwen-image-2.0', fox, { size: '1024x1024' }, 'Invalid input format'],
     ['too many pixels', 'qwen-image-2.0', fox, { size: '4096*2048' }, 'total pixels'],
-    ['a side that is too short', 'qwen-image-max', fox, { size: '500*1024' }, 'between 512 and 2048'],
+    ['a side below the minimum', 'qwen-image-max', fox, { size: '500*1024' }, 'between 512 and 2048'],
     [
-      'a size that the spec has and it has not',
+      'a size of the spec that it does not support',
       'qwen-image-plus',
       fox,
       { size: '1472*1140' },
@@ -503,13 +503,13 @@ describe('the simulated vendor, called directly, refuses what the real one refus
     expect(Object.keys(body)).toEqual(['code', 'message', 'request_id'])
   })
 
-  test('and makes several where it can, in sizes of its own', async () => {
+  test('and makes several if it can, in its own sizes', async () => {
     const several = (await (
       await ask({ model: 'qwen-image-2.0', input: fox, parameters: { n: 3 } })
     ).json()) as Json
     expect(several.usage).toEqual({ image_count: 3, width: 2048, height: 2048 })
     expect(several.output.choices[0].message.content).toHaveLength(3)
-    // The oldest editor looks at neither.
+    // The oldest editor ignores both.
     const one = (await (
       await ask({ model: 'qwen-image-edit', input: edit, parameters: { n: 1, size: '9*9' } })
     ).json()) as Json
@@ -517,7 +517,7 @@ describe('the simulated vendor, called directly, refuses what the real one refus
   })
 })
 
-test('what the spec says of its catalogue: prices, and which models edit', () => {
+test('the spec’s catalogue: prices, and which models edit', () => {
   const prices = ['0.035', '0.075', '0.075', '0.045', '0.03', '0.075']
   expect([...painters, ...editors].map((id) => catalogue[id]?.price?.per_image)).toEqual(prices)
   for (const id of painters) expect(catalogue[id]?.referenceImages).toBeUndefined()

@@ -1,5 +1,5 @@
 // POST /v1/images/generations in the form of interactions: the body and the answer pass unchanged, whole or streamed, tokens are
-// paid by their kind, and a request that could not be paid does not pass.
+// charged by modality, and a request that exceeds the balance is rejected.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'
@@ -25,7 +25,7 @@ const INPUT = 500
 const CACHED = 50
 const OUTPUT = 3_000
 const IMAGE = 60_000
-/** Held for text and thoughts when the caller sets no limit. */
+/** Held for text and thoughts if the caller sets no limit. */
 const RESERVE = 4_096
 
 let gateway: TestGateway
@@ -68,8 +68,8 @@ function asked({ calls }: Played): Json {
   return JSON.parse(calls[0]?.body ?? '{}')
 }
 
-describe('what passes', () => {
-  test('the body, except the model, to the last character', async () => {
+describe('passes unchanged', () => {
+  test('the exact body, except the model', async () => {
     const text = `{ "input" : "a fox","model":"${flash}" , "labels":{"n":"1"}, "generation_config": {"seed": 12345678901234567890, "temperature":1.0} }`
     const { calls } = await play(gateway, {
       name: 'bytes',
@@ -96,7 +96,7 @@ describe('what passes', () => {
     expect(bytes.toString('hex', 0, 3)).toBe('ffd8ff')
   })
 
-  test("the vendor's refusal of another format", async () => {
+  test("the vendor's rejection of another format", async () => {
     const words = ["The value 'image/png' is not supported for 'response_format.mime_type'"]
     const format = { type: 'image', mime_type: 'image/png' }
     await interact({ response_format: format }, { status: 400, words })
@@ -128,8 +128,8 @@ describe('what passes', () => {
   }
 })
 
-describe('what it costs', () => {
-  test('the tokens of each kind, as the vendor counts them', async () => {
+describe('the cost', () => {
+  test('is the vendor’s token count of each modality', async () => {
     const { json, charges, logRows, response } = await interact({
       input: '[sandbox prompt_tokens=100 reasoning=40] a fox',
       response_format: { type: 'image', image_size: '2K' },
@@ -147,7 +147,7 @@ describe('what it costs', () => {
   const bound = { max_output_tokens: 1_000 }
   const holds: [name: string, body: Record<string, unknown>, held: Quantities][] = [
     ['no size: 1K', {}, { output_token: RESERVE, output_image_token: 1_290 }],
-    ['a limit of output', { generation_config: bound }, { output_token: 1_000, output_image_token: 1_290 }],
+    ['an output limit', { generation_config: bound }, { output_token: 1_000, output_image_token: 1_290 }],
     ...(
       [
         ['512', 747],
@@ -172,7 +172,7 @@ describe('what it costs', () => {
     ],
   ]
   for (const [name, body, held] of holds) {
-    test(`is held before: ${name}`, async () => {
+    test(`is held in advance: ${name}`, async () => {
       const { charges, calls } = await interact(body)
       const sent = { model: flash, input: 'a red fox', ...body }
       const input_token = Buffer.byteLength(JSON.stringify(sent))
@@ -181,7 +181,7 @@ describe('what it costs', () => {
     })
   }
 
-  test('an image in the input is held as an image, not as its letters', async () => {
+  test('of an input image is held as an image, not as text', async () => {
     const part = { type: 'image', mime_type: 'image/png', data: 'A'.repeat(400_000) }
     const input = [part, { type: 'user_input', content: [part, { type: 'text', text: 'both' }] }]
     const { charges } = await interact({ input })
@@ -192,13 +192,13 @@ describe('what it costs', () => {
     ])
   })
 
-  test('letters that only look like an image are held as letters', async () => {
+  test('of text that looks like an image is held as text', async () => {
     const result = { type: 'function_result', call_id: '1', result: { data: 'A'.repeat(40_000) } }
     const { charges } = await interact({ input: [{ type: 'text', text: 'draw it' }, result] })
     expect(charges[0]?.held as number).toBeGreaterThan(price({ input_token: 40_000 }))
   })
 
-  test('a story with more images than were held is paid as it is counted', async () => {
+  test('of a story with more images than were held follows the usage', async () => {
     const { charges, json } = await interact({
       input: '[sandbox images=6] a story',
       response_format: { type: 'image' },
@@ -211,7 +211,7 @@ describe('what it costs', () => {
     expect(charge?.amount as number).toBeGreaterThan(price({ output_image_token: 6 * 1_120 }))
   })
 
-  test('unpayable output is not requested', async () => {
+  test('beyond the balance: the request is rejected before the vendor is called', async () => {
     const { secret } = await gateway.makeKey('poor', '0.01')
     await interact(
       {},
@@ -238,7 +238,7 @@ function interaction(content: unknown[], usage: unknown, rest: Record<string, un
 /** Tokens of `a red fox` and `Here you go`, by the gateway's count. */
 const FOX = 3
 const HERE = 3
-/** An answer without figures: its texts are counted, and a picture whose size is not known is one of 1K. */
+/** An answer without usage: its texts are counted, and an image of unknown size counts as 1K. */
 const byCount = { input_token: FOX, output_image_token: 1_120 }
 const byCountOfWords = { input_token: FOX, output_token: HERE }
 
@@ -246,10 +246,10 @@ interface Counted {
   name: string
   reply: Json
   paid: Quantities
-  /** False if the vendor's figures are not those that are paid. */
+  /** False if the charge does not follow the vendor's usage. */
   isReported?: boolean
   logged?: boolean
-  /** The vendor counts more than the request can have used. */
+  /** The vendor's usage exceeds the possible usage of the request. */
   isAbove?: boolean
 }
 
@@ -381,7 +381,7 @@ const counted: Counted[] = [
   },
 ]
 
-describe('figures of the vendor', () => {
+describe('usage of the vendor', () => {
   for (const { name, reply, paid, isReported = true, logged = false, isAbove = false } of counted) {
     test(name, async () => {
       vendor.answer = () => Response.json(reply)
@@ -417,7 +417,7 @@ describe('figures of the vendor', () => {
     ['odd-older', 1_024, 1_024, 1_290],
   ]
   test.each(pictures)(
-    'of %s that are missing are those of a picture of %i x %i',
+    'missing for %s is that of an image of %i x %i',
     async (model, width, height, tokens) => {
       vendor.answer = () => Response.json(interaction([words, sized(width, height)], undefined))
       const size = { response_format: { type: 'image', image_size: '4K' } }
@@ -427,13 +427,13 @@ describe('figures of the vendor', () => {
     },
   )
 
-  test('that are missing are never more than was held', async () => {
+  test('if missing is never above the hold', async () => {
     vendor.answer = () => Response.json(interaction([sized(4_096, 4_096)], undefined))
     const { charges } = await interact({ model: odd })
     expect(charges).toMatchObject([{ amount: price({ input_token: FOX, output_image_token: 1_290 }) }])
   })
 
-  test('that are missing have the pictures that were sent', async () => {
+  test('if missing includes the input images', async () => {
     vendor.answer = () => Response.json(interaction([picture], undefined))
     const input = [{ type: 'text', text: 'a red fox' }, sized(64, 64), sized(64, 64)]
     const { charges } = await interact({ model: odd, input })
@@ -441,7 +441,7 @@ describe('figures of the vendor', () => {
     expect(charges).toMatchObject([{ usage_source: 'estimated', amount: price(paid) }])
   })
 
-  test('that are missing are counted for each picture of a request in OpenAI’s form', async () => {
+  test('if missing is counted for each image of a request in OpenAI’s form', async () => {
     vendor.answer = () => Response.json(interaction([sized(1_024, 1_024)], undefined))
     const { json, charges } = await interact({ model: odd, input: undefined, prompt: 'a red fox', n: 2 })
     // The texts of both calls are counted together, with the line between them.
@@ -450,7 +450,7 @@ describe('figures of the vendor', () => {
     expect(charges).toMatchObject([{ usage_source: 'estimated', amount: price(paid) }])
   })
 
-  test('beyond the balance are delivered to nobody, and charged to nobody', async () => {
+  test('beyond the balance: the output is neither delivered nor charged', async () => {
     const { secret } = await gateway.makeKey('bob', '0.15')
     const usage = {
       total_input_tokens: 5,
@@ -465,7 +465,7 @@ describe('figures of the vendor', () => {
   })
 })
 
-describe('refused before the vendor is called', () => {
+describe('rejected before the vendor is called', () => {
   const rows: [body: Record<string, unknown>, param: string, words: string[]][] = [
     [{ input: undefined }, 'input', ['Missing required parameter']],
     [{ input: '' }, 'input', ['empty string']],
@@ -508,20 +508,14 @@ describe('failures are free', () => {
   const rows: [name: string, body: Record<string, unknown>, status: number, code: string, words: string[]][] =
     [
       [
-        'a size that the model does not have',
+        'an unsupported size',
         { model: pro, response_format: { type: 'image', image_size: '8K' } },
         400,
         'INVALID_ARGUMENT',
         ['Invalid image_size: 8K'],
       ],
-      [
-        'a field that the vendor does not have',
-        { prompt: 'a fox' },
-        400,
-        'INVALID_ARGUMENT',
-        ['Unknown name'],
-      ],
-      ['a model that is gone', { model: 'test-gone' }, 502, 'upstream_model_missing', ['no longer']],
+      ['an unknown field', { prompt: 'a fox' }, 400, 'INVALID_ARGUMENT', ['Unknown name']],
+      ['a removed model', { model: 'test-gone' }, 502, 'upstream_model_missing', ['no longer']],
       [
         'the wait that the body reports',
         { input: '[sandbox status=429 retry_after=7]' },
@@ -529,7 +523,13 @@ describe('failures are free', () => {
         'RESOURCE_EXHAUSTED',
         ['exceeded your current quota'],
       ],
-      ['a fault of the vendor', { input: '[sandbox status=500]' }, 502, 'upstream_error', ['HTTP 500']],
+      [
+        'a server error of the vendor',
+        { input: '[sandbox status=500]' },
+        502,
+        'upstream_error',
+        ['HTTP 500'],
+      ],
       ['an overload', { input: '[sandbox status=503]' }, 503, 'upstream_error', ['overloaded']],
       [
         'the operator’s bill',
@@ -539,9 +539,9 @@ describe('failures are free', () => {
         ['Its operator can see why'],
       ],
       ['an answer that is not JSON', { input: '[sandbox garbage]' }, 502, 'upstream_garbage', ['not JSON']],
-      ['an answer that is cut', { input: '[sandbox cut_after=1]' }, 502, 'upstream_garbage', ['cut off']],
+      ['an answer that is cut off', { input: '[sandbox cut_after=1]' }, 502, 'upstream_garbage', ['cut off']],
       [
-        'an answer to a stream that is refused',
+        'a rejected stream',
         { input: '[sandbox status=400]', stream: true },
         400,
         'INVALID_ARGUMENT',
@@ -597,7 +597,7 @@ describe('failures are free', () => {
   }
 })
 
-/** The data of each event, JSON where it is. */
+/** The data of each event, parsed if it is JSON. */
 function dataOf(text: string): Json[] {
   const lines = text.split('\n').filter((line) => line.startsWith('data: '))
   return lines.map((line) => (line === 'data: [DONE]' ? '[DONE]' : JSON.parse(line.slice('data: '.length))))
@@ -628,7 +628,7 @@ const completed = (usage: unknown = figures, rest: Json = {}) =>
 const done = 'event: done\ndata: [DONE]\n\n'
 
 describe('streams', () => {
-  test('the events of the vendor, named after our model', async () => {
+  test('the events of the vendor, with our model', async () => {
     const { text, charges, response } = await interact({
       input: '[sandbox prompt_tokens=9] Grüße',
       stream: true,
@@ -653,14 +653,14 @@ describe('streams', () => {
     expect(JSON.parse(String(charges[0]?.usage))).toEqual(usage)
   })
 
-  test(`cut anywhere, are the same (CUT_SEED=${seed})`, async () => {
+  test(`are the same if split at any byte (CUT_SEED=${seed})`, async () => {
     const random = createRandom(seed)
     const whole = `${begun}${text('Grüße, 世界 🎉')}${image('/9j/'.repeat(40_000))}${text(' done')}${completed()}${done}`
     const bytes = Buffer.from(whole)
     const expected = whole.replaceAll('gemini-3.1-flash-image', odd)
     for (let round = 0; round < 12; round++) {
       const most = random.pick([1, 7, 100, 5_000, 70_000])
-      // A thousand pieces are enough of the small ones: the rest comes at once.
+      // A thousand small pieces are enough: the rest is sent at once.
       vendor.answer = () => eventStream(pieces(bytes, () => 1 + random.below(most), 1_000))
       const played = await interact({ model: odd, stream: true })
       expect(played.text).toBe(expected)
@@ -801,12 +801,12 @@ describe('streams', () => {
   }
 
   const leaving: [name: string, sent: string, paid: Quantities][] = [
-    ['before anything came', begun, {}],
+    ['before any output', begun, {}],
     ['after a text', begun + text('Once'), { input_token: FOX, output_token: 1 }],
     ['after an image', begun + image('AA'), byCount],
   ]
   for (const [name, sent, paid] of leaving) {
-    test(`a caller who leaves ${name}`, async () => {
+    test(`a caller who disconnects ${name}`, async () => {
       vendor.answer = () => eventStream(held(sent))
       const before = (await gateway.charges()).length
       const response = await gateway.post('/v1/images/generations', {
@@ -832,7 +832,7 @@ describe('streams', () => {
   }
 })
 
-/** The bytes in pieces of these sizes, `most` of them, and then the rest. */
+/** The bytes in at most `most` pieces of the given sizes, and then the rest. */
 function pieces(bytes: Uint8Array, size: () => number, most: number): ReadableStream<Uint8Array> {
   let at = 0
   let count = 0

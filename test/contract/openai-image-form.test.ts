@@ -1,5 +1,5 @@
-// OpenAI's form of images on every family of pictures, with the catalogue that the gateway ships: which form a request
-// has, what reaches the vendor, what the answer holds, and that every picture is held and paid for.
+// OpenAI's image form on every image family, with the shipped catalogue: which form a request
+// has, what the vendor receives, what the answer contains, and that every image is held and charged.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createOpenAI } from '@ai-sdk/openai'
@@ -74,7 +74,7 @@ const kindOf = (base64: string | undefined) =>
 describe('Qwen-Image', () => {
   const model = 'qnx-image-2.0'
 
-  test('is sent one message, and answers with the list', async () => {
+  test('receives one message, and the answer is a list', async () => {
     const played = await draw(model, { size: '1024x1024', user: 'u1', quality: 'hd', moderation: 'low' })
     expect(sent(played)).toEqual({
       model: 'qwen-image-2.0',
@@ -101,13 +101,13 @@ describe('Qwen-Image', () => {
     expect(sent(await draw(model, { size })).parameters.size).toBe(own)
   })
 
-  test('makes several in calls of their own, each held and paid for', async () => {
+  test('makes several in separate calls, each held and charged', async () => {
     const played = await draw(model, { n: 3 }, { vendorCalls: 3 })
     expect(new Set(played.json.data.map(({ url }: Json) => url)).size).toBe(3)
     expect(played.charges).toMatchObject([{ amount: 105_000_000, held: 105_000_000 }])
   })
 
-  test('has the bytes on request', async () => {
+  test('returns the bytes on request', async () => {
     const { json } = await draw(model, { response_format: 'b64_json', n: 2 }, { vendorCalls: 4 })
     expect(json.data.map(({ b64_json, ...rest }: Json) => [kindOf(b64_json), rest])).toEqual([
       ['png', {}],
@@ -115,7 +115,7 @@ describe('Qwen-Image', () => {
     ])
   })
 
-  test('takes its own settings in addition', async () => {
+  test('accepts its own settings in addition', async () => {
     const played = await draw(model, { seed: 7, watermark: true, size: '1280x720' })
     expect(sent(played).parameters).toEqual({ size: '1280*720', seed: 7, watermark: true })
   })
@@ -135,7 +135,7 @@ describe('Qwen-Image', () => {
     expect(wrong.json).toMatchObject({ code: 'InvalidParameter', error: { param: 'parameters.size' } })
   })
 
-  test('refuses what it cannot serve, by name', async () => {
+  test('rejects unsupported fields by name', async () => {
     await refuse(model, { stream: true }, 'stream')
     await refuse(model, { size: '4096x512' }, 'size', ['1024x1024'])
     await refuse(model, { size: 'huge' }, 'size')
@@ -145,11 +145,11 @@ describe('Qwen-Image', () => {
     await refuse(model, { input_image: PNG }, 'input_image')
     await refuse(model, { image: PNG }, 'image', ['text alone'])
     await refuse(model, { prompt: '' }, 'prompt')
-    // What means nothing is taken.
+    // Fields without effect are accepted.
     await draw(model, { stream: false, output_format: 'png', background: 'auto', style: 'vivid', n: null })
   })
 
-  test('draws after reference images', async () => {
+  test('uses reference images', async () => {
     const played = await draw('qnx-image-edit', { image: [PNG, PNG] })
     expect(sent(played).input.messages[0].content).toEqual([
       { image: PNG },
@@ -160,26 +160,26 @@ describe('Qwen-Image', () => {
     await refuse('qnx-image-edit', { image: 'http://example.com/fox.png' }, 'image', ['https'])
   })
 
-  test('reports the vendor’s refusal in OpenAI’s form', async () => {
+  test('reports the vendor’s error in OpenAI’s form', async () => {
     const { json } = await draw(model, { prompt: '[sandbox blocked=1] a fox' }, { status: 400 })
     expect(json).toMatchObject({ error: { message: expect.stringContaining('inappropriate') } })
     expect(json.code).toBeUndefined()
   })
 })
 
-describe('a picture that is to be fetched', () => {
+describe('a fetched image', () => {
   const ask = (expected: Partial<Scenario> = {}) =>
     draw('picture', { response_format: 'b64_json' }, { vendorCalls: 0, ...expected })
   const bytes = picture('png', 16, 16).bytes as Uint8Array<ArrayBuffer>
 
-  test('comes as it is', async () => {
+  test('is returned unchanged', async () => {
     vendor.serve = () => new Response(bytes)
     const { json } = await ask()
     expect(json.data[0].b64_json).toBe(Buffer.from(bytes).toString('base64'))
   })
 
   const faults: [what: string, serve: PictureVendor['serve'], code: string][] = [
-    ['is gone', () => new Response('', { status: 404 }), 'upstream_file_unavailable'],
+    ['is missing', () => new Response('', { status: 404 }), 'upstream_file_unavailable'],
     ['is a page', () => new Response('<html>Not found</html>'), 'upstream_garbage'],
     ['is empty', () => new Response(''), 'upstream_garbage'],
     ['is too large', () => new Response(new Uint8Array(17 * 1024 * 1024)), 'upstream_garbage'],
@@ -191,22 +191,26 @@ describe('a picture that is to be fetched', () => {
         ),
       'upstream_garbage',
     ],
-    ['lies elsewhere', () => Response.redirect('http://127.0.0.1:1/secret.png'), 'upstream_file_unavailable'],
+    [
+      'is redirected to another host',
+      () => Response.redirect('http://127.0.0.1:1/secret.png'),
+      'upstream_file_unavailable',
+    ],
   ]
-  test.each(faults)('fails for nothing where it %s', async (_, serve, code) => {
+  test.each(faults)('fails free of charge if it %s', async (_, serve, code) => {
     vendor.serve = serve
     const { charges } = await ask({ status: 502, error: { code } })
     expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
   })
 
-  test('is not fetched from a host that is none of the vendor’s', async () => {
+  test('is not fetched from a host of another party', async () => {
     const usual = vendor.reply
     vendor.reply = () => JSON.stringify(pictureReply('http://127.0.0.1:9/x.png'))
     await ask({ status: 502, error: { code: 'upstream_file_refused' } })
     vendor.reply = usual
   })
 
-  test('is fetched once where two items are the same', async () => {
+  test('is fetched once if two items are the same', async () => {
     const url = resultUrl(vendor)
     const usual = vendor.reply
     vendor.reply = () => JSON.stringify(pictureReply(url, url))
@@ -221,7 +225,7 @@ describe('a picture that is to be fetched', () => {
   })
 })
 
-describe('several pictures of which some fail', () => {
+describe('several images, some of which fail', () => {
   const ask = (fails: readonly number[], expected: Partial<Scenario> = {}) => {
     const usual = vendor.answer
     let asked = 0
@@ -229,7 +233,7 @@ describe('several pictures of which some fail', () => {
       const call = asked++
       if (!fails.includes(call)) return Response.json(pictureReply(resultUrl(vendor)))
       const refusal = { code: 'DataInspectionFailed', message: 'Held back.', request_id: 'r' }
-      // Some of these come with a status of success.
+      // Some of these have a success status.
       return Response.json(refusal, { status: call % 2 === 0 ? 400 : 200 })
     }
     const drawn = draw('picture', { n: 3, response_format: 'url' }, { vendorCalls: 0, ...expected })
@@ -238,21 +242,21 @@ describe('several pictures of which some fail', () => {
     })
   }
 
-  test.each([[[0]], [[1]], [[0, 1]]])('are those that came, at their price (without %p)', async (fails) => {
+  test.each([[[0]], [[1]], [[0, 1]]])('return and charge the successful ones (without %p)', async (fails) => {
     const { json, charges } = await ask(fails)
     const made = 3 - fails.length
     expect(json.data).toHaveLength(made)
     expect(charges).toMatchObject([{ state: 'settled', amount: made * 10_000_000, held: 30_000_000 }])
   })
 
-  test('are the vendor’s refusal where none came', async () => {
+  test('return the vendor’s error if all fail', async () => {
     const { charges } = await ask([0, 1, 2], { status: 400, words: ['Held back.'] })
     expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
   })
 })
 
-describe('results that are kept', () => {
-  test('have an address here, whatever the vendor answered with', async () => {
+describe('stored results', () => {
+  test('have an address of the gateway, whatever the vendor returned', async () => {
     const keeper = await startTestGateway({
       models: {
         gmx: catalogue['gmx-3.1-flash-image'] as ModelConfig,
@@ -276,7 +280,7 @@ describe('results that are kept', () => {
       const answer = await keeper.post(PATH, { model, prompt: 'a red fox', response_format: 'b64_json' })
       expect(((await answer.json()) as Json).data[0].b64_json.length).toBeGreaterThan(100)
     }
-    // The caller has those bytes already.
+    // The caller already has the bytes.
     expect(await stored()).toHaveLength(2)
     await keeper.close()
   })
@@ -285,7 +289,7 @@ describe('results that are kept', () => {
 describe('Seedream', () => {
   const model = 'seedream-4.5'
 
-  test('is in OpenAI’s form by a field that only that one has', async () => {
+  test('is in OpenAI’s form if a field exists only there', async () => {
     const native = await draw(model, { size: '2K' })
     expect(native.json).toMatchObject({ model, usage: { generated_images: 1 } })
     for (const body of [
@@ -315,7 +319,7 @@ describe('Seedream', () => {
     expect(sent(await draw(id, { n: 1, size })).size).toBe(own)
   })
 
-  test('makes several in calls of their own', async () => {
+  test('makes several in separate calls', async () => {
     const played = await draw(
       model,
       { n: 2, response_format: 'b64_json', watermark: false },
@@ -332,7 +336,7 @@ describe('Seedream', () => {
     expect(played.charges).toMatchObject([{ amount: 80_000_000 }])
   })
 
-  test('says that nothing was made where moderation held it back', async () => {
+  test('reports that moderation blocked the image', async () => {
     const { charges } = await draw(
       model,
       { n: 1, prompt: '[sandbox blocked=1] a fox' },
@@ -345,13 +349,13 @@ describe('Seedream', () => {
 describe('Gemini', () => {
   const model = 'gmx-3.1-flash-image'
 
-  test('makes JPEG only: another format is refused before anything is sent', async () => {
+  test('makes JPEG only: another format is rejected before the vendor is called', async () => {
     for (const format of ['png', 'webp']) {
       await refuse(model, { output_format: format }, 'output_format', ['JPEG'])
     }
   })
 
-  test('is sent an interaction, and answers with the list and its tokens', async () => {
+  test('receives an interaction, and the answer is a list with its tokens', async () => {
     const played = await draw(model, { size: '1792x1024', output_format: 'jpeg' })
     expect(sent(played)).toEqual({
       model: 'gemini-3.1-flash-image',
@@ -375,11 +379,11 @@ describe('Gemini', () => {
     expect(sent(await draw(model, body)).response_format).toEqual({ type: 'image', ...format })
   })
 
-  test('has no format to ask for where none is wanted', async () => {
+  test('receives no format if none is requested', async () => {
     expect(sent(await draw(model, { size: 'auto', quality: 'low' })).response_format).toBeUndefined()
   })
 
-  test('holds and pays each of several', async () => {
+  test('holds and charges each of several', async () => {
     const { charges, json } = await draw(model, { n: 2, size: '4096x4096' }, { vendorCalls: 2 })
     expect(json.usage.output_tokens_details.image_tokens).toBe(2 * 2_520)
     const [charge] = charges
@@ -387,7 +391,7 @@ describe('Gemini', () => {
     expect(Number(charge?.held)).toBeGreaterThanOrEqual(Number(charge?.amount))
   })
 
-  test('has an address that holds the picture on request', async () => {
+  test('returns a data URL on request', async () => {
     const { json } = await draw(model, { response_format: 'url' })
     expect(json.data[0].url).toStartWith('data:image/')
     expect(json.data[0].b64_json).toBeUndefined()
@@ -395,7 +399,7 @@ describe('Gemini', () => {
 })
 
 describe('Imagine', () => {
-  test('takes the format of files that it makes, and no other', async () => {
+  test('accepts only the file format that it makes', async () => {
     const played = await draw('gkx-imagine-image', {
       output_format: 'jpeg',
       n: 2,
@@ -468,7 +472,7 @@ describe('images.edit', () => {
   })
 
   test.each(['qnx-image-edit', 'seedream-4.5', 'gkx-imagine-image'])(
-    'answers with bytes unless an address is wanted, of %s',
+    'returns bytes unless an address is requested, of %s',
     async (model) => {
       const body = { model, image: await fox(), prompt: 'a red scarf' }
       const usual = await client.images.edit(body)
@@ -509,11 +513,11 @@ describe('images.edit', () => {
       aspect_ratio: '3:2',
       images: [{ url: expect.stringMatching(dataUrl), type: 'image_url' }, { type: 'image_url' }],
     })
-    // Two pictures, and two references of two tenths of a cent.
+    // Two images, and two references at 0.2 cents each.
     expect(response.headers.get('x-gateway-cost-usd')).toBe('0.044')
   })
 
-  test('refuses a mask, a model without references, and files that are not pictures', async () => {
+  test('rejects a mask, a model without references, and files that are not images', async () => {
     const before = gateway.sandbox.calls.length
     const attempts: [Partial<OpenAI.ImageEditParamsNonStreaming>, Json][] = [
       [{ mask: await fox() }, { status: 400, param: 'mask' }],
@@ -573,7 +577,7 @@ describe('the Vercel AI SDK', () => {
     const { images } = await generateImage({
       model: provider.imageModel('qnx-image-2.0'),
       prompt: 'a red fox',
-      // The client itself fetches no address of this machine.
+      // The client itself fetches no local address.
       providerOptions: { gateway: { response_format: 'b64_json' } },
     })
     expect(images[0]?.base64.length).toBeGreaterThan(100)

@@ -73,7 +73,7 @@ async function failureOf(work: Promise<unknown>): Promise<InstanceType<typeof Op
 }
 
 describe('a video from the request to its bytes', () => {
-  test('is queued, is made, and comes as it is', async () => {
+  test('is queued, completed and downloaded unchanged', async () => {
     const { data: video, response } = await client.videos
       .create({ model: 'gkx-imagine-video', prompt: `a fox ${FAST}`, seconds: '4', size: '1280x720' })
       .withResponse()
@@ -112,7 +112,7 @@ describe('a video from the request to its bytes', () => {
     expect(await rowsOf(gateway, video.id)).toMatchObject({ charge_state: 'settled', amount: 4 * CENT })
   })
 
-  test('shows how far it is', async () => {
+  test('reports its progress', async () => {
     const slow = { ...fox, prompt: 'a fox [sandbox task_ms=600000]' }
     const { id } = await client.videos.create(slow)
     await gateway.server.world.db.batch([
@@ -130,7 +130,7 @@ describe('a video from the request to its bytes', () => {
     })
   })
 
-  test('shows why it failed', async () => {
+  test('reports why it failed', async () => {
     const prompt = 'a fox [sandbox task_ms=0 task_end=failed]'
     const { id } = await client.videos.create({ model: 'test-seedance', prompt })
     await endOf(gateway, clock, id)
@@ -159,7 +159,7 @@ describe('a video from the request to its bytes', () => {
     expect(video).toMatchObject({ status: 'completed', progress: 100, completed_at: expect.any(Number) })
   })
 
-  test('has what the vendor chose, where a request in the other form left that to it', async () => {
+  test('reports the vendor’s choices if a request in the other form omitted them', async () => {
     const content = [{ type: 'text', text: `a fox ${FAST}` }]
     const body = { model: 'test-seedance', content, duration: -1 }
     const { id } = (await (await gateway.post('/v1/videos/generations', body)).json()) as Json
@@ -262,20 +262,20 @@ describe('one request becomes the fields of each family', () => {
     expect(await answer.text()).toContain('private network')
   })
 
-  test('a model that has no plain form says where to go', () => {
+  test('a model without a plain form names the other endpoint', () => {
     const model = { id: 'odd', family: {} } as Model
     expect(() => reword({ model: 'odd', prompt: 'a fox' }, model)).toThrow('POST /v1/videos/generations')
   })
 })
 
 describe('one request, one task', () => {
-  test('an Idempotency-Key answers again, without a second call', async () => {
+  test('an Idempotency-Key replays the answer without a second call', async () => {
     const before = gateway.sandbox.calls.length
     const options = { headers: { 'Idempotency-Key': 'fox-1' } }
     const image = await toFile(picture('png').bytes, 'a.png', { type: 'image/png' })
     const asked = { ...fox, seconds: '4', input_reference: image } as const
     const first = await client.videos.create(asked, options)
-    // Some clients shuffle the fields of a form.
+    // Some clients reorder the fields of a form.
     const shuffled = Object.fromEntries(Object.entries(asked).reverse()) as unknown as typeof asked
     const { data: second, response } = await client.videos.create(shuffled, options).withResponse()
     expect(second).toEqual(first)
@@ -284,7 +284,7 @@ describe('one request, one task', () => {
     expect(submits).toHaveLength(1)
   })
 
-  test('reads the same in both forms, wherever it was requested', async () => {
+  test('is the same in both forms, whichever was used for the request', async () => {
     const { id } = await client.videos.create(fox)
     expect(await readTask(gateway, id)).toMatchObject({ id, model: fox.model, status: 'submitted' })
     const own = await gateway.post('/v1/videos/generations', fox)
@@ -310,7 +310,7 @@ test.each(databaseKinds)('the same on %s', async (database) => {
   await shared.close()
 })
 
-describe('refused before anything is held or sent', () => {
+describe('rejected before anything is held or sent', () => {
   const one = (name: string, body: Json, param: string | null, words: string[], code?: string): Scenario => ({
     name,
     path: PATH,
@@ -370,13 +370,13 @@ describe('refused before anything is held or sent', () => {
       'expected an object',
     ]),
     one(
-      'an image for a model of texts',
+      'an image for a text-only model',
       { ...fox, model: 'test-text-only', input_reference: { image_url: IMAGE } },
       'input_reference',
       ['from text alone'],
     ),
     one(
-      'no image for a model of images',
+      'no image for an image-to-video model',
       { ...fox, model: 'gkx-imagine-video-1.5-preview' },
       'input_reference',
       ["Missing required parameter: 'input_reference'", 'makes videos from an image'],
@@ -385,12 +385,9 @@ describe('refused before anything is held or sent', () => {
       'from 2 images',
       'POST /v1/videos/generations',
     ]),
-    one(
-      'an address that webhooks do not go to',
-      { ...fox, webhook_url: 'http://127.0.0.1/x' },
-      'webhook_url',
-      ['private network'],
-    ),
+    one('a forbidden webhook address', { ...fox, webhook_url: 'http://127.0.0.1/x' }, 'webhook_url', [
+      'private network',
+    ]),
     one('broken JSON', '{', null, ['not a JSON object'], 'invalid_json'),
     one(
       'a form with a file that is not an image',
@@ -421,7 +418,7 @@ describe('refused before anything is held or sent', () => {
     })
   }
 
-  test('without the money for it', async () => {
+  test('with an insufficient balance', async () => {
     const error = { code: 'insufficient_balance' }
     await play(gateway, { name: 'poor', path: PATH, key: poorSecret, body: fox, status: 402, error })
   })
@@ -434,7 +431,7 @@ describe('refused before anything is held or sent', () => {
     await play(gateway, { name: 'create', path: PATH, key: null, body: fox, status: 401 })
   })
 
-  /** The form as bytes with their header, as `play` sends them. */
+  /** The form as bytes with its header, as `play` sends it. */
   async function encoded(body: FormData) {
     const response = new Response(body)
     const headers = { 'content-type': response.headers.get('content-type') ?? '' }
@@ -475,7 +472,7 @@ describe('the bytes', () => {
     expect(error).toMatchObject({ status: 400, param: 'variant' })
   })
 
-  test('are not there before the end, which clients do not try again', async () => {
+  test('are not available before the end, with an error that clients do not retry', async () => {
     const { id } = await client.videos.create(fox)
     const response = await read(id)
     expect(response.status).toBe(409)
@@ -485,7 +482,7 @@ describe('the bytes', () => {
     })
   })
 
-  test('of other accounts are 404, as unknown ones are', async () => {
+  test('of other accounts are 404, like unknown ones', async () => {
     const id = await makeFox()
     const nobody = `video_${'0'.repeat(32)}`
     for (const ask of [
@@ -499,8 +496,8 @@ describe('the bytes', () => {
   })
 })
 
-describe('a vendor that does not hand the video over', () => {
-  /** A task that has ended at a vendor whose files a test decides on. */
+describe('a vendor that does not deliver the video', () => {
+  /** A finished task at a vendor whose files the test defines. */
   async function made(videoUrl: (vendor: string) => string, serve: () => Response | Promise<Response>) {
     const files = Bun.serve({ hostname: '127.0.0.1', port: 0, development: false, fetch: serve })
     const vendor = startTaskVendor()
@@ -529,7 +526,7 @@ describe('a vendor that does not hand the video over', () => {
   }
   const there = (host: string) => `http://${host}/a.mp4?Signature=secret`
 
-  test('because its host is not its own: that host is not called', async () => {
+  test('because the file is on a foreign host: that host is not called', async () => {
     let asked = 0
     const { read, close, log } = await made(
       () => 'http://169.254.169.254/a.mp4',
@@ -543,7 +540,7 @@ describe('a vendor that does not hand the video over', () => {
     await close()
   })
 
-  test('because it is gone: a 502 while it should be there, then a 404 that says that it has expired', async () => {
+  test('because it is missing: a 502 before it expires, then a 404 that reports the expiry', async () => {
     const { read, close } = await made(there, () => new Response('gone', { status: 403 }))
     const early = await read()
     expect(early.status).toBe(502)
@@ -555,7 +552,7 @@ describe('a vendor that does not hand the video over', () => {
     await close()
   })
 
-  test('to its end: the answer breaks off too', async () => {
+  test('completely: the answer breaks off too', async () => {
     const body = () =>
       new ReadableStream({
         start(controller) {
@@ -573,7 +570,7 @@ describe('a vendor that does not hand the video over', () => {
     await close()
   })
 
-  test('before its caller leaves: the call to the vendor goes too', async () => {
+  test('before the caller disconnects: the call to the vendor is aborted', async () => {
     const gone = Promise.withResolvers<string>()
     const body = () =>
       new ReadableStream({
@@ -602,7 +599,7 @@ describe('the list', () => {
     }
   })
 
-  test('is of this account alone, the newest first, page by page', async () => {
+  test('contains only this account, newest first, in pages', async () => {
     const listed: string[] = []
     for await (const video of lister.videos.list({ limit: 2 })) listed.push(video.id)
     expect(listed).toEqual([...ids].reverse())
@@ -611,7 +608,7 @@ describe('the list', () => {
     expect(oldest).toEqual(ids)
   })
 
-  test('says where it begins and ends', async () => {
+  test('reports its first and last id', async () => {
     const page: Json = await lister.videos.list({ limit: 4, after: ids.at(-1) as string })
     expect(page.body ?? page).toMatchObject({
       object: 'list',
@@ -624,7 +621,7 @@ describe('the list', () => {
     expect(nobody.has_more).toBe(false)
   })
 
-  test('refuses what it does not know', async () => {
+  test('rejects invalid parameters', async () => {
     const rows: [query: string, param: string][] = [
       ['limit=0', 'limit'],
       ['limit=101', 'limit'],
@@ -641,7 +638,7 @@ describe('the list', () => {
     }
   })
 
-  test('leaves the paths of operations alone', async () => {
+  test('does not affect the paths of operations', async () => {
     for (const path of ['/v1/videos/generations', '/v1/responses/compact']) {
       const response = await fetch(`${gateway.url}${path}`)
       expect({ path, status: response.status }).toEqual({ path, status: 405 })

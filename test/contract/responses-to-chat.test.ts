@@ -1,5 +1,5 @@
-// Requests for responses as chat requests: what clients send in the middle of a tool loop, and each field, item, part
-// and tool as a vendor of chat gets it.
+// Requests for responses as chat requests: what clients send in the middle of a tool loop, and how a chat vendor
+// receives each field, item, part and tool.
 
 import { describe, expect, test } from 'bun:test'
 import { families } from '../../src/families'
@@ -125,7 +125,7 @@ describe('a request of', () => {
     ])
   })
 
-  test('a toolkit, whose reasoning goes back to the vendor that asks for it', () => {
+  test('a toolkit, whose reasoning is returned to a vendor that requires it', () => {
     const [system, user, assistant, result] = sent(aiSdk(reasoning()), kimi).messages
     expect([system.role, user.content, result.content]).toEqual([
       'system',
@@ -138,7 +138,7 @@ describe('a request of', () => {
       reasoning_content: 'I should look.',
       tool_calls: [{ id: 'call_1' }],
     })
-    // Another model's reasoning is dropped, but this vendor refuses a turn without reasoning. Another vendor gets none.
+    // Another model's reasoning is dropped, but this vendor rejects a turn without reasoning. Other vendors get none.
     const other = sent(aiSdk(reasoning(bridgedModel('chat', 'deepseek-v4'))), kimi)
     expect(other.messages[2].reasoning_content).toBe(' ')
     expect(JSON.stringify(other)).not.toContain('I should look.')
@@ -191,7 +191,11 @@ describe('a field:', () => {
     ['top_p', { top_p: 0.5 }, { top_p: 0.5 }],
     ['top_logprobs', { top_logprobs: 3 }, { logprobs: true, top_logprobs: 3 }],
     ['include', { include: ['message.output_text.logprobs'] }, { logprobs: true }],
-    ['include, of others', { include: ['web_search_call.results', 'reasoning.encrypted_content'] }, {}],
+    [
+      'include, with other values',
+      { include: ['web_search_call.results', 'reasoning.encrypted_content'] },
+      {},
+    ],
     ['text', { text: {} }, {}],
     ['text.format text', { text: { format: { type: 'text' } } }, {}],
     [
@@ -226,9 +230,9 @@ describe('a field:', () => {
     ['service_tier without a price', { service_tier: 'priority' }, {}],
     ['parallel_tool_calls without tools', { parallel_tool_calls: false }, {}],
     ['tool_choice without tools', { tools: [], tool_choice: 'auto' }, {}],
-    ['tools of which none is left', { tools: [{ type: 'web_search' }], tool_choice: 'auto' }, {}],
+    ['tools that are all dropped', { tools: [{ type: 'web_search' }], tool_choice: 'auto' }, {}],
     [
-      'what means nothing behind a bridge',
+      'fields without effect behind a bridge',
       {
         store: true,
         max_tool_calls: 3,
@@ -253,7 +257,7 @@ describe('a field:', () => {
     expect(rest).toEqual(fields)
   })
 
-  test('a model that reasons gets an effort, and no sampling', () => {
+  test('a reasoning model gets an effort and no sampling fields', () => {
     const body = {
       max_output_tokens: 50,
       reasoning: { effort: 'minimal' },
@@ -272,7 +276,7 @@ describe('a field:', () => {
     expect(sent(updated, thinker).reasoning_effort).toBe('max')
   })
 
-  test("OpenAI's own models know more: developers, verbosity, keys of caches, lists of allowed tools", () => {
+  test("OpenAI's own models support more: the developer role, verbosity, cache keys, allowed tools", () => {
     const body = {
       instructions: 'a',
       input: [
@@ -315,11 +319,11 @@ describe('a field:', () => {
     expect(other.tool_choice).toBe('required')
     expect(other.tools.map((tool: Json) => tool.function.name)).toEqual(['a', 'b'])
     expect(Object.keys(other)).not.toContain('prompt_cache_key')
-    // Open models of the same vendor are served by others.
+    // Open models of the same vendor are served by other vendors.
     expect(sent(body, bridgedModel('chat', 'openai/gpt-oss-120b')).messages[0].role).toBe('system')
   })
 
-  test('a tier that has a price is asked for', () => {
+  test('a tier with a price is requested', () => {
     const price = {
       per_1m_input_tokens: '1',
       per_1m_output_tokens: '3',
@@ -343,7 +347,7 @@ describe('a field:', () => {
     expect(sent({ tools, tool_choice: choice }).tool_choice).toEqual(meant)
   })
 
-  test('a hint of a schema that some vendors refuse is left out', () => {
+  test('a schema keyword that some vendors reject is omitted', () => {
     const parameters = {
       $schema: 'http://json-schema.org/draft-07/schema#',
       type: 'object',
@@ -379,7 +383,7 @@ describe('a field:', () => {
     ])
   })
 
-  test('thinking that led to nothing is not a message', () => {
+  test('thinking without output is not a message', () => {
     const input = [
       { role: 'user', content: 'Hi' },
       { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: reasoning() },
@@ -387,7 +391,7 @@ describe('a field:', () => {
     expect(sent({ input }, kimi).messages).toEqual([{ role: 'user', content: 'Hi' }])
   })
 
-  test('a lower limit according to the hold is sent', () => {
+  test('a limit lowered by the hold is sent', () => {
     const lower = { ...responsesRequest({ max_output_tokens: 500 }), outputTokens: 100 }
     expect(requestOf(lower, local)).toMatchObject({ max_tokens: 100 })
     expect(requestOf({ ...lower, body: { ...lower.body, max_output_tokens: 50 } }, local)).toMatchObject({
@@ -399,7 +403,7 @@ describe('a field:', () => {
   })
 })
 
-describe('refused by its place:', () => {
+describe('rejected with its path:', () => {
   const file = (part: Json) => ({
     input: [{ role: 'user', content: [{ type: 'input_text', text: 'a' }, part] }],
   })

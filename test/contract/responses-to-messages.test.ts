@@ -1,5 +1,5 @@
-// Requests for responses as messages: what clients send in the middle of a tool loop, each field as a vendor of messages
-// gets it, and thinking, which goes back byte for byte and keeps the prompt's cache.
+// Requests for responses as messages: what clients send in the middle of a tool loop, each field as a messages vendor
+// receives it, and thinking, which is returned byte for byte and keeps the prompt cache valid.
 
 import { describe, expect, test } from 'bun:test'
 import type { Model } from '../../src/contract/family'
@@ -54,7 +54,7 @@ test.each(
 })
 
 describe('a request of', () => {
-  test('a coding command line: thinking goes back first in its turn, byte for byte', () => {
+  test('a coding command line: thinking is returned first in its turn, byte for byte', () => {
     const {
       messages,
       thinking,
@@ -139,7 +139,7 @@ describe('a field:', () => {
     ['max_output_tokens', { max_output_tokens: 50 }, { max_tokens: 50 }],
     ['no limit', {}, { max_tokens: 128_000 }],
     ['temperature', { temperature: 0.5, top_p: 0.5 }, { temperature: 0.5 }],
-    ['a temperature that messages do not have', { temperature: 1.5, top_p: 0.5 }, { top_p: 0.5 }],
+    ['a temperature above the maximum of messages', { temperature: 1.5, top_p: 0.5 }, { top_p: 0.5 }],
     [
       'text.format json_object',
       { text: { format: { type: 'json_object' } } },
@@ -152,9 +152,9 @@ describe('a field:', () => {
     ],
     ['prompt_cache_key', { prompt_cache_key: 'k' }, { cache_control: { type: 'ephemeral' } }],
     ['stream', { stream: true }, { stream: true }],
-    ['tools of which none is left', { tools: [{ type: 'web_search' }], tool_choice: 'auto' }, {}],
+    ['tools that are all dropped', { tools: [{ type: 'web_search' }], tool_choice: 'auto' }, {}],
     [
-      'what means nothing behind a bridge',
+      'fields without effect behind a bridge',
       {
         service_tier: 'priority',
         include: ['message.output_text.logprobs'],
@@ -202,7 +202,7 @@ describe('a field:', () => {
     expect(sent({ tools, parallel_tool_calls: true })).not.toHaveProperty('tool_choice')
   })
 
-  test('a lower limit according to the hold is sent', () => {
+  test('a limit lowered by the hold is sent', () => {
     const lower = { ...responsesRequest({ max_output_tokens: 500 }), outputTokens: 100 }
     expect(requestOf(lower, newer).max_tokens).toBe(100)
     expect(requestOf({ ...lower, outputTokens: 900 }, newer).max_tokens).toBe(500)
@@ -254,7 +254,7 @@ describe('thinking', () => {
     )
   })
 
-  test('a summary is shown where it is wished for', () => {
+  test('a summary is returned on request', () => {
     for (const summary of ['auto', 'concise', 'detailed']) {
       expect(sent({ reasoning: { effort: 'low', summary } }).thinking.display).toBe('summarized')
     }
@@ -265,7 +265,7 @@ describe('thinking', () => {
     expect(sent({ reasoning: { summary: 'auto' } })).not.toHaveProperty('thinking')
   })
 
-  test('there is none where a tool must be called, or no room for it', () => {
+  test('is off if a tool is required or the limit is too low', () => {
     const forced = { tools, tool_choice: 'required', reasoning: { effort: 'low' } }
     expect(sent(forced).thinking).toEqual({ type: 'disabled' })
     expect(sent({ reasoning: { effort: 'low' }, max_output_tokens: 1_200 }, older).thinking).toEqual({
@@ -273,7 +273,7 @@ describe('thinking', () => {
     })
   })
 
-  test('sampling is only for answers without', () => {
+  test('sampling fields are only sent without thinking', () => {
     expect(sent({ temperature: 0.5, reasoning: { effort: 'low' } })).not.toHaveProperty('temperature')
     expect(sent({ temperature: 0.5, reasoning: { effort: 'none' } }).temperature).toBe(0.5)
   })
@@ -296,7 +296,7 @@ describe('thinking', () => {
     encrypted_content: encrypted,
   })
 
-  test('that of the last calls is lost: an older model does not think in this request', () => {
+  test('missing from the last calls: an older model does not think in this request', () => {
     expect(sent(loop([item(sealed(older))]), older).thinking.type).toBe('enabled')
     for (const lost of [[], [item('gAAAA_foreign')], [item(sealed(older, []))]]) {
       const request = sent(loop(lost), older)
@@ -304,7 +304,7 @@ describe('thinking', () => {
       expect(JSON.stringify(request.messages)).not.toContain('thinking')
       expect(request.temperature).toBe(0.5)
     }
-    // A newer one takes calls without.
+    // A newer model accepts calls without thinking.
     expect(sent(loop([]), newer).thinking.type).toBe('adaptive')
     // A finished loop needs no reasoning.
     const { input, ...rest } = loop([])
@@ -312,7 +312,7 @@ describe('thinking', () => {
     expect(sent({ ...rest, input: ended }, older).thinking.type).toBe('enabled')
   })
 
-  test('that of another account is dropped, and so is what is damaged', () => {
+  test('of another account is dropped, and so is damaged thinking', () => {
     const own = loop([item(sealed())])
     const stranger = responsesRequest(own, { ...openSeals, open: () => undefined })
     expect(JSON.stringify(requestOf(stranger, newer).messages)).not.toContain('thinking')
@@ -321,7 +321,7 @@ describe('thinking', () => {
 })
 
 describe('a loop of 20 turns with thinking', () => {
-  test('each request begins with the whole of the one before, so that its cache is hit', () => {
+  test('each request begins with the whole previous one, so that the cache is hit', () => {
     const tool = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }
     const input: Json[] = [{ role: 'user', content: 'Look twenty times.' }]
     let before: Json | undefined
@@ -350,7 +350,7 @@ describe('a loop of 20 turns with thinking', () => {
         expect(messages.length).toBe(earlier.length + 2)
       }
       before = request
-      // The caller keeps the items of the answer, and adds the output.
+      // The caller keeps the items of the answer and adds the output.
       const reply = {
         type: 'message',
         role: 'assistant',
@@ -373,7 +373,7 @@ describe('a loop of 20 turns with thinking', () => {
   })
 })
 
-describe('refused by its place:', () => {
+describe('rejected with its path:', () => {
   const part = (content: Json) => ({ input: [{ role: 'user', content: [content] }] })
   test.each([
     [{ top_logprobs: 2 }, 'top_logprobs', 'unsupported_value'],

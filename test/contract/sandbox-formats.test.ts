@@ -70,13 +70,13 @@ describe.each(everyWay)('a completion of %s (streamed: %p)', (model, stream) => 
     expect(cut.reason).toBe('length')
   })
 
-  test('is a JSON object where one is wanted', async () => {
+  test('is a JSON object on request', async () => {
     const { text, reason } = await complete(model, stream, { response_format: { type: 'json_object' } })
     expect(JSON.parse(text)).toMatchObject({ you_said: expect.stringContaining('Hello') })
     expect(reason).toBe('stop')
   })
 
-  test('fits the schema that is wanted', async () => {
+  test('fits the requested schema', async () => {
     const format = { type: 'json_schema', json_schema: { name: 'person', schema: person, strict: true } }
     const { text } = await complete(model, stream, { response_format: format })
     expect(ajv.validate(person, JSON.parse(text)) || ajv.errorsText()).toBe(true)
@@ -93,14 +93,14 @@ describe.each(everyWay)('a message of %s (streamed: %p)', (model, stream) => {
     return { text: read.content[0].text as string, reason: read.stopReason, sequence: read.stopSequence }
   }
 
-  test('ends before the first stop text, and says so where the vendor does', async () => {
+  test('ends before the first stop text, and reports it if the vendor does', async () => {
     const { text, reason, sequence } = await message({ stop_sequences: ['vendor', 'never said'] })
     expect(text).toEndWith('This is the sandbox: no ')
     const reported = model === 'test-messages'
     expect([reason, sequence]).toEqual(reported ? ['stop_sequence', 'vendor'] : ['end_turn', null])
   })
 
-  test('fits the schema that is wanted', async () => {
+  test('fits the requested schema', async () => {
     const { text } = await message({ output_config: { format: { type: 'json_schema', schema: person } } })
     expect(ajv.validate(person, JSON.parse(text)) || ajv.errorsText()).toBe(true)
   })

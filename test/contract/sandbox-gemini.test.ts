@@ -48,7 +48,7 @@ async function chunksOf<T>(stream: Promise<AsyncGenerator<T>>): Promise<T[]> {
 }
 
 describe('answers', () => {
-  test('a text with its figures', async () => {
+  test('a text with its usage', async () => {
     const answer = await models.generateContent({ model: SECOND, contents: 'Hello' })
     expect(answer.text).toBe(SAID)
     expect(answer.candidates).toEqual([
@@ -66,7 +66,7 @@ describe('answers', () => {
     expect([answer.modelVersion, typeof answer.responseId]).toEqual([SECOND, 'string'])
   })
 
-  test('a stream, whose figures grow and whose last chunk is signed without text', async () => {
+  test('a stream with growing usage and a last chunk with a signature and no text', async () => {
     const chunks = await chunksOf(models.generateContentStream({ model: THIRD, contents: 'Hello' }))
     expect(chunks.map(({ text }) => text).join('')).toBe(SAID)
     const totals = chunks.map(({ usageMetadata }) => usageMetadata?.totalTokenCount ?? 0)
@@ -115,7 +115,7 @@ describe('answers', () => {
     }
   })
 
-  test('pictures in, by modality, and pictures out', async () => {
+  test('input images, counted by modality, and output images', async () => {
     const data = Buffer.from(picture('png').bytes).toString('base64')
     const contents = [{ text: 'Hello' }, { inlineData: { mimeType: 'image/png', data } }]
     const seen = await models.generateContent({ model: SECOND, contents })
@@ -131,7 +131,7 @@ describe('answers', () => {
     })
   })
 
-  test('what directives ask for', async () => {
+  test('the effects of directives', async () => {
     const ask = (contents: string, config = {}) => models.generateContent({ model: SECOND, contents, config })
     const blocked = await ask('[sandbox block=PROHIBITED_CONTENT]')
     expect([blocked.text, blocked.candidates, String(blocked.promptFeedback?.blockReason)]).toEqual([
@@ -151,7 +151,7 @@ describe('answers', () => {
     })
   })
 
-  test('counts and vectors', async () => {
+  test('token counts and vectors', async () => {
     const { totalTokens } = await models.countTokens({ model: SECOND, contents: 'Hello' })
     expect(totalTokens).toBeGreaterThan(0)
     const { embeddings } = await models.embedContent({ model: 'gemini-embedding-001', contents: ['a', 'b'] })
@@ -180,7 +180,7 @@ describe('functions', () => {
       role,
       parts: parts?.map(({ thoughtSignature: _, ...part }) => part),
     })) as Content[]
-    // Only the current turn is checked.
+    // The simulator checks only the current turn.
     const again = { role: 'user', parts: [{ text: 'Hello' }] }
     expect((await models.generateContent({ model: THIRD, contents: [...unsigned, again] })).text).toBe(SAID)
     const { status, error } = await refusal(
@@ -213,8 +213,8 @@ describe('functions', () => {
   })
 })
 
-describe('refusals', () => {
-  test('a wrong key', async () => {
+describe('errors', () => {
+  test('an invalid key', async () => {
     const asked = clientWith('nonsense').models.generateContent({ model: SECOND, contents: 'Hello' })
     const { status, error } = await refusal(asked)
     expect([status, error.status, error.message]).toEqual([
@@ -225,8 +225,8 @@ describe('refusals', () => {
     expect(error.details).toMatchObject([{ reason: 'API_KEY_INVALID' }])
   })
 
-  test('unknown fields, each with its place', async () => {
-    // The SDK takes out of a schema what Google would refuse.
+  test('unknown fields, each with its path', async () => {
+    // The SDK removes from a schema what Google would reject.
     const parameters = { ...schema, properties: { ...schema.properties, tag: { type: ['string', 'null'] } } }
     const response = await fetch(`${sandbox.baseUrls.google}/models/${SECOND}:generateContent`, {
       method: 'POST',
@@ -247,7 +247,7 @@ describe('refusals', () => {
     ])
   })
 
-  test('a model that is not there, and an error within a stream', async () => {
+  test('an unknown model, and an error within a stream', async () => {
     const unknown = await refusal(models.generateContent({ model: 'gpt-4o', contents: 'Hello' }))
     expect([unknown.status, unknown.error.status]).toEqual([404, 'NOT_FOUND'])
     const broken = chunksOf(

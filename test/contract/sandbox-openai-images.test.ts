@@ -1,5 +1,5 @@
-// The simulator of OpenAI's images, asked directly: it refuses what the true service refuses, in its words, or a gateway
-// that sends such things would pass its tests.
+// The simulator of OpenAI's images, called directly: it rejects what the real service rejects, with its messages; otherwise a gateway
+// that sends invalid requests would pass its tests.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { startSandbox } from '../../sandbox'
@@ -72,13 +72,13 @@ const wrongGenerations: [fields: object, code: string | null, param: string | nu
 ]
 
 describe('generations', () => {
-  test.each(wrongGenerations)('%j is refused', async (fields, code, param, words) => {
+  test.each(wrongGenerations)('%j is rejected', async (fields, code, param, words) => {
     const { status, error } = await generate(fields)
     expect({ status, ...error }).toMatchObject({ status: 400, code, param, type: 'invalid_request_error' })
     expect(error.message).toContain(words)
   })
 
-  test('a model that it does not have', async () => {
+  test('an unknown model', async () => {
     expect(await generate({ model: 'gpt-image-9' })).toMatchObject({
       status: 404,
       error: { code: 'model_not_found' },
@@ -89,10 +89,20 @@ describe('generations', () => {
 const gif = new File(['GIF89a'], 'a.gif', { type: 'image/gif' })
 const wrongEdits: [name: string, model: string, parts: [string, string | File][], words: string][] = [
   ['no image', 'gpt-image-2', [], "Missing required parameter: 'image'."],
-  ['an image that is a text', 'gpt-image-2', [['image', 'x']], "Unknown parameter: 'image'."],
-  ['a type of no picture', 'gpt-image-2', [['image', gif]], "unsupported mimetype ('image/gif')"],
-  ['no picture', 'gpt-image-2', [['image', new File(['x'], 'a.png', { type: 'image/png' })]], 'for image 0'],
-  ['too many', 'gpt-image-2', Array.from({ length: 17 }, () => ['image[]', png()]), 'maximum length 16'],
+  ['a text as an image', 'gpt-image-2', [['image', 'x']], "Unknown parameter: 'image'."],
+  ['an unsupported image type', 'gpt-image-2', [['image', gif]], "unsupported mimetype ('image/gif')"],
+  [
+    'an invalid image',
+    'gpt-image-2',
+    [['image', new File(['x'], 'a.png', { type: 'image/png' })]],
+    'for image 0',
+  ],
+  [
+    'too many images',
+    'gpt-image-2',
+    Array.from({ length: 17 }, () => ['image[]', png()]),
+    'maximum length 16',
+  ],
   [
     'an empty mask',
     'gpt-image-2',
@@ -130,7 +140,7 @@ const wrongEdits: [name: string, model: string, parts: [string, string | File][]
     'Unknown parameter',
   ],
   [
-    'several for the older model',
+    'several images for the older model',
     'dall-e-2',
     [
       ['image[]', png()],
@@ -138,7 +148,7 @@ const wrongEdits: [name: string, model: string, parts: [string, string | File][]
     ],
     'expected a file',
   ],
-  ['no square for the older model', 'dall-e-2', [['image', png(16, 8)]], 'must be square'],
+  ['a non-square image for the older model', 'dall-e-2', [['image', png(16, 8)]], 'must be square'],
   [
     'a format for the older model',
     'dall-e-2',
@@ -151,7 +161,7 @@ const wrongEdits: [name: string, model: string, parts: [string, string | File][]
 ]
 
 describe('edits', () => {
-  test.each(wrongEdits)('%s is refused', async (_, model, parts, words) => {
+  test.each(wrongEdits)('%s is rejected', async (_, model, parts, words) => {
     const { status, error } = await edit(model, parts)
     expect({ status, message: error?.message }).toEqual({
       status: 400,
@@ -159,7 +169,7 @@ describe('edits', () => {
     })
   })
 
-  test('that are JSON are refused', async () => {
+  test('that are JSON are rejected', async () => {
     const { status, error } = await ask('edits', JSON.stringify({ model: 'gpt-image-2', prompt: 'x' }))
     expect({ status, message: error.message }).toEqual({
       status: 400,

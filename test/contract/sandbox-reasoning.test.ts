@@ -1,4 +1,4 @@
-// Conversations that simulated vendors refuse because reasoning of an earlier turn is missing, in the recorded words, and those
+// Conversations that simulated vendors reject with the recorded messages because earlier reasoning is missing, and those
 // that they accept.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
@@ -14,7 +14,7 @@ beforeAll(() => {
 })
 afterAll(() => sandbox.stop())
 
-/** The message of the refusal; undefined if the conversation is taken. */
+/** The error message; undefined if the conversation is accepted. */
 async function refusalOf(vendor: Vendor, path: string, model: string, turns: Json[], more: Json = {}) {
   const response = await fetch(`${sandbox.baseUrls[vendor]}${path}`, {
     method: 'POST',
@@ -73,27 +73,27 @@ const off = { thinking: { type: 'disabled' } }
 
 const rows: [string, readonly [Vendor, string, string], Json[], string | undefined, Json?][] = [
   ['a call without a signature', google, [calls(), result], unsigned(2)],
-  ['one in the second step', google, [calls({}, signed(skip)), result, calls(), result], unsigned(4)],
+  [
+    'a call without a signature in the second step',
+    google,
+    [calls({}, signed(skip)), result, calls(), result],
+    unsigned(4),
+  ],
   ['parallel calls, the first signed', google, [calls({}, signed(skip), call()), result], undefined],
   ['parallel calls, the second signed', google, [calls({}, call(), signed(skip)), result], unsigned(2)],
   ['a call of an earlier turn', google, [calls(), result, said(), user], undefined],
-  [
-    'a signature that nobody made',
-    google,
-    [calls({}, signed('abc=')), result],
-    'Corrupted thought signature.',
-  ],
+  ['a forged signature', google, [calls({}, signed('abc=')), result], 'Corrupted thought signature.'],
   ['an older model', ['google', google[1], 'gemini-2.5-flash'], [calls(), result], undefined],
 
   ['calls without reasoning', deepseek, [calls(), result], notBack()],
-  ['with an empty one', deepseek, [calls({ reasoning_content: '' }), result], notBack()],
-  ['with it', deepseek, [calls(thought), result], undefined],
+  ['calls with empty reasoning', deepseek, [calls({ reasoning_content: '' }), result], notBack()],
+  ['calls with reasoning', deepseek, [calls(thought), result], undefined],
   ['calls of an earlier turn', deepseek, [calls(), result, said('Hm.'), user], notBack()],
   ['a text of an earlier turn', deepseek, [calls(thought), result, said(), user], undefined],
   ['a text before the calls of a turn', deepseek, [said(), calls(thought), result], notBack()],
   ['a conversation without calls', deepseek, [said(), user], undefined],
   ['without thinking', deepseek, [calls(), result], undefined, off],
-  ['a model that does not think', ['deepseek', deepseek[1], 'deepseek-chat'], [calls(), result], undefined],
+  ['a model without thinking', ['deepseek', deepseek[1], 'deepseek-chat'], [calls(), result], undefined],
   [
     'messages without thinking',
     ['deepseek', '/anthropic/v1/messages', 'deepseek-v4-pro'],
@@ -101,16 +101,16 @@ const rows: [string, readonly [Vendor, string, string], Json[], string | undefin
     notBack('content[].thinking'),
   ],
   [
-    'messages with it',
+    'messages with thinking',
     ['deepseek', '/anthropic/v1/messages', 'deepseek-v4-pro'],
     [uses({ type: 'thinking', thinking: 'Hm.' }), used],
     undefined,
   ],
 
   ['calls without reasoning', kimi, [calls(), result], isMissing(1)],
-  ['with an empty one', kimi, [calls({ reasoning_content: '' }), result], isMissing(1)],
-  ['with a space', kimi, [calls({ reasoning_content: ' ' }), result], undefined],
-  ['a text without', kimi, [calls(thought), result, said(), user], undefined],
+  ['calls with empty reasoning', kimi, [calls({ reasoning_content: '' }), result], isMissing(1)],
+  ['calls with a space as reasoning', kimi, [calls({ reasoning_content: ' ' }), result], undefined],
+  ['a text without reasoning', kimi, [calls(thought), result, said(), user], undefined],
   ['without thinking', kimi, [calls(), result], undefined, off],
   [
     'a model that does not think',

@@ -25,25 +25,25 @@ const SEALED = { include: ['reasoning.encrypted_content'] }
 const user = (content: string) => ({ role: 'user', content })
 const call = { type: 'function_call', call_id: 'call_1', name: 'look', arguments: '{}' }
 
-describe('refuses', () => {
+describe('rejects', () => {
   test.each<[name: string, body: Json, param: string | null, words: string]>([
     ['no input', { input: null }, 'input', "Missing required parameter: 'input'."],
     ['an unknown field', { max_tokens: 50 }, 'max_tokens', "Unknown parameter: 'max_tokens'."],
     ['a low limit', { max_output_tokens: 15 }, 'max_output_tokens', 'Expected a value >= 16'],
     [
-      'a temperature of a model that reasons',
+      'a temperature for a reasoning model',
       { temperature: 0.5 },
       'temperature',
       "Unsupported parameter: 'temperature'",
     ],
     [
-      'an effort of another model',
+      'an effort that the model does not support',
       { reasoning: { effort: 'xhigh' } },
       'reasoning.effort',
       "'xhigh' is not supported with the 'gpt-5-mini' model",
     ],
     [
-      'sealed reasoning of a model that has none',
+      'encrypted reasoning for a model without reasoning',
       { ...SEALED, model: 'gpt-4.1-mini' },
       'include',
       'not supported',
@@ -56,7 +56,7 @@ describe('refuses', () => {
     ],
     ['an item of an unknown type', { input: [{ type: 'mood' }] }, 'input[0].type', "Invalid value: 'mood'."],
     [
-      'an item twice',
+      'a duplicate item',
       {
         input: [
           { ...call, id: 'fc_1' },
@@ -79,7 +79,7 @@ describe('refuses', () => {
       'No tool call found for function call output with call_id call_9.',
     ],
     [
-      'reasoning that nothing follows',
+      'reasoning without a following item',
       { input: [{ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x' }] },
       'input',
       'without its required following item',
@@ -90,7 +90,7 @@ describe('refuses', () => {
     expect(json.error.message).toContain(words)
   })
 
-  test('what it has not kept', async () => {
+  test('ids that it has not stored', async () => {
     for (const item of [
       { type: 'item_reference', id: 'rs_1' },
       { type: 'reasoning', id: 'rs_1', summary: [] },
@@ -101,7 +101,7 @@ describe('refuses', () => {
     }
   })
 
-  test('texts that it has sealed for another item or another account', async () => {
+  test('texts that it encrypted for another item or account', async () => {
     const { json } = await post({ ...SEALED, reasoning: { effort: 'low', summary: 'auto' } })
     const [reasoning, message] = json.output
     expect(reasoning.summary[0].text).toContain('The user wants an answer')
@@ -120,13 +120,13 @@ describe('refuses', () => {
 })
 
 describe('sends', () => {
-  test('padding unless it is turned off', async () => {
+  test('padding unless disabled', async () => {
     expect((await post({ stream: true })).text).toContain('"obfuscation":"x')
     const plain = await post({ stream: true, stream_options: { include_obfuscation: false } })
     expect(plain.text).not.toContain('obfuscation')
   })
 
-  test('events whose grammar clients check, sealed reasoning at the end of its item', async () => {
+  test('valid event sequences, with encrypted reasoning at the end of its item', async () => {
     const { text } = await post({ ...SEALED, stream: true, reasoning: { effort: 'low', summary: 'auto' } })
     // As OpenAI sends it: in its SDK `status` of reasoning is optional.
     const { items, response } = readResponse(`${text}data: [DONE]\n\n`, new Set(['reasoning']))
@@ -134,7 +134,7 @@ describe('sends', () => {
     expect(response.usage.output_tokens_details.reasoning_tokens).toBe(8)
   })
 
-  test('calls of functions, of custom tools and of namespaces, and those mixed', async () => {
+  test('calls of functions, custom tools and namespaces, also mixed', async () => {
     const tools = [
       { type: 'function', name: 'look', parameters: { type: 'object' } },
       { type: 'custom', name: 'note' },
@@ -157,7 +157,7 @@ describe('sends', () => {
     expect(names.slice(-2)).toEqual(['error', 'response.failed'])
   })
 
-  test('another tier than was asked for, and the number of searches', async () => {
+  test('a tier other than the requested one, and the number of searches', async () => {
     const { json } = await post({ input: '[sandbox tier=default searches=3] Hi', service_tier: 'flex' })
     expect(json).toMatchObject({ service_tier: 'default', tool_usage: { web_search: { num_requests: 3 } } })
   })

@@ -1,5 +1,5 @@
-// The simulated identity provider as the sandbox configures it: each of its people signs in as what their group is, and its codes
-// go to this machine only, once, and only with their verifier.
+// The simulated identity provider as the sandbox configures it: each user gets the role of their group, and codes
+// are sent to this machine only and accepted once, with their verifier.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { simulated } from '../../cli/configuration/simulated'
@@ -20,7 +20,7 @@ afterAll(async () => {
   await sandbox.stop()
 })
 
-/** The address to sign in at, with the cookie of who began. */
+/** The sign-in address, with the cookie of the browser that started. */
 async function begin(browser: Browser): Promise<URL> {
   const headers = { origin: gateway.url }
   const begun = await browser.fetch(`${gateway.url}/console/sign-in/sandbox`, { method: 'POST', headers })
@@ -48,7 +48,7 @@ for (const [person, expected] of [
     expect(await session.json()).toMatchObject(expected)
   })
 
-test('a code is used once, with its verifier, and goes to this machine only', async () => {
+test('a code works once, with its verifier, and is sent to this machine only', async () => {
   const browser = new Browser()
   const address = await begin(browser)
   const chosen = await choose(browser, address, 'ada')

@@ -1,5 +1,5 @@
-// The simulated vendor of speech on the wire: events to the byte, replies with an address that lasts a day, and
-// the refusals of the true one.
+// The simulated vendor of speech on the wire: exact bytes of events, replies with an address that is valid for a day, and
+// the errors of the real one.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Sandbox, startSandbox } from '../../sandbox'
@@ -30,7 +30,7 @@ function call(
 
 const hello = { text: 'Hello', voice: 'Cherry' }
 
-test('events are numbered, have their status in a comment, and no blanks behind the colons', async () => {
+test('events are numbered, have their status in a comment, and no spaces after the colons', async () => {
   const response = await call(hello, { 'x-dashscope-sse': 'enable' })
   expect(response.headers.get('content-type')).toStartWith('text/event-stream')
   const list = (await response.text()).split('\n\n')
@@ -48,7 +48,7 @@ test('events are numbered, have their status in a comment, and no blanks behind 
   expect(json.at(-1).output.audio).toMatchObject({ data: '', url: expect.stringContaining('.wav?Expires=') })
 })
 
-test('an error in the stream is an event of its own', async () => {
+test('an error in the stream is a separate event', async () => {
   const input = { ...hello, text: '[sandbox error_after=1] Hello' }
   const text = await (await call(input, { 'x-dashscope-sse': 'enable' })).text()
   expect(text.split('\n\n')[1]).toStartWith(
@@ -56,7 +56,7 @@ test('an error in the stream is an event of its own', async () => {
   )
 })
 
-test('a reply that is not a stream has the address of a file that anybody may fetch', async () => {
+test('a reply without a stream has the address of a public file', async () => {
   const reply = (await (await call({ text: '你好!', voice: 'Ethan' })).json()) as Json
   expect(reply).toMatchObject({
     status_code: 200,
@@ -75,7 +75,7 @@ test('a reply that is not a stream has the address of a file that anybody may fe
   }
 })
 
-describe('refuses', () => {
+describe('rejects', () => {
   const rows: [
     input: object,
     status: number,
@@ -102,7 +102,7 @@ describe('refuses', () => {
     }
   })
 
-  test('voices and models that it does not have', async () => {
+  test('unknown voices and models', async () => {
     const instruct = 'qwen3-tts-instruct-flash'
     expect((await call({ ...hello, voice: 'Kiki' }, {}, instruct)).status).toBe(400)
     expect((await call({ ...hello, instructions: 'Slowly' }, {}, instruct)).status).toBe(200)

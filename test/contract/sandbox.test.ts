@@ -1,5 +1,5 @@
-// The sandbox uses every vendor's real wire format, including errors and quirks. These tests are needed because no
-// other test can detect its mistakes.
+// The sandbox uses every vendor's real wire format, including errors and quirks. No other
+// test can detect its mistakes.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Sandbox, startSandbox, type VendorName } from '../../sandbox'
@@ -130,7 +130,7 @@ describe('chat completions of every vendor', () => {
     expect(body.usage.total_tokens).toBe(body.usage.prompt_tokens + body.usage.completion_tokens)
   })
 
-  test.each(chatVendors)('$vendor answers the same words and counts in a stream', async (target) => {
+  test.each(chatVendors)('$vendor streams the same text and usage', async (target) => {
     const whole = await reply(target, 'good morning')
     const chunks = await stream(target, 'good morning')
     expect(chunks.pop()).toBe('[DONE]')
@@ -143,7 +143,7 @@ describe('chat completions of every vendor', () => {
     expect(contentOf(chunks)).toBe(whole.choices[0].message.content)
   })
 
-  test.each(chatVendors)('$vendor streams no usage unless asked', async (target) => {
+  test.each(chatVendors)('$vendor streams usage only on request', async (target) => {
     const chunks = await stream(target, 'hi', { stream: true })
     expect(chunks.every((chunk) => chunk === '[DONE]' || !('usage' in chunk))).toBe(true)
   })
@@ -166,21 +166,24 @@ describe('chat completions of every vendor', () => {
     expect(new Set(chunks.slice(0, -2).map((chunk) => chunk.choices[0].index)).size).toBe(3)
   })
 
-  test.each(chatVendors)('$vendor calls a tool that was spoken of, then uses its result', async (target) => {
-    const tools = [clock, weather]
-    const body = await reply(target, 'What is the weather?', { tools })
-    const [call] = body.choices[0].message.tool_calls
-    expect(body.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { content: null } })
-    expect(call).toMatchObject({ type: 'function', function: { name: 'get_weather' } })
-    expect(JSON.parse(call.function.arguments)).toEqual({ city: 'city', unit: 'C' })
-    const messages = [
-      { role: 'user', content: 'What is the weather?' },
-      { role: 'assistant', content: null, tool_calls: [call] },
-      { role: 'tool', tool_call_id: call.id, content: 'rain' },
-    ]
-    const after = await reply(target, '', { tools, messages })
-    expect(after.choices[0].message.content).toStartWith('The tool answered: rain')
-  })
+  test.each(chatVendors)(
+    '$vendor calls a tool that the prompt mentions, then uses its result',
+    async (target) => {
+      const tools = [clock, weather]
+      const body = await reply(target, 'What is the weather?', { tools })
+      const [call] = body.choices[0].message.tool_calls
+      expect(body.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { content: null } })
+      expect(call).toMatchObject({ type: 'function', function: { name: 'get_weather' } })
+      expect(JSON.parse(call.function.arguments)).toEqual({ city: 'city', unit: 'C' })
+      const messages = [
+        { role: 'user', content: 'What is the weather?' },
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', tool_call_id: call.id, content: 'rain' },
+      ]
+      const after = await reply(target, '', { tools, messages })
+      expect(after.choices[0].message.content).toStartWith('The tool answered: rain')
+    },
+  )
 
   test.each(chatVendors)('$vendor streams the arguments of a tool call', async (target) => {
     const chunks = await stream(target, '[sandbox tool=2]', { tools: [clock, weather] })
@@ -196,7 +199,7 @@ describe('chat completions of every vendor', () => {
 describe('choosing a tool', () => {
   const tools = [clock, weather]
   test.each([
-    ['a tool choice of none', { tools, tool_choice: 'none' }, undefined],
+    ['a tool choice of `none`', { tools, tool_choice: 'none' }, undefined],
     ['no word in common', { tools }, undefined],
     ['a required call', { tools, tool_choice: 'required' }, 'read_clock'],
     [
@@ -301,7 +304,7 @@ describe('OpenAI', () => {
       "Unsupported value: 'temperature' does not support 0.5 with this model. Only the default (1) value is supported.",
     ],
     [
-      'an effort of another model',
+      'an effort that the model does not support',
       { ...reasoning, model: 'gpt-5.2', reasoning_effort: 'minimal' },
       400,
       'unsupported_value',
@@ -321,7 +324,7 @@ describe('OpenAI', () => {
   })
 
   test.each(['logit_bias', 'prediction', 'presence_penalty', 'frequency_penalty'])(
-    'refuses %s to a reasoning model and takes it elsewhere',
+    'rejects %s for a reasoning model and accepts it for others',
     async (name) => {
       const value = name.endsWith('penalty') ? 0.5 : {}
       const refused = await chat({ ...openaiChat, model: 'o3' }, 'hi', { [name]: value })
@@ -330,13 +333,13 @@ describe('OpenAI', () => {
     },
   )
 
-  test('takes sampling fields when thinking is switched off', async () => {
+  test('accepts sampling fields if thinking is disabled', async () => {
     const target = { ...openaiChat, model: 'gpt-5.1' }
     expect((await chat(target, 'hi', { temperature: 0.5, reasoning_effort: 'none' })).status).toBe(200)
     expect((await chat(target, 'hi', { temperature: 0.5, reasoning_effort: 'low' })).status).toBe(400)
   })
 
-  test('spends the whole budget on thinking when it is too small', async () => {
+  test('spends the whole budget on thinking if it is too small', async () => {
     const target = { ...openaiChat, model: 'gpt-5' }
     const body = await reply(target, 'hi', { max_completion_tokens: 10 })
     expect(body.choices[0]).toMatchObject({ message: { content: '' }, finish_reason: 'length' })
@@ -358,7 +361,7 @@ describe('OpenAI', () => {
     expect(body.usage.completion_tokens).toBe(4)
   })
 
-  test('answers JSON on request', async () => {
+  test('returns JSON on request', async () => {
     const schema = {
       type: 'object',
       properties: {
@@ -376,7 +379,7 @@ describe('OpenAI', () => {
     expect(JSON.parse(free.choices[0].message.content).you_said).toBe('some json')
   })
 
-  test('gives log probabilities', async () => {
+  test('returns log probabilities', async () => {
     const body = await reply(openaiChat, 'hi', { logprobs: true, max_tokens: 2 })
     expect(body.choices[0].logprobs.content.map((entry: Json) => entry.token)).toEqual(['You', ' said'])
     expect(body.choices[0].logprobs.content[0].bytes).toEqual([89, 111, 117])
@@ -392,7 +395,7 @@ describe('OpenAI', () => {
     expect(withImage.usage.prompt_tokens - plain.usage.prompt_tokens).toBe(85)
   })
 
-  test('refuses a prompt beyond the context window', async () => {
+  test('rejects a prompt beyond the context window', async () => {
     const refused = await failure(await chat(openaiChat, 'a '.repeat(128_001)))
     expect(refused.body.error.code).toBe('context_length_exceeded')
   })
@@ -472,7 +475,7 @@ describe('embeddings', () => {
     expect(decoded[7]).toBeCloseTo(short.data[0].embedding[7], 6)
   })
 
-  test('OpenAI takes token ids', async () => {
+  test('OpenAI accepts token ids', async () => {
     const body = await vectors(openaiEmbeddings, [[1, 2, 3], [4]])
     expect(body.usage).toEqual({ prompt_tokens: 4, total_tokens: 4 })
   })
@@ -482,7 +485,7 @@ describe('embeddings', () => {
     ['too many texts', { input: Array(2049).fill('a') }, 400, 'array_above_max_length'],
     ['an unknown field', { input: 'a', input_type: 'query' }, 400, 'unknown_parameter'],
     ['too many dimensions', { input: 'a', dimensions: 4096 }, 400, null],
-    ['another encoding', { input: 'a', encoding_format: 'hex' }, 400, 'invalid_value'],
+    ['an unsupported encoding', { input: 'a', encoding_format: 'hex' }, 400, 'invalid_value'],
     ['an unknown model', { input: 'a', model: 'toString' }, 404, 'model_not_found'],
   ])('OpenAI refuses %s', async (_name, body, status, code) => {
     const refused = await failure(
@@ -514,7 +517,7 @@ describe('Voyage', () => {
     expect(body.usage).toEqual({ total_tokens: 3 })
   })
 
-  test('has lengths, number types and base64 of its own', async () => {
+  test('has its own dimensions, number types and base64', async () => {
     const plain = await vectors(voyageEmbeddings, 'a', { output_dimension: 256 })
     expect(plain.data[0].embedding.length).toBe(256)
     const packed = await vectors(voyageEmbeddings, 'a', { output_dimension: 256, output_dtype: 'ubinary' })
@@ -540,7 +543,7 @@ describe('Voyage', () => {
       'The batch size limit is 1000. Your batch size is 1200.',
     ],
     ['float by name', { input: 'a', encoding_format: 'float' }, 400, "'encoding_format' is not valid"],
-    ['another length', { input: 'a', output_dimension: 100 }, 400, "'output_dimension' is not valid"],
+    ['an unsupported length', { input: 'a', output_dimension: 100 }, 400, "'output_dimension' is not valid"],
     [
       'too many tokens',
       { input: Array(5).fill('a'.concat(' a'.repeat(30_999))), model: 'voyage-4-large' },
@@ -584,7 +587,7 @@ describe('Google', () => {
     expect(norm(body.embedding.values)).toBeCloseTo(1, 5)
   })
 
-  test('does not normalise a shortened vector of 001, but does so for 2', async () => {
+  test('normalises a shortened vector of model 2, but not of 001', async () => {
     const body = entry('a', { outputDimensionality: 768 })
     const first = (await (await send('google', `/models/${model}:embedContent`, body)).json()) as Json
     expect(first.embedding.values.length).toBe(768)
@@ -619,7 +622,7 @@ describe('Google', () => {
       'unexpected model name format',
     ],
     [
-      'a length at the wrong place',
+      'dimensions in the wrong field',
       `${model}:batchEmbedContents`,
       { requests: [entry('a')], outputDimensionality: 768 },
       400,
@@ -646,7 +649,7 @@ describe('Google', () => {
     expect(refused.body.error.message).toContain(words)
   })
 
-  test('reports the wait of a 429 in RetryInfo only', async () => {
+  test('reports the retry time of a 429 in RetryInfo only', async () => {
     const response = await send(
       'google',
       `/models/${model}:embedContent`,
@@ -665,7 +668,7 @@ describe('Google', () => {
     expect(refused.body[0].error.status).toBe('NOT_FOUND')
   })
 
-  test('wants the key in another header on each kind of path', async () => {
+  test('requires the key in a different header on each kind of path', async () => {
     const compatible = '/openai/chat/completions'
     const wrongHeader = { key: null, headers: { 'x-goog-api-key': sandbox.secrets.google } }
     expect((await send('google', compatible, {}, wrongHeader)).status).toBe(400)
@@ -715,7 +718,7 @@ describe('DashScope', () => {
     expect(deltas.slice(1).every((delta) => delta.id === '')).toBe(true)
   })
 
-  test('refuses thinking models without a stream', async () => {
+  test('rejects thinking models without a stream', async () => {
     const refused = await failure(await chat({ ...dashscopeChat, model: 'qwq-plus' }, 'hi'))
     expect(refused.body.error).toMatchObject({ code: 'invalid_parameter_error' })
   })
@@ -794,7 +797,7 @@ describe('Anthropic', () => {
     expect(data[0].message.usage.output_tokens).toBe(1)
   })
 
-  test('reports late, refuses, and sends what no client knows, by directives', async () => {
+  test('reports usage late, refuses, and sends unknown events on directives', async () => {
     const messages = [
       { role: 'user', content: '[sandbox usage=late written=7 cached=5 prompt_tokens=40] hi' },
     ]
@@ -845,7 +848,7 @@ describe('Anthropic', () => {
     ],
     ['an unknown model', { ...base, model: 'gpt-4o' }, {}, 404, 'not_found_error', 'model: gpt-4o'],
     [
-      'to think with too little room',
+      'a thinking budget that is too small',
       { ...base, thinking: { type: 'enabled', budget_tokens: 1024 } },
       {},
       400,
@@ -859,7 +862,7 @@ describe('Anthropic', () => {
     expect(refused.body.request_id).toStartWith('req_')
   })
 
-  test('takes a beta field with its header, and counts tokens', async () => {
+  test('accepts a beta field with its header, and counts tokens', async () => {
     const headers = { 'anthropic-beta': 'context-management-2025-06-27' }
     const body = { ...base, context_management: {} }
     expect((await send('anthropic', '/messages', body, { headers })).status).toBe(200)
@@ -872,7 +875,7 @@ describe('Anthropic', () => {
     expect(list).toMatchObject({ has_more: false, first_id: list.data[0].id })
   })
 
-  test('wants the version header', async () => {
+  test('requires the version header', async () => {
     const url = `${sandbox.baseUrls.anthropic}/messages`
     const headers = { 'x-api-key': sandbox.secrets.anthropic }
     const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(base) })
@@ -880,10 +883,10 @@ describe('Anthropic', () => {
   })
 })
 
-/** Vendors whose keys are not sent: test/contract/kinds.test.ts calls them through the gateway. */
+/** Vendors that do not receive the key itself: test/contract/kinds.test.ts calls them through the gateway. */
 type Proving = 'bedrock' | 'vertex'
 
-/** The smallest request of each vendor that carries a text. */
+/** The smallest request with a text for each vendor. */
 const plainRequests: Record<Exclude<VendorName, Proving>, (text: string) => [path: string, body: unknown]> = {
   openai: (text) => ['/embeddings', { model: 'text-embedding-3-small', input: text }],
   dashscope: (text) => ['/compatible-mode/v1/embeddings', { model: 'text-embedding-v4', input: text }],
@@ -931,27 +934,27 @@ function messageOf(body: Json): string | undefined {
 
 describe('every vendor', () => {
   test.each(vendors.filter((name) => name !== 'ollama'))(
-    '%s refuses another key, and no key',
+    '%s rejects an invalid key and no key',
     async (vendor) => {
       expect((await ask(vendor, 'hi', { key: 'sk-somebody-else' })).status).toBeOneOf([400, 401])
       expect((await ask(vendor, 'hi', { key: null })).status).toBeOneOf([400, 401, 403])
     },
   )
 
-  test.each(vendors)('%s refuses a body that is not JSON', async (vendor) => {
+  test.each(vendors)('%s rejects a body that is not JSON', async (vendor) => {
     const [path] = plainRequests[vendor]('')
     const response = await send(vendor, path, '{"model":')
     expect(response.status).toBeOneOf([400, 422])
     await response.json()
   })
 
-  test.each(vendors)('%s has errors for paths it does not know', async (vendor) => {
+  test.each(vendors)('%s returns errors for unknown paths', async (vendor) => {
     const response = await send(vendor, '/nowhere', { model: 'x' })
     expect(response.status).toBe(404)
     await response.json()
   })
 
-  test.each(vendors)('%s fails with the requested status, words and wait', async (vendor) => {
+  test.each(vendors)('%s fails with the requested status, message and retry time', async (vendor) => {
     const limited = await ask(vendor, '[sandbox status=429 retry_after=2]')
     expect(limited.status).toBe(429)
     expect(limited.headers.get('retry-after')).toBe(vendor === 'google' ? null : '2')
@@ -988,7 +991,7 @@ describe('every vendor', () => {
 describe('directives in a stream', () => {
   const ten = '[sandbox tokens=10'
 
-  test('cut_after breaks the transfer after the chunks before it', async () => {
+  test('cut_after ends the transfer after the given number of chunks', async () => {
     const response = await chat(openaiChat, `${ten} cut_after=4]`, withUsage)
     const decoder = new TextDecoder()
     let seen = ''
@@ -1012,18 +1015,18 @@ describe('directives in a stream', () => {
     expect(text.trim().split('\n\n').at(-1)).toStartWith('event: error\ndata: {"type":"error"')
   })
 
-  test('no_done leaves out the closing event', async () => {
+  test('no_done omits the closing event', async () => {
     const chunks = await stream(openaiChat, `${ten} no_done]`)
     expect(chunks.at(-1).usage.completion_tokens).toBe(10)
   })
 
-  test('crlf ends lines by CR LF', async () => {
+  test('crlf ends lines with CR LF', async () => {
     const text = await (await chat(openaiChat, `${ten} crlf]`, withUsage)).text()
     expect(text).toEndWith('data: [DONE]\r\n\r\n')
     expect(text.replaceAll('\r\n', '').includes('\n')).toBe(false)
   })
 
-  test('wide puts long characters into the answer, and split cuts through them', async () => {
+  test('wide adds multi-byte characters to the answer, and split cuts through them', async () => {
     const chunks = await stream(openaiChat, '[sandbox wide split]')
     expect(contentOf(chunks)).toStartWith('Grüße, 世界 🎉👩‍👩‍👧‍👦 You said:')
     const frame = { data: 'Grüße 🎉' }
@@ -1039,7 +1042,7 @@ describe('directives in a stream', () => {
     expect(leads.length).toBe(3)
   })
 
-  test('empty gives no output', async () => {
+  test('empty returns no output', async () => {
     const body = await reply(openaiChat, '[sandbox empty]')
     expect(body.choices[0]).toMatchObject({ message: { content: '' }, finish_reason: 'stop' })
     expect(body.usage.completion_tokens).toBe(0)
@@ -1100,7 +1103,7 @@ describe('other directives', () => {
     expect((await chat(openaiChat, '[sandbox status=503 times=2 mark=b]')).status).toBe(503)
   })
 
-  test('shuffle disorders vectors but not their index', async () => {
+  test('shuffle reorders vectors and keeps their index', async () => {
     const body = await vectors(openaiEmbeddings, ['a', 'b', '[sandbox shuffle]'])
     expect(body.data.map((item: Json) => item.index)).toEqual([1, 2, 0])
     const plain = await vectors(openaiEmbeddings, ['a', 'b'])
@@ -1146,14 +1149,14 @@ describe('other directives', () => {
     }
   })
 
-  test('brackets are found deep in a body and left out of the echo', () => {
+  test('directives are found deep in a body and omitted from the echo', () => {
     const body = { requests: [{ content: { parts: [{ text: '[sandbox quota]' }] } }] }
     expect(promptText(body)).toBe('[sandbox quota]')
     expect(withoutDirectives('one [sandbox quota] two')).toBe('one two')
   })
 })
 
-describe('a client that leaves', () => {
+describe('a client that disconnects', () => {
   async function lastCall(text: string) {
     await until(() => sandbox.calls.some((call) => call.body.includes(text)))
     const call = sandbox.calls.findLast((candidate) => candidate.body.includes(text))
@@ -1179,7 +1182,7 @@ describe('a client that leaves', () => {
     expect(call.aborted).toBe(false)
     if (extra === withUsage) await (await asking).body?.getReader().read()
     controller.abort()
-    // Neither would have ended by itself.
+    // None of these would end without the disconnect.
     await until(() => call.aborted)
   })
 
@@ -1198,7 +1201,7 @@ describe('the sandbox itself', () => {
     expect(call?.headers.authorization).toBe(`Bearer ${sandbox.secrets.openai}`)
   })
 
-  test('stores nothing by default, and stops in the middle of everything', async () => {
+  test('stores nothing by default, and stops during running requests', async () => {
     const other = startSandbox({ tokenDelayMs: 60_000 })
     const headers = { authorization: `Bearer ${other.secrets.openai}` }
     const ask = (text: string, extra: object) =>
@@ -1215,13 +1218,13 @@ describe('the sandbox itself', () => {
     expect((await ended).map((result) => result.status)).toEqual(['rejected', 'rejected'])
   })
 
-  test('a request for an unknown vendor is answered with the names of all', async () => {
+  test('a request for an unknown vendor returns the names of all vendors', async () => {
     const response = await fetch(new URL('/nobody/v1/models', sandbox.baseUrls.openai))
     expect(response.status).toBe(404)
     expect(await response.text()).toContain('dashscope')
   })
 
-  test('has base URLs of the form that the configuration has', () => {
+  test('has base URLs in the form of the configuration', () => {
     const { origin } = new URL(sandbox.baseUrls.openai)
     expect(sandbox.baseUrls).toEqual({
       openai: `${origin}/openai/v1`,

@@ -14,7 +14,7 @@ import { eventStream, type OddVendor, startVendor } from '../support/vendors/ven
 
 setDefaultTimeout(180_000)
 
-/** Nano-dollars for a second, of 0.006 USD for a minute. */
+/** Nano-dollars per second at 0.006 USD per minute. */
 const SECOND = 100_000
 const listed = catalogue.models as Record<string, ModelConfig>
 const byMinute = { family: 'openai-transcriptions', price: { per_audio_minute: '0.006' } }
@@ -79,7 +79,7 @@ for (const database of databaseKinds) {
     const transcribe = (fields: [string, string | File][], key?: string) =>
       post('/v1/audio/transcriptions', fields, key)
 
-    test('the official client gets JSON, and pays by the second', async () => {
+    test('the official client gets JSON and is charged by the second', async () => {
       const reply = await client.audio.transcriptions.create({
         model: 'whisper-1',
         file: wav,
@@ -99,7 +99,7 @@ for (const database of databaseKinds) {
     })
 
     test.each(['text', 'srt', 'vtt'] as const)(
-      '%s comes unchanged, and is billed by the length of the file',
+      '%s is returned unchanged and billed by the length of the file',
       async (format) => {
         const reply = await client.audio.transcriptions.create({
           model: 'whisper-1',
@@ -126,7 +126,7 @@ for (const database of databaseKinds) {
       },
     )
 
-    test('verbose JSON with lists of texts, which reach the vendor as lists', async () => {
+    test('verbose JSON with lists, which are sent to the vendor as lists', async () => {
       const reply = await client.audio.transcriptions.create({
         model: 'whisper-1',
         file: wav,
@@ -173,7 +173,7 @@ for (const database of databaseKinds) {
       expect(Number(charge.held)).toBeGreaterThanOrEqual(Number(charge.amount))
     })
 
-    test('a stream by the minute, speakers, and a model that streams none', async () => {
+    test('a stream priced by the minute, speakers, and a model without streaming', async () => {
       const stream = await client.audio.transcriptions.create({
         model: 'pgt-transcribe',
         file: wav,
@@ -195,7 +195,7 @@ for (const database of databaseKinds) {
       expect(await whole.json()).toHaveProperty('text')
     })
 
-    test('a translation, which only some models make', async () => {
+    test('a translation, which only some models support', async () => {
       const reply = await client.audio.translations.create({ model: 'whisper-1', file: wav })
       expect(reply.text).toContain('seven.wav')
       expect(await lastCharge()).toMatchObject({ operation: 'translation', amount: 7 * SECOND })
@@ -206,7 +206,7 @@ for (const database of databaseKinds) {
     })
 
     for (const format of audioFileFormats) {
-      test(`${format} is held and paid by its length, whatever its file name`, async () => {
+      test(`${format} is held and charged by its length, whatever its file name`, async () => {
         const file = await toFile(await audioFile(format, 12), 'noise', { type: 'application/octet-stream' })
         const response = await transcribe([
           ['response_format', 'text'],
@@ -222,7 +222,7 @@ for (const database of databaseKinds) {
       })
     }
 
-    test('a browser’s recording is paid by its length, too', async () => {
+    test('a browser’s recording is charged by its length', async () => {
       await transcribe([
         ['model', 'odd-minutes'],
         ['file', new File([await recordedWebm(12)], 'a.webm')],
@@ -233,16 +233,16 @@ for (const database of databaseKinds) {
     describe('money', () => {
       test.each([
         ['seconds', { usage: { type: 'duration', seconds: 6.2 } }, 7 * SECOND, 'upstream'],
-        ['a duration alone', { duration: 4.2 }, 5 * SECOND, 'upstream'],
+        ['only a duration', { duration: 4.2 }, 5 * SECOND, 'upstream'],
         ['nothing', {}, 7 * SECOND, 'counted'],
         [
-          'tokens, for a price by the minute',
+          'tokens with a price per minute',
           { usage: { type: 'tokens', input_tokens: 9, output_tokens: 9 } },
           7 * SECOND,
           'counted',
         ],
-        ['absurd seconds', { usage: { type: 'duration', seconds: 1e9 } }, 7 * SECOND, 'estimated'],
-        ['less than nothing', { usage: { type: 'duration', seconds: -1 } }, 7 * SECOND, 'estimated'],
+        ['an impossible duration', { usage: { type: 'duration', seconds: 1e9 } }, 7 * SECOND, 'estimated'],
+        ['a negative duration', { usage: { type: 'duration', seconds: -1 } }, 7 * SECOND, 'estimated'],
       ])('a vendor that reports %s', async (_, more, amount, source) => {
         odd.answer = () => Response.json({ text: 'Seven seconds.', ...more })
         await transcribe([
@@ -252,7 +252,7 @@ for (const database of databaseKinds) {
         expect(await lastCharge()).toMatchObject({ amount, usage_source: source })
       })
 
-      test('a file that is longer than its header says is paid by the length that the vendor reports', async () => {
+      test('a file longer than its header says is charged by the length that the vendor reports', async () => {
         odd.answer = () => Response.json({ text: 'An hour.', usage: { type: 'duration', seconds: 3_600 } })
         await transcribe([
           ['model', 'odd-minutes'],
@@ -264,7 +264,7 @@ for (const database of databaseKinds) {
           held: 3_600 * SECOND,
           usage_source: 'upstream',
         })
-        // In the words of Mistral.
+        // Mistral's form of usage.
         odd.answer = () => Response.json({ text: 'Nine seconds.', usage: { prompt_audio_seconds: 9 } })
         await transcribe([
           ['model', 'odd-minutes'],
@@ -287,7 +287,7 @@ for (const database of databaseKinds) {
         expect(await lastCharge()).toMatchObject({ amount: 200 * SECOND })
       })
 
-      test('a text by tokens is counted, and its audio by its length', async () => {
+      test('with a price per token, text is counted and audio is estimated from its length', async () => {
         odd.answer = () => new Response('Seven seconds.')
         await transcribe([
           ['model', 'odd-tokens'],
@@ -316,7 +316,7 @@ for (const database of databaseKinds) {
         expect(await lastCharge()).toMatchObject({ state: 'released', amount: 0 })
       })
 
-      test('an error in the place of a text is an error, and free', async () => {
+      test('an error instead of a text is an error and free', async () => {
         odd.answer = () => Response.json({ error: { message: 'The model is asleep.' } })
         const response = await transcribe([
           ['model', 'odd-minutes'],
@@ -328,7 +328,7 @@ for (const database of databaseKinds) {
         expect(await lastCharge()).toMatchObject({ state: 'released', amount: 0 })
       })
 
-      test('a stream that breaks off is paid as far as it came', async () => {
+      test('a stream that breaks off is charged for the delivered part', async () => {
         const delta = (text: string) =>
           `data: ${JSON.stringify({ type: 'transcript.text.delta', delta: text })}\n\n`
         odd.answer = () => eventStream(delta('Seven '))
@@ -352,7 +352,7 @@ for (const database of databaseKinds) {
         expect(await lastCharge()).toMatchObject({ state: 'released', amount: 0 })
       })
 
-      test('a caller who cannot pay for the length of the file is refused before anything is sent', async () => {
+      test('a request that costs more than the balance is rejected before the vendor is called', async () => {
         const poor = await gateway.makeKey('poor', '0.0006')
         const before = odd.requests
         const response = await transcribe(
@@ -367,7 +367,7 @@ for (const database of databaseKinds) {
         expect(odd.requests).toBe(before)
       })
 
-      test('the same request again is answered again, and paid once', async () => {
+      test('a repeated request is replayed and charged once', async () => {
         odd.answer = () => new Response('Once.')
         const send = () => {
           const form = new FormData()
@@ -390,7 +390,7 @@ for (const database of databaseKinds) {
     describe('a file whose length cannot be read', () => {
       const broken = new File([Buffer.concat([Buffer.from('OggS'), new Uint8Array(29_996)])], 'a.ogg')
 
-      test('is held for by its size: a second for each thousand bytes', async () => {
+      test('is held by its size: a second per thousand bytes', async () => {
         odd.answer = () => Response.json({ text: 'Four.', usage: { type: 'duration', seconds: 4 } })
         await transcribe([
           ['model', 'odd-minutes'],
@@ -399,7 +399,7 @@ for (const database of databaseKinds) {
         expect(await lastCharge()).toMatchObject({ held: 30 * SECOND, amount: 4 * SECOND })
       })
 
-      test('is not answered with a text, whose price is unknown', async () => {
+      test('gets no text answer, because its price is unknown', async () => {
         const response = await transcribe([
           ['model', 'odd-minutes'],
           ['file', broken],
@@ -415,7 +415,7 @@ for (const database of databaseKinds) {
     const png = new File([picture('png', 8, 8).bytes], 'a.png')
     test.each([
       ['no file', [], 'file', 'missing_required_parameter'],
-      ['a text for a file', [['file', 'a.wav']], 'file', 'invalid_type'],
+      ['a text instead of a file', [['file', 'a.wav']], 'file', 'invalid_type'],
       ['a picture', [['file', png]], 'file', 'unsupported_audio_format'],
       [
         'two files',
@@ -436,7 +436,7 @@ for (const database of databaseKinds) {
         'unsupported_parameter',
       ],
       [
-        'another model',
+        'an unsupported model',
         [
           ['file', 'wav'],
           ['models[]', 'a'],
@@ -445,7 +445,7 @@ for (const database of databaseKinds) {
         'unsupported_parameter',
       ],
       [
-        'a list for a text',
+        'a list instead of a text',
         [
           ['file', 'wav'],
           ['language[]', 'en'],
@@ -464,7 +464,7 @@ for (const database of databaseKinds) {
         'duplicate_field',
       ],
     ] as [string, [string, string | File][], string, string][])(
-      'refused: %s',
+      'rejected: %s',
       async (_, fields, param, code) => {
         const given = fields.map(([name, value]): [string, string | File] => [
           name,

@@ -1,5 +1,5 @@
-// What families of videos promise next to their requests: a request in plain words is one that the vendor takes, whatever
-// a vendor answers is not a fault of ours, and figures that make no sense are not a credit.
+// Guarantees of video families beyond their requests: the vendor accepts a plain request, no
+// answer of a vendor causes an internal error, and invalid usage is never a credit.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'
@@ -37,7 +37,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-test('what a video is made from is paid as the simulated vendors bill it, at the prices of the catalogue', async () => {
+test('inputs of a video are charged as the simulated vendors bill them, at the prices of the catalogue', async () => {
   const url = 'https://example.com/a.mp4'
   const media = (count: number) => ({
     prompt: 'A harbour',
@@ -51,12 +51,12 @@ test('what a video is made from is paid as the simulated vendors bill it, at the
     ],
   })
   const rows: [model: string, body: Json, heldUsd: string, paidUsd: string][] = [
-    // Five seconds at most are billed of all references together.
+    // At most five seconds of all references together are billed.
     ['vidw2.7-r2v', { input: media(2) }, '1', '1'],
     ['wan3.0-video', { input: media(1) }, '2', '1'],
     ['wan3.0-video', { input: media(2), duration: -1, resolution: '480p' }, '2.25', '1.1'],
     ['seedance-2.0', seedance(5), '1.88', '0.846'],
-    // It chooses nine seconds.
+    // The model chooses nine seconds.
     ['seedance-2.0', seedance(-1), '2.82', '1.222'],
     ['seedance-2.0', { ...seedance(5), resolution: '1080p' }, '7.54', '3.393'],
   ]
@@ -75,8 +75,8 @@ test('what a video is made from is paid as the simulated vendors bill it, at the
   }
 })
 
-describe('plain words', () => {
-  test('are understood by the vendor of every model', async () => {
+describe('plain requests', () => {
+  test('are accepted by the vendor of every model', async () => {
     const tasks: { model: string; asked: object; id: string }[] = []
     for (const [id, entry] of videoModels) {
       const family = families.get(String(entry.family)) as Family
@@ -88,7 +88,7 @@ describe('plain words', () => {
         { duration: model.durations?.default ?? 5, resolution: '720p' },
         { size: '720x1280' },
       ]
-      // An editor needs a video, which a plain prompt does not have.
+      // An editor needs a video, which a plain prompt lacks.
       if (id === 'runway-aleph2') continue
       for (const about of asked) {
         const body = family.plain.body({ text: 'A harbour', ...about, images }, model)
@@ -98,7 +98,7 @@ describe('plain words', () => {
         tasks.push({ model: id, asked: about, id: json.id })
       }
     }
-    // The simulators fail what the vendors would not make.
+    // The simulators reject what the vendors would reject.
     await endAll(gateway, clock)
     for (const { id, ...about } of tasks) {
       const { status, error } = await readTask(gateway, id)
@@ -106,7 +106,7 @@ describe('plain words', () => {
     }
   })
 
-  test('say the shape of the picture to vendors in their own way', () => {
+  test('send the aspect ratio in each vendor’s form', () => {
     const rows: [family: string, upstreamModel: string, images: number, expected: Json][] = [
       ['dashscope-video', 'wan2.6-t2v', 0, { parameters: { size: '720*1280' } }],
       ['dashscope-video', 'wan2.7-t2v', 0, { resolution: '720p', aspect_ratio: '9:16' }],
@@ -137,7 +137,7 @@ describe.each(Object.values(videoVendors))(
     const contract = taskOf(family) as TaskFamily['task']
     const pollContext = { seed: null, vendorChooses: true, app: 'owner/app' }
 
-    test('reads an answer of any form, and calls nothing done that has no video', () => {
+    test('reads an answer of any form, and reports success only with a video', () => {
       const answers = rows.flatMap(([, { reply, result }]) => [
         { answer: reply, read: (odd: object) => contract.outcome(odd, pollContext) },
         {
@@ -162,7 +162,7 @@ describe.each(Object.values(videoVendors))(
       }
     })
 
-    test('finds no id in an answer of any form but its own', () => {
+    test('finds an id only in an answer of its own form', () => {
       const reply = submitted('task-1')
       expect(contract.id(reply)).toBe('task-1')
       for (const path of branchesOf(reply)) {
@@ -176,7 +176,7 @@ describe.each(Object.values(videoVendors))(
       }
     })
 
-    test('has a small memo of any request, and escapes the vendor’s ids', () => {
+    test('stores a small memo of any request, and escapes the vendor’s ids', () => {
       const odd = { ...body(''), seed: 'x'.repeat(10_000), parameters: { seed: ['x'.repeat(10_000)] } }
       const priceList = { isFree: true, tables: [] }
       const of = { upstreamModel: model, priceList } as unknown as Model

@@ -1,5 +1,5 @@
-// Videos of Gemini: the official client reads what the simulator answers, and the gateway sends what the vendor takes, holds the most and
-// pays by the tokens that are reported. A file is opened by the key, which no other host is sent.
+// Videos of Gemini: the official client reads the simulator's answers. The gateway sends valid requests, holds the maximum and
+// charges by the reported tokens. A file is fetched with the key, which is sent to no other host.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { GoogleGenAI } from '@google/genai'
@@ -45,7 +45,7 @@ async function submit(body: Json): Promise<{ status: number; json: Json; sent: J
   }
 }
 
-test('the official client follows a video of the simulator', async () => {
+test('the official client polls a video of the simulator', async () => {
   const client = new GoogleGenAI({
     apiKey: gateway.sandbox.secrets.google as string,
     httpOptions: {
@@ -68,14 +68,14 @@ describe('what is sent and held', () => {
   const format = { type: 'video', delivery: 'uri', resolution: '720p' }
   const rows: [name: string, body: Json, sent: Json, least: string, most: string][] = [
     [
-      'a text has a length and a resolution',
+      'a text request gets a length and a resolution',
       { input: 'x', wait: 0 },
       { input: 'x', response_format: { ...format, duration: '8s' } },
       '0.593',
       '0.595',
     ],
     [
-      'what is asked for stays',
+      'requested values are kept',
       {
         input: 'x',
         response_format: { type: 'video', duration: '15s', resolution: '4k', aspect_ratio: '9:16' },
@@ -85,7 +85,7 @@ describe('what is sent and held', () => {
       '3.17',
     ],
     [
-      'pictures are tokens',
+      'images are counted as tokens',
       {
         input: [IMAGE, IMAGE, text('x')],
         generation_config: { video_config: { task: 'reference_to_video' } },
@@ -95,7 +95,7 @@ describe('what is sent and held', () => {
       '0.603',
     ],
     [
-      'an edit has the length of its video, and is held for the longest',
+      'an edit has the length of its video; the hold covers the maximum',
       { input: [VIDEO, text('x')] },
       { response_format: format },
       '1.21',
@@ -120,22 +120,22 @@ describe('what is sent and held', () => {
       'as long',
     ],
     [
-      'a length that it does not make',
+      'an unsupported length',
       { input: 'x', response_format: { type: 'video', duration: '16s' } },
       'response_format.duration',
       '3 to 15',
     ],
     ['a file of the account', { input: [{ type: 'video', uri: 'gs://x/a.mp4' }] }, 'input[0].uri', 'account'],
     [
-      'a video of somebody else',
+      'a video of another account',
       { input: 'x', previous_interaction_id: 'v1_x' },
       'previous_interaction_id',
       '',
     ],
-    ['an answer at once', { input: 'x', background: false }, 'background', 'background'],
+    ['a synchronous answer', { input: 'x', background: false }, 'background', 'background'],
     ['a tool', { input: 'x', tools: [{ type: 'google_search' }] }, 'tools', ''],
   ]
-  test.each(refused)('%s is refused, and nothing is sent or held', async (_name, body, param, words) => {
+  test.each(refused)('%s is rejected, and nothing is sent or held', async (_name, body, param, words) => {
     const before = gateway.sandbox.calls.length
     const { status, json } = await submit(body)
     expect({ status: Math.floor(status / 100), param: json.error?.param }).toEqual({ status: 4, param })
@@ -144,7 +144,7 @@ describe('what is sent and held', () => {
   })
 })
 
-test('a video is paid by its tokens, fetched with the key, and edited by its id', async () => {
+test('a video is charged by its tokens, fetched with the key, and edited by its id', async () => {
   const { json } = await submit({
     input: 'x [sandbox task_ms=0]',
     response_format: { type: 'video', duration: '5s' },
@@ -153,7 +153,7 @@ test('a video is paid by its tokens, fetched with the key, and edited by its id'
   expect(task).toMatchObject({ status: 'succeeded' })
   expect(JSON.stringify(task)).not.toContain('signature')
   const { amount, upstream_id: id } = await rowsOf(gateway, json.id)
-  // 28,960 tokens of video, 174 of thoughts and words, and those of the prompt.
+  // 28,960 tokens of video, 174 of thoughts and text, and the tokens of the prompt.
   expect(amount).toBeGreaterThan(parseUsd('0.349') as number)
   expect(amount).toBeLessThan(parseUsd('0.35') as number)
   const file = await fetch(`${gateway.url}/v1/videos/${json.id}/content`, { headers })
@@ -182,7 +182,7 @@ const failures: [name: string, directives: string, code: string][] = [
   ['its server', 'task_end=failed', 'internal'],
   ['its limits', 'task_end=expired', 'incomplete'],
 ]
-test.each(failures)('a video that fails by %s costs nothing', async (_name, directives, code) => {
+test.each(failures)('a video that fails because of %s is free', async (_name, directives, code) => {
   const { json } = await submit({ input: `x [sandbox task_ms=0 ${directives}]` })
   expect(await endOf(gateway, clock, json.id)).toMatchObject({ status: 'failed', error: { code } })
   expect(await rowsOf(gateway, json.id)).toMatchObject({ charge_state: 'released', amount: 0 })

@@ -49,7 +49,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** Submits a video; the call that the vendor got with it. */
+/** Submits a video and returns the vendor call. */
 async function submit(
   model: string,
   body: Json,
@@ -72,7 +72,7 @@ const video = { type: 'video_url', video_url: { url: VIDEO }, role: 'reference_v
 describe('what is sent and held', () => {
   const rows: [name: string, model: string, body: Json, path: string, sent: Json, heldUsd: string][] = [
     [
-      'a text alone has a frame',
+      'a request with only text gets an aspect ratio',
       'minimax-h3',
       { content: [text()], wait: 0, webhook_url: null },
       '/v2/video_generation',
@@ -80,7 +80,7 @@ describe('what is sent and held', () => {
       '0.4',
     ],
     [
-      'first and last frame, whose shape it takes',
+      'first and last frame, which set the aspect ratio',
       'minimax-h3',
       { content: [text(), image('first_frame'), image('last_frame')], resolution: '2k', duration: 15 },
       '/v2/video_generation',
@@ -93,7 +93,7 @@ describe('what is sent and held', () => {
       '1.95',
     ],
     [
-      'pictures above those that are free',
+      'images beyond the free ones',
       'minimax-h3',
       { content: [text(), ...Array(6).fill(image('reference_image'))], ratio: '9:16' },
       '/v2/video_generation',
@@ -107,7 +107,7 @@ describe('what is sent and held', () => {
       '0.44',
     ],
     [
-      'a video of videos, held for the longest that it takes',
+      'a video from videos; the hold covers the maximum input',
       'minimax-h3',
       { content: [text(), video] },
       '/v2/video_generation',
@@ -123,7 +123,7 @@ describe('what is sent and held', () => {
       '0.56',
     ],
     [
-      'two frames of the model that takes them',
+      'two frames for the model that supports them',
       'hailuo-02',
       { prompt: 'x', first_frame_image: IMAGE, last_frame_image: IMAGE, resolution: '512p' },
       '/v1/video_generation',
@@ -138,7 +138,7 @@ describe('what is sent and held', () => {
       '0.1',
     ],
     [
-      'a price of seconds serves too',
+      'a price per second',
       'hailuo-by-seconds',
       { prompt: 'x', duration: 10 },
       '/v1/video_generation',
@@ -162,13 +162,7 @@ describe('what is sent and held', () => {
       'resolution',
       '2k',
     ],
-    [
-      'a length that it does not make',
-      'minimax-h3',
-      { content: [text()], duration: 16 },
-      'duration',
-      '4 to 15',
-    ],
+    ['an unsupported length', 'minimax-h3', { content: [text()], duration: 16 }, 'duration', '4 to 15'],
     [
       'an upload of the account',
       'minimax-h3',
@@ -177,7 +171,7 @@ describe('what is sent and held', () => {
       'account',
     ],
     [
-      'a hook of the vendor',
+      'a webhook of the vendor',
       'minimax-h3',
       { content: [text()], callback_url: IMAGE },
       'callback_url',
@@ -192,7 +186,7 @@ describe('what is sent and held', () => {
     ],
     ['seven seconds', 'hailuo-2.3', { prompt: 'x', duration: 7 }, 'duration', '6 or 10 seconds'],
     ['no first frame', 'hailuo-2.3-fast', { prompt: 'x' }, 'first_frame_image', 'exactly 1'],
-    ['nothing to make it of', 'hailuo-2.3', {}, 'prompt', 'prompt'],
+    ['no prompt and no image', 'hailuo-2.3', {}, 'prompt', 'prompt'],
     [
       'an address on this machine',
       'hailuo-2.3',
@@ -202,7 +196,7 @@ describe('what is sent and held', () => {
     ],
   ]
   test.each(refused)(
-    '%s is refused, and nothing is sent or held',
+    '%s is rejected, and nothing is sent or held',
     async (_name, model, body, param, words) => {
       const before = gateway.sandbox.calls.length
       const { status, json } = await submit(model, body)
@@ -213,7 +207,7 @@ describe('what is sent and held', () => {
   )
 })
 
-describe('what becomes of a task', () => {
+describe('a task', () => {
   test('of Hailuo queries its state and its file, and shows neither’s id', async () => {
     const { json } = await submit('hailuo-2.3', { prompt: 'x [sandbox task_ms=0]' })
     const before = gateway.sandbox.calls.length
@@ -232,7 +226,7 @@ describe('what becomes of a task', () => {
     expect(shown).toMatchObject({ status: 'completed', seconds: '6' })
   })
 
-  test('of videos is paid by the seconds that the vendor reports', async () => {
+  test('with input videos is charged by the seconds that the vendor reports', async () => {
     const { json } = await submit('minimax-h3', { content: [text('x [sandbox task_ms=0]'), video] })
     const task = await endOf(gateway, clock, json.id)
     expect(task).toMatchObject({ status: 'succeeded', usage: { input_seconds: 4, output_seconds: 5 } })
@@ -246,7 +240,7 @@ describe('what becomes of a task', () => {
     ['Hailuo’s content', 'hailuo-2.3', 'task_end=blocked', 'content_policy_violation'],
     ['Hailuo’s server', 'hailuo-2.3', 'task_end=failed', '1000'],
   ]
-  test.each(failures)('that fails by %s costs nothing', async (_name, model, directives, code) => {
+  test.each(failures)('that fails because of %s is free', async (_name, model, directives, code) => {
     const words = `x [sandbox task_ms=0 ${directives}]`
     const { json } = await submit(
       model,
@@ -257,7 +251,7 @@ describe('what becomes of a task', () => {
     expect(await rowsOf(gateway, json.id)).toMatchObject({ charge_state: 'released', amount: 0 })
   })
 
-  test('that waits is stopped, and one that runs continues', async () => {
+  test('is stopped while queued, and continues if running', async () => {
     const body = (ms: number) => ({ content: [text(`x [sandbox task_ms=${ms}]`)] })
     const waiting = (await submit('minimax-h3', body(600_000))).json.id
     expect(await remove(waiting)).toBe(200)
@@ -281,7 +275,7 @@ async function remove(id: string): Promise<number> {
   return status
 }
 
-test('refusals are the caller’s, and the balance of the operator is the operator’s', async () => {
+test('the caller sees rejections, but not the empty balance of the operator', async () => {
   const both = [
     ['minimax-h3', (words: string) => ({ content: [text(words)] })],
     ['hailuo-2.3', (prompt: string) => ({ prompt })],
@@ -291,7 +285,7 @@ test('refusals are the caller’s, and the balance of the operator is the operat
     expect(poor).toMatchObject({ status: 503, json: { error: { code: 'upstream_unavailable' } } })
     expect(poor.json.error.message).not.toContain('balance')
   }
-  // A first frame and a reference do not go together: the vendor says so.
+  // The vendor rejects a first frame together with a reference.
   const mixed = await submit('minimax-h3', {
     content: [text(), image('first_frame'), image('reference_image')],
   })

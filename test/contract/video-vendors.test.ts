@@ -1,4 +1,4 @@
-// Videos of fal and Runway: official clients read what the simulator answers, and the gateway sends what the vendor takes, at the prices of
+// Videos of fal and Runway: official clients read the simulator's answers, and the gateway sends valid requests, at the prices of
 // its list.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -54,7 +54,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** Submits a video; the body that the vendor got with it. */
+/** Submits a video and returns the body that the vendor received. */
 async function submit(model: string, body: Json): Promise<{ status: number; json: Json; sent: Json }> {
   const before = gateway.sandbox.calls.length
   const response = await gateway.post('/v1/videos/generations', { model, ...body })
@@ -152,7 +152,7 @@ describe('fields for Runway', () => {
       '1.6',
     ],
     [
-      'an edit has neither length nor frame',
+      'an edit has no length and no ratio',
       'runway-aleph2',
       { promptText: 'x', videoUri: VIDEO },
       '/v1/video_to_video',
@@ -160,7 +160,7 @@ describe('fields for Runway', () => {
       '8.4',
     ],
     [
-      'a video to go on from',
+      'a video to extend',
       'seedance-2.5',
       { promptText: 'x', promptVideo: VIDEO, duration: 4, ratio: '864:496' },
       '/v1/video_to_video',
@@ -168,7 +168,7 @@ describe('fields for Runway', () => {
       '3.8',
     ],
     [
-      'a resolution next to the shape',
+      'a resolution in addition to the ratio',
       'hailuo-3',
       { promptText: 'x', resolution: '2K', ratio: '16:9' },
       '/v1/text_to_video',
@@ -189,10 +189,16 @@ describe('fields for Runway', () => {
   const refused: [name: string, model: string, body: Json, param: string, words: string][] = [
     ['an edit without a video', 'runway-aleph2', { promptText: 'x' }, 'videoUri', 'edits'],
     ['a length of an edit', 'runway-aleph2', { videoUri: VIDEO, duration: 5 }, 'duration', 'as long'],
-    ['a frame without a price', 'seedance-2.5', { promptText: 'x', ratio: '3840:2160' }, 'ratio', '1080p'],
-    ['a shape in place of a frame', 'seedance-2.5', { promptText: 'x', ratio: '16:9' }, 'ratio', '1280:720'],
+    ['a ratio without a price', 'seedance-2.5', { promptText: 'x', ratio: '3840:2160' }, 'ratio', '1080p'],
     [
-      'a resolution in place of a frame',
+      'an aspect ratio instead of a size',
+      'seedance-2.5',
+      { promptText: 'x', ratio: '16:9' },
+      'ratio',
+      '1280:720',
+    ],
+    [
+      'a resolution instead of a size',
       'veo-3.1',
       { promptText: 'x', resolution: '1080p' },
       'resolution',
@@ -205,7 +211,13 @@ describe('fields for Runway', () => {
       'duration',
       'length in seconds',
     ],
-    ['a dearer format', 'runway-gen4.5', { promptText: 'x', outputFormat: 'hdr10' }, 'outputFormat', 'mp4'],
+    [
+      'a more expensive format',
+      'runway-gen4.5',
+      { promptText: 'x', outputFormat: 'hdr10' },
+      'outputFormat',
+      'mp4',
+    ],
     [
       'an edit in place',
       'seedance-2.5',
@@ -214,10 +226,10 @@ describe('fields for Runway', () => {
       'reference',
     ],
     ['an upload of the account', 'runway-aleph2', { videoUri: 'runway://abc' }, 'videoUri', 'account'],
-    ['nothing to make it of', 'seedance-2.5', { duration: 5 }, 'promptText', 'promptText'],
+    ['no prompt', 'seedance-2.5', { duration: 5 }, 'promptText', 'promptText'],
   ]
   test.each(refused)(
-    '%s is refused, and nothing is sent or held',
+    '%s is rejected, and nothing is sent or held',
     async (_name, model, body, param, words) => {
       const before = gateway.sandbox.calls.length
       const { status, json } = await submit(model, body)
@@ -229,7 +241,7 @@ describe('fields for Runway', () => {
     },
   )
 
-  test('refusals are shown by their field, and the operator’s credits are the operator’s', async () => {
+  test('rejections name the field, and the operator’s missing credits are not shown', async () => {
     const odd = await submit('veo-3.1', { promptText: 'x', duration: 5 })
     expect(odd).toMatchObject({ status: 400, json: { error: { param: 'duration' } } })
     expect(odd.json.error.message).toContain('Invalid duration')
@@ -238,7 +250,7 @@ describe('fields for Runway', () => {
     expect(poor.json.error.message).not.toContain('credits')
   })
 
-  test('a video from a video is held for the longest, and paid by the credits', async () => {
+  test('a video from a video is held at the maximum and charged by the credits', async () => {
     const { json } = await submit('seedance-2.5', {
       promptText: 'x [sandbox task_ms=0]',
       referenceVideos: [{ type: 'video', uri: VIDEO }],
@@ -266,56 +278,56 @@ describe('fields for fal', () => {
       '0.5',
     ],
     [
-      'the gateway’s own are not',
+      'fields of the gateway are not sent',
       'wan-t2v',
       { prompt: 'x', duration: 6, wait: 0, webhook_url: null, resolution: '1080P' },
       { prompt: 'x', duration: '6', resolution: '1080p' },
       '0.9',
     ],
     [
-      'Luma has seconds with their unit',
+      'Luma gets seconds with a unit',
       'luma-ray-3.2',
       { prompt: 'x', duration: 10 },
       { prompt: 'x', duration: '10s', resolution: '540p' },
       '1',
     ],
     [
-      'H3 has a number',
+      'H3 gets seconds as a number',
       'minimax-h3-max',
       { prompt: 'x', duration: '7s' },
       { prompt: 'x', duration: 7, resolution: '768p' },
       '0.56',
     ],
     [
-      'one resolution is not sent',
+      'the only resolution is not sent',
       'kling-o3-4k-i2v',
       { image_url: IMAGE },
       { image_url: IMAGE, duration: '5' },
       '2.1',
     ],
     [
-      'without sound it is cheaper where the list says so',
+      'without sound it is cheaper if the price list says so',
       'wan-t2v',
       { prompt: 'x', generate_audio: false },
       { prompt: 'x', generate_audio: false, duration: '5', resolution: '720p' },
       '0.25',
     ],
     [
-      'pictures have a price of their own where the list has one',
+      'images have their own price if the list has one',
       'wan-references',
       { prompt: 'x', reference_image_urls: [IMAGE, IMAGE] },
       { prompt: 'x', reference_image_urls: [IMAGE, IMAGE], duration: '5', resolution: '720p' },
       '0.52',
     ],
     [
-      'a video of references is held for the longest that they can be',
+      'a video from references is held for their maximum length',
       'wan-references',
       { prompt: 'x', reference_video_urls: [VIDEO] },
       { prompt: 'x', reference_video_urls: [VIDEO], duration: '5', resolution: '720p' },
       '2',
     ],
     [
-      'an edit has the length of its video, and is held for the longest',
+      'an edit has the length of its video; the hold covers the maximum',
       'wan-edit',
       { prompt: 'x', video_url: VIDEO },
       { prompt: 'x', video_url: VIDEO, resolution: '720p' },
@@ -332,7 +344,7 @@ describe('fields for fal', () => {
   const refused: [name: string, model: string, body: Json, param: string, words: string][] = [
     ['a resolution without a price', 'wan-t2v', { prompt: 'x', resolution: '4k' }, 'resolution', '720p'],
     [
-      'a resolution of a model that has one',
+      'a resolution for a model with only one',
       'wan-flat',
       { prompt: 'x', resolution: '1080p' },
       'resolution',
@@ -345,9 +357,9 @@ describe('fields for fal', () => {
       'duration',
       'as long',
     ],
-    ['a length that it does not make', 'wan-t2v', { prompt: 'x', duration: '16s' }, 'duration', '2 to 15'],
+    ['an unsupported length', 'wan-t2v', { prompt: 'x', duration: '16s' }, 'duration', '2 to 15'],
     ['a length that it chooses', 'wan-t2v', { prompt: 'x', duration: 'auto' }, 'duration', '2 to 15'],
-    ['nothing to make it of', 'wan-t2v', { duration: 5 }, 'prompt', 'prompt'],
+    ['no prompt', 'wan-t2v', { duration: 5 }, 'prompt', 'prompt'],
     ['another length in frames', 'wan-t2v', { prompt: 'x', num_frames: 500 }, 'num_frames', 'duration'],
     [
       'shots that are longer than the video',
@@ -358,7 +370,7 @@ describe('fields for fal', () => {
     ],
     ['no first frame', 'kling-4.0-i2v', { prompt: 'x' }, 'image_url', '1 to 10'],
     [
-      'a picture for text alone',
+      'an image for a text-only model',
       'luma-ray-3.2',
       { prompt: 'x', image_url: IMAGE },
       'image_url',
@@ -375,7 +387,7 @@ describe('fields for fal', () => {
     ],
   ]
   test.each(refused)(
-    '%s is refused, and nothing is sent or held',
+    '%s is rejected, and nothing is sent or held',
     async (_name, model, body, param, words) => {
       const before = gateway.sandbox.calls.length
       const { status, json } = await submit(model, body)
@@ -386,7 +398,7 @@ describe('fields for fal', () => {
   )
 })
 
-test('a task of fal asks for its state and its result, and leaves its addresses behind', async () => {
+test('a task of fal reads its state and its result, and hides the vendor’s addresses', async () => {
   const { json } = await submit('wan-t2v', { prompt: 'x [sandbox task_ms=0]', duration: '4' })
   const before = gateway.sandbox.calls.length
   const task = await endOf(gateway, clock, json.id)
@@ -406,10 +418,10 @@ describe('a task of fal that fails', () => {
     ['its runner', 'task_end=failed', {}, 'runner_disconnected', 'disconnected'],
     ['its content', 'task_end=blocked', {}, 'content_policy_violation', 'flagged'],
     ['its fields', '', { duration: 3, reference_image_urls: Array(6).fill(IMAGE) }, 'too_long', 'Too many'],
-    ['its result has gone', 'task_end=expired', {}, 'task_lost', ''],
-    ['it has gone', 'task_end=forgotten', {}, 'task_lost', ''],
+    ['a missing result', 'task_end=expired', {}, 'task_lost', ''],
+    ['a missing task', 'task_end=forgotten', {}, 'task_lost', ''],
   ]
-  test.each(rows)('by %s costs nothing', async (_name, directives, more, code, words) => {
+  test.each(rows)('by %s is free', async (_name, directives, more, code, words) => {
     const body = { prompt: `x [sandbox task_ms=0 ${directives}]`, ...more }
     const { json } = await submit('wan-references', { reference_image_urls: [IMAGE], ...body })
     const task = await endOf(gateway, clock, json.id)
@@ -419,7 +431,7 @@ describe('a task of fal that fails', () => {
   })
 })
 
-test('OpenAI’s form is reworded for every endpoint', () => {
+test('OpenAI’s form is converted for every endpoint', () => {
   const plain = families.get('fal-video')?.plain
   const rows: [model: string, images: number, expected: Json][] = [
     ['wan-t2v', 0, { prompt: 'x', duration: 5, resolution: '720p', aspect_ratio: '9:16' }],

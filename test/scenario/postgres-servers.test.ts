@@ -308,6 +308,8 @@ group('an address with one server', () => {
     test(`that ${way === 'hush' ? 'hangs' : 'refuses'}: a stream that needs more is ended as at its limit, and its row says why`, async () => {
       const step = 10
       const { gateway, door, rows } = await startBehindDoor({ 'test-chat': { reserveOutputTokens: step } })
+      // Its vocabulary is loaded by the first count, which takes many seconds on a busy machine.
+      await gateway.server.world.tokenCounter.count('a word')
       const words = '[sandbox tokens=2000 token_delay_ms=5]'
       const stream = await gateway.chat({ stream: true, messages: say(words) })
       const reader = (stream.body as ReadableStream<Uint8Array>).getReader()

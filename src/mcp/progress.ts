@@ -18,7 +18,7 @@ export function createProgress(
 ): Progress {
   const startedAt = world.monotonic()
   let lastAt = startedAt
-  let last = -STEP_SECONDS
+  let last = 0
 
   function report(message: string): void {
     lastAt = world.monotonic()
@@ -29,6 +29,6 @@ export function createProgress(
   const stop = world.ticker.watch((at) => {
     if (at - lastAt >= SILENCE_MS) report(`Still running after ${Math.round((at - startedAt) / 1000)} s.`)
   })
-  report('Begun.')
+  send(last, 'Begun.')
   return { report, stop }
 }

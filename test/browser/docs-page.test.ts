@@ -143,27 +143,26 @@ const FURTHER = 20
 /** Fewer buttons than a page with all operations has, and more than one with only the first operations. */
 const BUTTONS = 300
 
-for (const [path, title, widths, colours] of [
-  ['/docs', 'Unified Model Gateway', [400, 768, 1280, 1440], 'light'],
-  ['/docs', 'Unified Model Gateway', [1280], 'dark'],
-  ['/admin/v1/docs', 'Unified Model Gateway: admin API', [1280], 'light'],
-  ['/docs/reference', 'Reference', [400], 'dark'],
-  ['/', 'AI gateway', [400], 'dark'],
+// One test for each width, because axe takes more than ten seconds for the 14,000 elements of `/docs`.
+for (const [path, colours, width, title] of [
+  ['/docs', 'light', 400, 'Unified Model Gateway'],
+  ['/docs', 'light', 768, 'Unified Model Gateway'],
+  ['/docs', 'light', 1280, 'Unified Model Gateway'],
+  ['/docs', 'light', 1440, 'Unified Model Gateway'],
+  ['/docs', 'dark', 1280, 'Unified Model Gateway'],
+  ['/admin/v1/docs', 'light', 1280, 'Unified Model Gateway: admin API'],
+  ['/docs/reference', 'dark', 400, 'Reference'],
+  ['/', 'dark', 400, 'AI gateway'],
 ] as const)
-  test(`${path} in ${colours} at ${widths.join(', ')} pixels has no fault found by axe, except known ones of the viewer`, async () => {
+  test(`${path} in ${colours} at ${width} pixels has no fault found by axe, except known ones of the viewer`, async () => {
     const { page, faults } = await visit(path, title, colours)
     // The viewer renders most operations some time after the first ones.
     if (path.endsWith('/docs')) await waitFor(async () => (await page.locator('button').count()) > BUTTONS)
-    const seen: Record<string, number> = {}
-    for (const width of widths) {
-      await page.setViewportSize({ width, height: 900 })
-      for (const { rule, elements } of await axeFaults(page))
-        seen[rule] = Math.max(seen[rule] ?? 0, elements.length)
-    }
+    await page.setViewportSize({ width, height: 900 })
     const known = path.endsWith('/docs') ? OF_THE_VIEWER : {}
-    const more = Object.entries(seen).filter(
-      ([rule, count]) => !(rule in known) || count > (known[rule] ?? 0) + FURTHER,
-    )
+    const more = (await axeFaults(page))
+      .map(({ rule, elements }) => [rule, elements.length] as const)
+      .filter(([rule, count]) => !(rule in known) || count > (known[rule] ?? 0) + FURTHER)
     expect(more).toEqual([])
     expect(faults).toEqual([])
     await page.close()

@@ -357,6 +357,18 @@ describe('the stream of a call', () => {
   })
 })
 
+test('the first progress is 0, even if the process pauses before it is sent', () => {
+  let at = 0
+  const heard: number[] = []
+  const ticker = { watch: () => () => {}, stop() {} }
+  const monotonic = () => {
+    at += 7
+    return at
+  }
+  createProgress({ monotonic, ticker }, (progress) => heard.push(progress)).report('Later.')
+  expect(heard).toEqual([0, 0.007])
+})
+
 test('a waiting caller gets progress in every silence, with figures that only rise', () => {
   let at = 0
   let beat = (_now: number) => {}

@@ -8,11 +8,11 @@ import { apply, type Db } from '../src/db/db'
 export const ACCOUNTS = 20
 const KEYS = 3
 const MODELS = 4
-const SERIES = ACCOUNTS * KEYS * MODELS
 const CHUNK = 50_000
 
 /** Adds the rows that charges share, and accounts with money for all of them. */
-export async function prepareHistory(db: Db): Promise<void> {
+export async function prepareHistory(db: Db, accounts = ACCOUNTS): Promise<void> {
+  const keys = accounts * KEYS
   await apply(db, [
     {
       sql: `insert into price_lists values (1, 'bench', '[{"pico":{"input_token":250000,"output_token":2000000}}]')`,
@@ -21,9 +21,9 @@ export async function prepareHistory(db: Db): Promise<void> {
       sql: `insert into usage_shapes values (1, 'bench', '{"prompt_tokens":\u0001,"completion_tokens":\u0001}')`,
     },
     {
-      sql: `with recursive n(i) as (select 0 union all select i + 1 from n where i < ${SERIES - 1})
-        insert into charge_series (id, account, key_id, model, operation) select i + 1, 'account ' || (i % ${ACCOUNTS}), 'key ' || (i % ${ACCOUNTS * KEYS}),
-          'model ' || (i / ${ACCOUNTS * KEYS}), 'chat' from n`,
+      sql: `with recursive n(i) as (select 0 union all select i + 1 from n where i < ${keys * MODELS - 1})
+        insert into charge_series (id, account, key_id, model, operation) select i + 1, 'account ' || (i % ${accounts}), 'key ' || (i % ${keys}),
+          'model ' || (i / ${keys}), 'chat' from n`,
     },
     {
       sql: `insert into accounts (name, balance, held, created_at) select account, 4000000000000000, 0, 1
@@ -40,7 +40,13 @@ export async function prepareHistory(db: Db): Promise<void> {
 /**
  * Adds charges of all series in turn, spread evenly over a period and paid by their accounts, so that the books can be verified.
  */
-export async function addCharges(db: Db, count: number, start: number, spanMs: number): Promise<void> {
+export async function addCharges(
+  db: Db,
+  count: number,
+  start: number,
+  spanMs: number,
+  accounts = ACCOUNTS,
+): Promise<void> {
   const at = `${start} + i * ${spanMs} / ${count}`
   const hex = (number: string, digits: number) =>
     db.kind === 'sqlite' ? `printf('%0${digits}x', ${number})` : `lpad(to_hex(${number}), ${digits}, '0')`
@@ -57,7 +63,7 @@ export async function addCharges(db: Db, count: number, start: number, spanMs: n
           insert into ended_charges (id, series, price_list, state, held, amount, shortfall, usage_shape, usage,
             usage_source, ended_by, created_at, ended_at)
           select 'req_' || ${hex(at, 12)} || '7' || ${hex(`i + ${before}`, 19)},
-            1 + (i * 7919) % ${SERIES}, 1, case when i % 50 > 0 then 1 else 0 end, 8000000 + i % 999983,
+            1 + (i * 7919) % ${accounts * KEYS * MODELS}, 1, case when i % 50 > 0 then 1 else 0 end, 8000000 + i % 999983,
             case when i % 50 > 0 then 1000000 + i % 999979 else 0 end, 0, 1,
             (1000 + i % 3000) || ',' || (i % 900) || ',' || (2000 + i % 3900) || ',' || (i % 512) || ',,' || (i % 300) || ',,,',
             0, 0, ${at} - 2500, ${at} from n`,

@@ -1,13 +1,18 @@
-// Deferred requests when the process dies: the compiled executable is killed at each step between the hold and the webhook.
-// At any step, the vendor gets the request at most once, a delivered answer is charged once, and the caller gets one result under
+// Deferred requests when the process dies: the compiled executable is killed at each step between the hold and the webhook. At any
+// step, the vendor gets the request at most once, a delivered answer is charged once, and the caller gets one result under
 // one id.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { picture } from '../../sandbox/pictures'
+import type { ModelConfig } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
+import { wavOf } from '../../src/lib/file-formats/wav'
 import { databaseKinds, postgresUrl } from '../support/databases/databases'
 import { TABLES } from '../support/databases/postgres'
 import { type Stall, stallAt } from '../support/databases/stalled-database'
-import { imageModel, waitFor } from '../support/gateway'
+import { imageModel, say, waitFor } from '../support/gateway'
 import { type Installation, install, type Running, stopWell } from '../support/processes/executable'
 import {
   idsOf,
@@ -15,22 +20,94 @@ import {
   startReceiver,
   type WebhookReceiver,
 } from '../support/servers/webhook-receiver'
-import { type OddVendor, startVendor } from '../support/vendors/vendor'
+import { completion, type OddVendor, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 
 const BALANCE_NANO = 100_000_000_000
-const IMAGE_NANO = 20_000_000
+
+const models = {
+  'odd-image': { ...imageModel, upstream: 'odd' },
+  'odd-edit': {
+    family: 'dalle-image-edits',
+    upstream: 'odd',
+    upstreamModel: 'dall-e-2',
+    price: { per_image: { '1024x1024': '0.03' } },
+  },
+  'odd-speech': { family: 'openai-speech', upstream: 'odd', price: { per_1m_characters: '15' } },
+  'odd-chat': {
+    family: 'openai-chat',
+    upstream: 'odd',
+    price: { per_1m_input_tokens: '1', per_1m_output_tokens: '2' },
+  },
+  'odd-hear': { family: 'openai-transcriptions', upstream: 'odd', price: { per_audio_minute: '0.006' } },
+} satisfies Record<string, ModelConfig>
+
+/** A kind of request with its price, the vendor's answer, and a text in the caller's result. */
+interface Kind {
+  path: string
+  fields: Record<string, unknown>
+  nano: number
+  answer: () => Response
+  result: string
+}
+
+const pictures = () => Response.json({ created: 1, data: [{ url: 'https://files.example.com/fox.png' }] })
+const { bytes: png } = picture('png', 64, 64)
+const silence = wavOf({ sampleRate: 8_000, channels: 1 }, [new Uint8Array(32_000)])
+const file = (bytes: Uint8Array, name: string, type: string) =>
+  new File([bytes as Uint8Array<ArrayBuffer>], name, { type })
+
+const image: Kind = {
+  path: '/v1/images/generations',
+  fields: { model: 'odd-image', prompt: 'a red fox' },
+  nano: 20_000_000,
+  answer: pictures,
+  result: 'fox.png',
+}
+
+/** The other kinds that can be deferred. */
+const others: Record<string, Kind> = {
+  edit: {
+    path: '/v1/images/edits',
+    fields: { model: 'odd-edit', prompt: 'At night', image: file(png, 'fox.png', 'image/png') },
+    nano: 30_000_000,
+    answer: pictures,
+    result: 'fox.png',
+  },
+  speech: {
+    path: '/v1/audio/speech',
+    fields: { model: 'odd-speech', input: 'Hello' },
+    nano: 75_000,
+    answer: () => new Response('ID3 the sound itself', { headers: { 'content-type': 'audio/mpeg' } }),
+    result: 'ID3 the sound itself',
+  },
+  chat: {
+    path: '/v1/chat/completions',
+    fields: { model: 'odd-chat', messages: say('Hi') },
+    nano: 50_000,
+    answer: () => Response.json(completion('Hello there!', 10, 20)),
+    result: 'Hello there!',
+  },
+  transcription: {
+    path: '/v1/audio/transcriptions',
+    fields: { model: 'odd-hear', response_format: 'text', file: file(silence, 'sky.wav', 'audio/wav') },
+    nano: 200_000,
+    answer: () => new Response('The sky is blue.', { headers: { 'content-type': 'text/plain' } }),
+    result: 'The sky is blue.',
+  },
+}
 
 interface Place {
   installation: Installation
   vendor: OddVendor
   receiver: WebhookReceiver
+  answersAtOnce(): void
 }
 
 interface Point {
   title: string
-  /** A change of SQLite before which the process is stopped. */
+  /** A change of the database before which the process is stopped. */
   stall?: string
   arrange?(place: Place): void
   reached(place: Place, stall: Stall | undefined): boolean | Promise<boolean>
@@ -42,11 +119,8 @@ interface Point {
 }
 
 const stalled = async (_place: Place, stall: Stall | undefined) => (await stall?.isReached()) ?? false
-const answersAtOnce = ({ vendor }: Place) => {
-  vendor.answer = () => Response.json({ created: 1, data: [{ url: `${vendor.url}/fox.png` }] })
-}
 
-const steps: Point[] = [
+const early: Point[] = [
   {
     title: 'after the hold, before recording that it is sent',
     stall: 'update of sent_at on tasks',
@@ -60,10 +134,14 @@ const steps: Point[] = [
     calls: 1,
     isPaid: false,
   },
+]
+
+/** The vendor has been paid, and the caller has no answer. */
+const decisive: Point[] = [
   {
     title: 'after the answer of the vendor, before the payment',
     stall: 'update of state on tasks',
-    arrange: answersAtOnce,
+    arrange: ({ answersAtOnce }) => answersAtOnce(),
     reached: stalled,
     calls: 1,
     isPaid: false,
@@ -71,7 +149,7 @@ const steps: Point[] = [
   {
     title: 'after the payment, while the webhook is unanswered',
     arrange(place) {
-      answersAtOnce(place)
+      place.answersAtOnce()
       place.receiver.answer = () => new Promise(() => {})
     },
     reached: ({ receiver }) => receiver.deliveries.length === 1,
@@ -94,47 +172,57 @@ async function taskOf({ installation }: Place): Promise<Row> {
 
 for (const database of databaseKinds) {
   describe(`kill -9 at a step of a deferred request, on ${database}`, () => {
-    for (const point of steps.filter(({ stall }) => database === 'sqlite' || stall === undefined)) {
-      test.concurrent(point.title, () => killAt(point, database === 'postgres'))
-    }
+    for (const point of [...early, ...decisive])
+      test.concurrent(`an image: ${point.title}`, () => killAt(point, image, database === 'postgres'))
+    for (const [name, kind] of Object.entries(others))
+      test.concurrent(`${name}: ${decisive.map(({ title }) => title).join('; ')}`, async () => {
+        for (const point of decisive) await killAt(point, kind, database === 'postgres')
+      })
   })
 }
 
-function submit({ url }: Running, secret: string, receiver: WebhookReceiver): Promise<Response> {
-  return fetch(`${url}/v1/images/generations`, {
+function submit({ url }: Running, secret: string, { path, fields }: Kind, webhook_url: string) {
+  const all: Record<string, unknown> = { ...fields, webhook_url }
+  const isForm = Object.values(all).some((value) => value instanceof File)
+  const form = new FormData()
+  for (const [name, value] of Object.entries(all)) form.append(name, value as string | File)
+  return fetch(`${url}${path}`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${secret}`,
-      'content-type': 'application/json',
       'idempotency-key': 'order-1',
       prefer: 'respond-async',
+      ...(!isForm && { 'content-type': 'application/json' }),
     },
-    body: JSON.stringify({ model: 'odd-image', prompt: 'a red fox', webhook_url: receiver.url }),
+    body: isForm ? form : JSON.stringify(all),
   })
 }
 
-async function killAt(point: Point, isShared: boolean): Promise<void> {
+async function killAt(point: Point, kind: Kind, isShared: boolean): Promise<void> {
   const vendor = startVendor()
   vendor.answer = () => new Promise(() => {})
   using receiver = startReceiver()
-  const options = {
+  const databaseUrl = isShared ? await postgresUrl({ template: TABLES }) : undefined
+  const installation = await install({
     upstreams: { odd: vendor.upstream },
-    models: { 'odd-image': { ...imageModel, upstream: 'odd' } },
+    models,
     config: { webhooks: { allow: [RECEIVER_NETWORK] } },
-    ...(isShared && { databaseUrl: await postgresUrl({ template: TABLES }) }),
+    ...(databaseUrl !== undefined && { databaseUrl }),
+  })
+  const answersAtOnce = () => {
+    vendor.answer = kind.answer
   }
-  const installation = await install(options)
-  const place: Place = { installation, vendor, receiver }
+  const place: Place = { installation, vendor, receiver, answersAtOnce }
   const secret = await installation.makeKey('alice', '100')
   const first = await installation.serve()
-  const stall = point.stall === undefined ? undefined : stallAt(installation.dataDir, point.stall)
+  const stall = point.stall && (await stallAt(installation.dataDir, point.stall, databaseUrl))
   point.arrange?.(place)
-  const answered = await submit(first, secret, receiver)
-  expect(answered.status).toBe(202)
-  const { id } = (await answered.json()) as { id: string }
-  await waitFor(() => point.reached(place, stall))
+  const answered = await submit(first, secret, kind, receiver.url)
+  const { id, error } = (await answered.json()) as { id: string; error?: unknown }
+  expect({ status: answered.status, error }).toEqual({ status: 202, error: undefined })
+  await waitFor(() => point.reached(place, stall || undefined))
   await kill(first)
-  stall?.remove()
+  if (stall) await stall.remove()
   expect(await installation.problems()).toEqual([])
   const { calls, deliveries = 0, isPaid } = point
   expect({ calls: vendor.requests, deliveries: receiver.deliveries.length }).toEqual({ calls, deliveries })
@@ -145,7 +233,7 @@ async function killAt(point: Point, isShared: boolean): Promise<void> {
     await installation.rows('update webhooks set lease_until = 1')
   }
 
-  answersAtOnce(place)
+  answersAtOnce()
   receiver.answer = () => new Response('thanks')
   const second = await installation.serve()
   const delivered = async () =>
@@ -157,13 +245,11 @@ async function killAt(point: Point, isShared: boolean): Promise<void> {
     error_code: isPaid ? null : 'task_interrupted',
   })
   // The repeat of the request is the same task.
-  const again = await submit(second, secret, receiver)
+  const again = await submit(second, secret, kind, receiver.url)
   expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([202, 'true'])
   expect(((await again.json()) as { id: string }).id).toBe(id)
   expect(vendor.requests).toBe(calls)
-  expect(await installation.rows('select balance, held from accounts')).toEqual([
-    { balance: BALANCE_NANO - (isPaid ? IMAGE_NANO : 0), held: 0 },
-  ])
+  await expectPaidOnce(installation, isPaid ? kind.nano : 0)
   expect(idsOf(receiver)).toHaveLength(1)
   expect(receiver.deliveries).toHaveLength(deliveries + 1)
   expect(new Set(receiver.deliveries.map(({ body }) => body)).size).toBe(1)
@@ -171,7 +257,20 @@ async function killAt(point: Point, isShared: boolean): Promise<void> {
     headers: { authorization: `Bearer ${secret}` },
   })
   expect(result.status).toBe(isPaid ? 200 : 404)
+  expect(await result.text()).toContain(isPaid ? kind.result : 'task_failed')
   expect(await installation.problems()).toEqual([])
   await stopWell(installation, second)
   await vendor.stop()
+}
+
+/** The request has one charge of this amount, and its files are gone. */
+async function expectPaidOnce(installation: Installation, nano: number): Promise<void> {
+  expect(await installation.rows('select balance, held from accounts')).toEqual([
+    { balance: BALANCE_NANO - nano, held: 0 },
+  ])
+  const state = nano > 0 ? 'settled' : 'released'
+  expect(await installation.rows('select state, amount from charges')).toEqual([{ state, amount: nano }])
+  // The serving process has a folder, without files.
+  const uploads = readdirSync(join(installation.dataDir, 'uploads'), { recursive: true, withFileTypes: true })
+  expect(uploads.filter((entry) => entry.isFile()).map(({ name }) => name)).toEqual([])
 }

@@ -201,14 +201,14 @@ async function isKilledAt(point: Point): Promise<boolean> {
   const place = await preparePlace(vendor, receiver, point.deaf ? deaf.url : undefined)
   const { installation } = place
   const first = await installation.serve()
-  const stall = point.stall === undefined ? undefined : stallAt(installation.dataDir, point.stall)
+  const stall = point.stall === undefined ? undefined : await stallAt(installation.dataDir, point.stall)
   point.arrange?.(place)
   const headers = { 'idempotency-key': 'order-1' }
   const answer = submit(place, first, 'one', headers).catch(() => undefined)
   await waitFor(() => point.reached(place, stall, deaf))
   await kill(first)
   await answer
-  stall?.remove()
+  await stall?.remove()
   expect(await installation.problems()).toEqual([])
   const before = await onlyTask(place)
   if (point.mayBeEarly && before?.state !== 'succeeded') return false

@@ -29,6 +29,12 @@ const SpeechBody = Type.Object(
 )
 type SpeechBody = Static<typeof SpeechBody>
 
+/**
+ * Fields that may be null here. Kokoro-FastAPI (api/src/structures/schemas.py) and Speaches (src/speaches/routers/speech.py) refuse
+ * null.
+ */
+const NULLABLE: (keyof SpeechBody)[] = ['voice', 'instructions', 'speed', 'response_format', 'stream_format']
+
 /** Models of OpenAI, whose voices are known: developers.openai.com/api/docs/guides/text-to-speech, 2026-11-27. */
 const OPENAI_MODEL = /^(tts-1|gpt-4o-mini-tts)(-|$)/
 const VOICES = ['alloy', 'ash', 'coral', 'echo', 'fable', 'nova', 'onyx', 'sage', 'shimmer']
@@ -81,20 +87,25 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
   },
 
   // Usage is reported only in events. Other servers send no events, or other samples in them (src/speaches/routers/speech.py of
-  // speaches-ai/speaches): the gateway requests the file from them and makes the caller's events itself.
+  // speaches-ai/speaches): the gateway requests the file from them and makes the caller's events itself. Without a format LocalAI
+  // (core/http/endpoints/localai/tts.go) and vLLM-Omni (docs.nvidia.com/dynamo/v1.4.0/diffusion/text-to-audio) make WAV.
   call({ body }, model): Call {
     const stream = isPricedByTokens(model)
     const set: Record<string, string> = {}
     if (body.model !== model.upstreamModel) set.model = JSON.stringify(model.upstreamModel)
     if (stream) set.stream_format = '"sse"'
-    if (OPENAI_MODEL.test(model.upstreamModel) && !isObject(body.voice)) {
+    if (!OPENAI_MODEL.test(model.upstreamModel)) {
+      if (!body.response_format) set.response_format = JSON.stringify(fileFormatOf(body))
+    } else if (!isObject(body.voice)) {
       const voice = voiceOf(body, PRESETS)
       if (voice !== body.voice) set.voice = JSON.stringify(voice)
     }
+    const drop = NULLABLE.filter((field) => body[field] === null && !(field in set))
+    if (!stream) drop.push('stream_format')
     return {
       path: '/audio/speech',
       protocol: 'openai',
-      body: { edit: { set, drop: stream ? [] : ['stream_format'] } },
+      body: { edit: { set, drop } },
       ...(!stream && { headers: FILE_WANTED }),
       stream,
     }

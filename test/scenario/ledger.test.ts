@@ -751,6 +751,28 @@ function signatureTests(kind: DatabaseKind): void {
     expect(await verify(db, after)).toMatchObject({ problems: [], since: START, read: 0 })
   })
 
+  test.each(['', '{', 'null', '{}', '{"charges":1,"paid":{"alice":"x"},"shortfall":"0"}'])(
+    'reads all charges if the sums of a checkpoint are damaged: %j',
+    async (sums) => {
+      const db = await openAuditedBooks(kind)
+      await verifyBooks(db)
+      await db.batch([{ sql: 'update checkpoints set sums = $1', parameters: [sums] }])
+      const { problems, since, read } = await verifyBooks(db)
+      expect({ since, read }).toEqual({ since: null, read: 3 })
+      expect(problems).toEqual([
+        expect.stringMatching(/^the checkpoints are not as this gateway signed them/),
+      ])
+      const anew = await verify(db, {
+        now: START,
+        key: 'new',
+        whole: false,
+        signsAnew: true,
+        onProgress() {},
+      })
+      expect(anew).toMatchObject({ problems: [], since: null, read: 3 })
+    },
+  )
+
   test('signs nothing over books that are wrong', async () => {
     const db = await openAuditedBooks(kind)
     await verifyBooks(db)

@@ -17,7 +17,8 @@ function checkpointOfRow(row: Row) {
     at: row.at as number,
     /** Hash of the charges since the previous checkpoint. */
     hash: row.hash as string,
-    sums: JSON.parse(row.sums as string) as Sums,
+    /** Null if the row is damaged: then its signature is wrong too. */
+    sums: sumsIn(row.sums as string),
     signature: row.signature as string,
   }
 }
@@ -30,6 +31,22 @@ export interface Sums {
 }
 
 const SECRET_BYTES = 32
+const DECIMAL = /^-?\d+$/
+
+function sumsIn(text: string): Sums | null {
+  try {
+    const sums: Sums = JSON.parse(text)
+    const amounts = [...Object.values(sums.paid), sums.shortfall]
+    // The same object, because the order of its members is signed.
+    return Number.isSafeInteger(sums.charges) && amounts.every(isDecimal) ? sums : null
+  } catch {
+    return null
+  }
+}
+
+function isDecimal(value: unknown): boolean {
+  return typeof value === 'string' && DECIMAL.test(value)
+}
 
 /**
  * The signing key, stored among the secrets: encrypted with `secrets.key` if the operator has set one. Undefined if it is stored in

@@ -55,10 +55,11 @@ export async function verify(db: Db, options: VerifyOptions): Promise<Verificati
   else if (!signsAnew && !areSigned(closings, checkpoints, key)) problems.push(NOT_SIGNED)
   const last = checkpoints.at(-1)
   const to = await lastPosition(db)
-  const isWhole = options.whole || last === undefined || problems.length > 0
-  const result = isWhole
-    ? await verifyAll(db, closings, checkpoints, to, options)
-    : await verifySince(db, last, to, options)
+  const isWhole = options.whole || problems.length > 0
+  const result =
+    isWhole || !last?.sums
+      ? await verifyAll(db, closings, checkpoints, to, options)
+      : await verifySince(db, { ...last, sums: last.sums }, to, options)
   // Charges that were closed during the read are missing from it.
   if ((await closedPart(db)).position !== (closings.at(-1)?.position ?? 0)) return verify(db, options)
   const { sums, hash, ...verification } = result
@@ -101,7 +102,7 @@ async function verifyAll(
         `charges at positions ${after + 1} to ${position} are not those that were verified on ${when}`,
       )
     }
-    sums = structuredClone(signed)
+    if (signed) sums = structuredClone(signed)
     after = position
   }
   const hash = await readCharges(db, after, to, sums, (_, done) => onProgress(done, to))
@@ -153,7 +154,7 @@ class RecentIds {
 /** Reads everything after a checkpoint. */
 async function verifySince(
   db: Db,
-  checkpoint: Checkpoint,
+  checkpoint: Checkpoint & { sums: Sums },
   to: number,
   { now, onProgress }: VerifyOptions,
 ): Promise<Result> {

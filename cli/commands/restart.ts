@@ -50,7 +50,7 @@ export const restart = defineCommand({
 async function statusOf(pid: number, flags: SettingsFlags): Promise<Status> {
   const deadline = performance.now() + PATIENCE_MS
   for (;;) {
-    const status = await askServer(dataDirOf(flags), 'GET /status')
+    const status = await askServer(dataDirOf(flags), 'GET /status').catch(() => undefined)
     if (status?.pid === pid) return status
     if (performance.now() > deadline) {
       throw new CommandFailed(

@@ -40,6 +40,8 @@ interface Leaving {
   server: Pick<Server, 'giveWay' | 'takeBack' | 'handOver'>
   dataDir: string
   lock: ServeLock
+  /** The command line of a successor. */
+  command?: readonly string[]
   /** Opens the control channel again where it was lost to a successor. */
   reopenControl(): void
   /** Runs once this process has left. */
@@ -51,20 +53,24 @@ interface Leaving {
  * nothing changes.
  */
 export class Handover {
-  private readonly successors = new Successors()
-  private departing: Promise<void> | undefined
+  private readonly successors: Successors
+  /** Resolves to whether this process has left. */
+  private departing: Promise<boolean> | undefined
   private readonly left = Promise.withResolvers<void>()
 
-  constructor(private readonly parts: Leaving) {}
+  constructor(private readonly parts: Leaving) {
+    this.successors = new Successors(parts.command ?? commandOfSuccessor())
+  }
 
   /** Starts a successor. Resolves when this process has left, or with the reason why it keeps serving. */
   async restart(): Promise<Restarted> {
     const restarted = await this.successors.start(this.left.promise)
-    if ('fault' in restarted && !this.successors.isStarting) {
-      await this.departing
-      this.goOn()
-    }
-    return restarted
+    if (!('fault' in restarted) || this.successors.isStarting) return restarted
+    const { fault, pid } = restarted
+    if (!(await this.departing)) this.goOn()
+    // A successor that ended right after its first answer had taken over: this process cannot serve again.
+    else if (pid !== undefined) return { pid }
+    return { fault }
   }
 
   /** Makes way for a successor that already serves. Resolves when it may lock the data directory. */
@@ -77,13 +83,18 @@ export class Handover {
     this.departing = this.depart()
   }
 
-  private async depart(): Promise<void> {
+  private async depart(): Promise<boolean> {
     const { server, lock, onLeft } = this.parts
+    const isReplaced = (await this.isReplaced()) && !this.successors.hasEnded
     // A successor that holds the lock is alive, even if it does not answer.
-    if (!(await this.isReplaced()) && lock.take()) return this.goOn()
+    if (!isReplaced && lock.take()) {
+      this.goOn()
+      return false
+    }
     await server.handOver()
     await onLeft()
     this.left.resolve()
+    return true
   }
 
   /** Whether commands reach another process, within some time. */
@@ -108,6 +119,9 @@ async function isAnotherThan(pid: number, dataDir: string): Promise<boolean> {
   return status !== undefined && status.pid !== pid
 }
 
+/** The successor, or why it does not serve; `pid` is that of one which was started. */
+type Started = { pid: number } | { fault: string; pid?: number }
+
 /** Starts processes that will replace this one, one at a time, each in the way this one was started. */
 class Successors {
   isStarting = false
@@ -116,8 +130,10 @@ class Successors {
   /** The one that was started last has ended. */
   hasEnded = false
 
+  constructor(private readonly command: readonly string[]) {}
+
   /** Starts one. Resolves when this process has left (`left`), or with the reason why it keeps serving. */
-  async start(left: Promise<void>): Promise<Restarted> {
+  async start(left: Promise<void>): Promise<Started> {
     if (this.isStarting || this.hasCome) return { fault: 'A restart is in progress: wait until it has ended' }
     if (process.pid === 1) {
       return {
@@ -134,10 +150,10 @@ class Successors {
     }
   }
 
-  private async startOne(left: Promise<void>): Promise<Restarted> {
+  private async startOne(left: Promise<void>): Promise<Started> {
     let child: Subprocess
     try {
-      child = Bun.spawn(commandOfSuccessor(), {
+      child = Bun.spawn([...this.command], {
         cwd: startedIn,
         stdio: ['ignore', 'inherit', 'inherit'],
       })
@@ -153,6 +169,7 @@ class Successors {
     const ended = child.exited.then((code) => {
       this.hasEnded = true
       return {
+        pid,
         fault: `The new process ended (${child.signalCode ?? `exit ${code}`}) before it had taken over; the log of the gateway says why`,
       }
     })

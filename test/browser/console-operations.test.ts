@@ -9,7 +9,7 @@ import { openBrowser } from '../support/browser/browser'
 import { afterAll, beforeAll, test } from '../support/browser/browser-test'
 import { type Visit, visitConsole } from '../support/browser/console-visit'
 import { readTask, sendTask } from '../support/databases/task-rows'
-import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../support/servers/webhook-receiver'
 import { startTaskVendor, succeeded, type TaskVendor, videoBody } from '../support/vendors/task'
 
@@ -204,6 +204,25 @@ test('a kept video plays next to its last frame, in its task and in its request'
     ])
     await inOrder()
   }
+})
+
+test('a request that is answered later is in the list, with its operation, its answer and its price', async () => {
+  const { page, open } = visit
+  const body = { model: 'test-chat', messages: say('Hello'), async: true, webhook_url: receiver.url }
+  const { id } = (await (await gateway.post('/v1/chat/completions', body)).json()) as { id: string }
+  await waitFor(async () => (await readTask(db(), id)).state === 'succeeded')
+  const { charge } = await readTask(db(), id)
+  await open(`tasks/${id}?model=test-chat`)
+  const row = page.getByRole('row', { name: id })
+  expect(await row.textContent()).toMatch(/succeeded[\s\S]*Chat[\s\S]*test-chat/i)
+  const panel = page.locator('.panel')
+  await panel.getByText('Task as callers see it').click()
+  const document = await page.locator('figure[aria-label="Task as callers see it"]').textContent()
+  expect(JSON.parse(document ?? '')).toMatchObject({ id, status: 'succeeded', operation: 'chat' })
+  const paid = Number((await gateway.charge(charge))?.amount) / 1e9
+  expect(await panel.locator('dd', { hasText: `$${paid}` }).count()).toBeGreaterThan(0)
+  expect(await page.getByRole('button', { name: 'Cancel…' }).count()).toBe(0)
+  await inOrder()
 })
 
 test('a backup made in the settings is listed', async () => {

@@ -1,9 +1,19 @@
-// The Google provider of the Vercel AI SDK, as its users call it: texts, streams, loops of tools, objects, embeddings and thinking,
-// for models of every protocol.
+// The Google provider of the Vercel AI SDK, as its users call it: texts, streams, loops of tools, objects, images, embeddings,
+// thinking and errors, for models of every protocol.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createGoogle } from '@ai-sdk/google'
-import { embedMany, generateText, jsonSchema, Output, stepCountIs, streamText, tool } from 'ai'
+import {
+  embedMany,
+  generateText,
+  jsonSchema,
+  type LanguageModel,
+  Output,
+  stepCountIs,
+  streamText,
+  tool,
+} from 'ai'
+import { picture } from '../../sandbox/pictures'
 import { startTestGateway, type TestGateway, testModels } from '../support/gateway'
 import { rejection } from '../support/rejection'
 
@@ -40,6 +50,8 @@ const weather = tool({
 })
 const loop = { prompt: '[sandbox tool] How is it?', tools: { weather }, stopWhen: stepCountIs(3) }
 
+const image = picture('png', 64, 64).bytes
+
 async function streamed(options: Parameters<typeof streamText>[0]): Promise<string> {
   let text = ''
   for await (const piece of streamText(options).textStream) text += piece
@@ -69,7 +81,39 @@ describe.each(['test-chat', 'test-messages', 'on-responses', 'on-contents'])('%s
     })
     expect(output).toHaveProperty('city')
   })
+
+  test('an image, whole and streamed', async () => {
+    const content = [
+      { type: 'text' as const, text: 'Describe it' },
+      { type: 'file' as const, data: image, mediaType: 'image/png' },
+    ]
+    const request = { model: provider()(id), messages: [{ role: 'user' as const, content }] }
+    const texts = [(await generateText(request)).text, await streamed(request)]
+    const sent = gateway.sandbox.calls.slice(-2).map(({ body }) => body)
+    for (const text of texts) expect(text).toContain('Describe it')
+    for (const body of sent) expect(body).toContain(Buffer.from(image).toString('base64'))
+  })
+
+  test('a wrong key is rejected once, whole and streamed', async () => {
+    await expectRejected(provider('sk-wrong')(id), 401)
+  })
+
+  test('a request that the balance does not cover is rejected once, whole and streamed', async () => {
+    const { secret } = await gateway.makeKey(`broke-${id}`, '0')
+    await expectRejected(provider(secret)(id), 402)
+  })
 })
+
+/** Each request fails with this status. The client does not repeat it, and no vendor gets it. */
+async function expectRejected(model: LanguageModel, statusCode: number): Promise<void> {
+  const [vendorCalls, { logRow }] = [gateway.sandbox.calls.length, await gateway.newest()]
+  const prompt = 'Hello'
+  const errors: unknown[] = [await rejection(generateText({ model, prompt }))]
+  await streamText({ model, prompt, onError: ({ error }) => void errors.push(error) }).consumeStream()
+  expect(errors).toMatchObject([{ statusCode }, { statusCode }])
+  expect(gateway.sandbox.calls.length).toBe(vendorCalls)
+  expect((await gateway.requestLog(logRow)).map(({ status }) => status)).toEqual([statusCode, statusCode])
+}
 
 test('thinking comes back signed', async () => {
   const { steps } = await generateText({
@@ -86,11 +130,4 @@ test('embeddings', async () => {
   const model = provider().embedding('gmx-embedding-001')
   const { embeddings } = await embedMany({ model, values: ['one', 'two'] })
   expect(embeddings.map(({ length }) => length)).toEqual([3_072, 3_072])
-})
-
-test('a wrong key is refused once', async () => {
-  const before = gateway.sandbox.calls.length
-  const error = await rejection(generateText({ model: provider('sk-wrong')('test-chat'), prompt: 'Hello' }))
-  expect(error).toMatchObject({ statusCode: 401 })
-  expect(gateway.sandbox.calls.length).toBe(before)
 })

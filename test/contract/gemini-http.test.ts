@@ -1,9 +1,12 @@
-// The rest of Google's API: model lists, embeddings, token counts, keys and errors, with the real app and @google/genai
-// in its default mode.
+// The rest of Google's API: addresses, model lists, embeddings, token counts, keys and errors, with the real app and
+// @google/genai in its default mode.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type ApiError, GoogleGenAI } from '@google/genai'
+import { createAdmin, makeToken } from '../../src/admin/admins'
 import { clients } from '../../src/api-document/clients'
+import { newId } from '../../src/app/world'
+import type { contentsMethods } from '../../src/http/contents-methods'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { type Json, play, type Scenario } from '../support/scenario'
 import { startCollector } from '../support/servers/collector'
@@ -43,7 +46,7 @@ async function refused(work: Promise<unknown>): Promise<{ status: number; error:
     const { status, message } = error as ApiError
     return { status, error: JSON.parse(message).error }
   }
-  throw new Error('it was not refused')
+  throw new Error('it was not rejected')
 }
 
 function detailOf(error: Json, kind: string): Json {
@@ -71,6 +74,49 @@ test('the client of @google/genai finds the gateway by its variables', async () 
   } finally {
     for (const name in variables) delete process.env[name]
   }
+})
+
+describe('each method is served under both versions', () => {
+  const contents = [{ role: 'user', parts: [{ text: 'Hello there' }] }]
+  const texts = (json: Json) => JSON.stringify([json].flat().map(({ candidates }) => candidates))
+  /** The model, a request, and whether the answer belongs to the method. */
+  const methods: Record<
+    keyof typeof contentsMethods,
+    [model: string, body: object, is: (json: Json) => boolean]
+  > = {
+    generateContent: ['test-chat', { contents }, (json) => texts(json).includes('Hello there')],
+    streamGenerateContent: ['test-chat', { contents }, (json) => Array.isArray(json) && json.length > 1],
+    countTokens: ['test-chat', { contents }, ({ totalTokens }) => totalTokens > 0],
+    embedContent: ['google', content('one'), ({ embedding }) => embedding.values.length > 10],
+    batchEmbedContents: [
+      'google',
+      batch(content('one'), content('two')),
+      ({ embeddings }) => embeddings.length === 2,
+    ],
+  }
+  for (const [method, [model, body, isAnswer]] of Object.entries(methods)) {
+    for (const version of ['v1', 'v1beta']) {
+      test(`/${version}/models/{id}:${method}`, async () => {
+        const path = `/${version}/models/${model}:${method}`
+        const isFree = method === 'countTokens'
+        const effects = isFree ? { vendorCalls: 0, charges: 0, logRows: 0 } : {}
+        const { json } = await ask(body, { path, ...effects })
+        expect([json, isAnswer(json)]).toEqual([json, true])
+        const { json: rejected } = await ask(body, {
+          ...{ path, key: 'sk-wrong', status: 401, vendorCalls: 0, charges: 0 },
+          ...(isFree && { logRows: 0 }),
+        })
+        expect(rejected.error).toMatchObject({ code: 401, status: 'UNAUTHENTICATED' })
+      })
+    }
+  }
+
+  test('GET /v1/models keeps the form of OpenAI', async () => {
+    const response = await fetch(`${gateway.url}/v1/models`, {
+      headers: { authorization: `Bearer ${gateway.secret}` },
+    })
+    expect(await response.json()).toMatchObject({ object: 'list', data: expect.any(Array) })
+  })
 })
 
 describe('models', () => {
@@ -177,7 +223,7 @@ describe('embeddings', () => {
     ['no content', 'google:embedContent', {}, 400, 'content'],
     ['an empty text', 'google:embedContent', content(''), 400, 'content'],
     [
-      'a picture',
+      'an image',
       'google:embedContent',
       { content: { parts: [{ inlineData: {} }] } },
       400,
@@ -201,7 +247,7 @@ describe('embeddings', () => {
     ['a model for another operation', 'test-chat:embedContent', content('a'), 404, 'model'],
   ]
   for (const [name, path, body, status, field] of wrong) {
-    test(`${name} is refused with its place`, async () => {
+    test(`${name} is rejected with its place`, async () => {
       const { json } = await ask(body, { path: `/v1beta/models/${path}`, status, vendorCalls: 0, charges: 0 })
       expect(json.error.code).toBe(status)
       expect(json.error.status).toBe(status === 404 ? 'NOT_FOUND' : 'INVALID_ARGUMENT')
@@ -234,7 +280,7 @@ describe('tokens', () => {
 })
 
 describe('keys', () => {
-  test('that are wrong are refused once, with Google’s reason', async () => {
+  test('that are wrong are rejected once, with Google’s reason', async () => {
     const { status, error } = await refused(clientOf('sk-wrong').models.list())
     expect([status, error.status]).toEqual([401, 'UNAUTHENTICATED'])
     expect(detailOf(error, 'ErrorInfo')).toMatchObject({
@@ -276,7 +322,7 @@ describe('a key in the URL', () => {
       body: JSON.stringify(content('hello')),
     })
 
-  test('is refused with an explanation', async () => {
+  test('is rejected with an explanation', async () => {
     const response = await asked(gateway, gateway.secret)
     expect(response.status).toBe(401)
     const { error } = (await response.json()) as Json
@@ -284,18 +330,24 @@ describe('a key in the URL', () => {
     expect(error.message).toContain('server.acceptKeyInAddress')
   })
 
-  test('is in no log, row or trace if it is allowed', async () => {
+  test('is in no log, row, trace or page of the console if it is allowed', async () => {
     const collector = startCollector()
     const open = await startTestGateway({
-      config: { server: { acceptKeyInAddress: true }, telemetry: { endpoint: collector.endpoint } },
+      config: {
+        server: { acceptKeyInAddress: true },
+        telemetry: { endpoint: collector.endpoint },
+        log: { bodies: {} },
+      },
     })
     const canary = 'sk-canary-in-the-address'
     try {
-      // Accepted, wrong, on an unknown path, with a wrong method, in a preflight, and malformed.
+      // Answered, of a model that has another operation, wrong, on an unknown path, with a wrong method, in a preflight, and malformed.
       const rows: [method: string, path: string, key: string, status: number][] = [
         ['GET', '/v1beta/models', open.secret, 200],
+        ['POST', '/v1beta/models/gmx-embedding-001:embedContent', open.secret, 200],
         ['POST', '/v1beta/models/test-chat:embedContent', open.secret, 404],
         ['GET', '/v1beta/models', canary, 401],
+        ['POST', '/v1beta/models/test-chat:embedContent', canary, 401],
         ['POST', '/v1beta/none', canary, 404],
         ['PUT', '/v1beta/models', canary, 405],
         ['OPTIONS', '/v1beta/models', canary, 204],
@@ -313,13 +365,48 @@ describe('a key in the URL', () => {
       await open.chat({ model: 'test-chat', messages: [{ role: 'user', content: 'Hi' }] })
       const logged = await open.requestLog()
       await waitFor(() => collector.spans.length > 0)
-      const kept = JSON.stringify([open.log, logged, collector.spans, collector.logs])
+      const shown = await shownInConsole(open)
+      const kept = JSON.stringify([open.log, logged, collector.spans, collector.logs, shown])
       expect(open.log.map(({ event }) => event)).toContain('request_malformed')
       for (const key of [open.secret, canary]) expect(kept).not.toContain(key)
     } finally {
       await open.close()
     }
   })
+
+  /** Everything that the console shows of requests: the list, each with its bodies, sums with facets, files, and what happened. */
+  async function shownInConsole(at: TestGateway): Promise<string[]> {
+    const { db, requestLog } = at.server.world
+    const token = makeToken((count) => crypto.getRandomValues(new Uint8Array(count)))
+    const operator = { id: newId('adm'), name: 'ann', role: 'operator' as const, token, expiresAt: null }
+    await createAdmin(db, { ...operator, createdAt: 1 })
+    await requestLog.bodies?.flush()
+    const read = async (path: string) => {
+      const headers = { authorization: `Bearer ${token}` }
+      const response = await fetch(`${at.url}/admin/v1${path}`, { headers })
+      expect([path, response.status]).toEqual([path, 200])
+      return response.text()
+    }
+    const list = await read('/requests?limit=100')
+    const requests = (JSON.parse(list) as Json).data
+    const answered = requests.find(({ model }: Json) => model === 'gmx-embedding-001')
+    expect(requests.map(({ status }: Json) => status)).toEqual(expect.arrayContaining([200, 401, 404]))
+    const bodies = await read(`/requests/${answered.id}/bodies`)
+    expect(bodies).toContain('hello')
+    const summary = await read('/requests/summary')
+    expect((JSON.parse(summary) as Json).facets.error.length).toBeGreaterThan(0)
+    const others = [
+      '/requests?format=csv',
+      '/usage',
+      '/overview',
+      '/events',
+      '/conditions',
+      '/audit',
+      '/keys',
+    ]
+    const paths = [...requests.map(({ id }: Json) => `/requests/${id}`), ...others]
+    return [list, bodies, summary, ...(await Promise.all(paths.map(read)))]
+  }
 })
 
 describe('paths that are not served', () => {

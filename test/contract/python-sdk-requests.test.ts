@@ -1,5 +1,5 @@
-// The same comparison as in vendor-sdks.test.ts for vendors whose only official SDKs are in Python: the SDKs and the gateway send
-// the same requests to DashScope and ModelArk. xAI's SDK speaks gRPC: python-sdk-xai.test.ts compares its messages with ours.
+// The same comparison as in vendor-sdks.test.ts with official SDKs in Python: the SDKs and the gateway send the same requests to
+// DashScope, ModelArk, Voyage and Cohere. xAI's SDK speaks gRPC: python-sdk-xai.test.ts compares its messages with ours.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { type Sandbox, startSandbox } from '../../sandbox'
@@ -18,11 +18,14 @@ const models: Record<string, ModelConfig> = {
   'wan2.6-t2v': { family: 'dashscope-video', upstream: 'dashscope', ...free },
   'seedream-4-5-251128': { family: 'ark-images', upstream: 'ark', ...free },
   'seedance-2-0-260128': { family: 'ark-video', upstream: 'ark', ...free },
+  'voyage-4': { family: 'voyage-embeddings', upstream: 'voyage', ...free },
+  'rerank-2.5': { family: 'voyage-rerank', upstream: 'voyage', ...free },
+  'rerank-v3.5': { family: 'cohere-rerank', upstream: 'cohere', ...free },
 }
 
 interface Row {
   call: string
-  vendor: 'dashscope' | 'ark'
+  vendor: 'dashscope' | 'ark' | 'voyage' | 'cohere'
   /** The SDK's arguments. */
   arguments: object
   /** Path and body of the same request to the gateway; absent if it uses another API of the vendor. */
@@ -35,6 +38,7 @@ interface Row {
 
 const fox = { messages: [{ role: 'user', content: [{ text: 'A fox' }] }] }
 const json = { 'header.accept': 'The gateway names the type of answer that it reads.' }
+const ranked = { query: 'sky', documents: ['blue sky', 'green grass'] }
 const rows: Readonly<Record<string, Row>> = {
   embeddings: {
     call: 'dashscope.embeddings',
@@ -42,7 +46,7 @@ const rows: Readonly<Record<string, Row>> = {
     arguments: { model: 'text-embedding-v4', input: ['a', 'b'], dimension: 256 },
     returns: { embeddings: [{ text_index: 0 }, { text_index: 1 }] },
   },
-  'a picture of DashScope': {
+  'an image of DashScope': {
     call: 'dashscope.generation',
     vendor: 'dashscope',
     arguments: { model: 'qwen-image-2.0', ...fox, size: '1024*1024', n: 1, watermark: false },
@@ -82,7 +86,7 @@ const rows: Readonly<Record<string, Row>> = {
       'body.input.function': 'The SDK adds it for older models; the API has no such field.',
     },
   },
-  'a picture of ModelArk': {
+  'an image of ModelArk': {
     call: 'ark.image',
     vendor: 'ark',
     arguments: {
@@ -123,6 +127,36 @@ const rows: Readonly<Record<string, Row>> = {
       'body.execution_expires_after': 'The task ends at the vendor when the gateway gives it up.',
     },
   },
+  'embeddings of Voyage': {
+    call: 'voyage.embeddings',
+    vendor: 'voyage',
+    arguments: { texts: ['a', 'b'], model: 'voyage-4', input_type: 'query', output_dimension: 256 },
+    path: '/v1/embeddings',
+    body: { model: 'voyage-4', input: ['a', 'b'], input_type: 'query', dimensions: 256, truncation: true },
+    returns: { embeddings: [Array(256).fill(expect.any(Number)), Array(256).fill(expect.any(Number))] },
+    wanted: {
+      ...json,
+      'body.encoding_format': 'The SDK asks for base64 and decodes it. The gateway asks for numbers.',
+    },
+  },
+  'reranking of Voyage': {
+    call: 'voyage.rerank',
+    vendor: 'voyage',
+    arguments: { ...ranked, model: 'rerank-2.5', top_k: 1 },
+    path: '/v1/rerank',
+    body: { ...ranked, model: 'rerank-2.5', top_n: 1, truncation: true },
+    returns: { results: [{ index: expect.any(Number), document: expect.any(String) }] },
+    wanted: json,
+  },
+  'reranking of Cohere': {
+    call: 'cohere.rerank',
+    vendor: 'cohere',
+    arguments: { ...ranked, model: 'rerank-v3.5', top_n: 1 },
+    path: '/v1/rerank',
+    body: { ...ranked, model: 'rerank-v3.5', top_n: 1 },
+    returns: { results: [{ index: expect.any(Number), relevance_score: expect.any(Number) }] },
+    wanted: json,
+  },
 }
 
 describe('called as by its Python SDK', () => {
@@ -153,16 +187,18 @@ describe('called as by its Python SDK', () => {
       if (!response.ok) throw new Error(await response.text())
       await response.arrayBuffer()
       const [byGateway] = sandbox.calls.slice(before).filter(({ method }) => method === 'POST')
-      if (!byGateway) throw new Error('the vendor was not asked')
+      if (!byGateway) throw new Error('the vendor got no request')
       const differences = differencesOf(withoutNulls(direct[index] as SentRequest), asSent(byGateway))
-      const unwanted = Object.entries(differences).filter(([place]) => !(place in (row.wanted ?? {})))
+      const { wanted = {} } = row
+      const unwanted = Object.entries(differences).filter(([place]) => !(place in wanted))
       expect(unwanted).toEqual([])
+      expect(Object.keys(wanted).filter((place) => !(place in differences))).toEqual([])
     })
   }
 
   /** The results of all calls, by one process. */
   async function called(folder: string): Promise<typeof answers> {
-    const asked = Object.values(rows).map(({ call, vendor, arguments: given }) =>
+    const lines = Object.values(rows).map(({ call, vendor, arguments: given }) =>
       JSON.stringify({
         call,
         url: sandbox.baseUrls[vendor],
@@ -170,11 +206,11 @@ describe('called as by its Python SDK', () => {
         arguments: given,
       }),
     )
-    return runOverLines(folder, 'vendor_calls.py', asked)
+    return runOverLines(folder, 'vendor_calls.py', lines)
   }
 })
 
-/** A request without members that are null, which ModelArk's SDK writes for every argument that is not given. */
-function withoutNulls(asked: SentRequest): SentRequest {
-  return JSON.parse(JSON.stringify(asked), (_, value) => (value === null ? undefined : value))
+/** A request without members that are null, which some SDKs write for every argument that is not given. */
+function withoutNulls(request: SentRequest): SentRequest {
+  return JSON.parse(JSON.stringify(request), (_, value) => (value === null ? undefined : value))
 }

@@ -68,6 +68,8 @@ export function vendorPackages(): Promise<Python> {
     'anthropic==2.13.0',
     'dashscope==2.0.2',
     'byteplus-python-sdk-v2==3.0.63',
+    'voyageai==0.5.0',
+    'cohere==7.3.1',
   ])
 }
 

@@ -1,5 +1,5 @@
-// Requests with tools for models whose vendor refuses tools together with an effort in chat completions. The gateway
-// sends them as responses, without a difference for callers. The simulated vendor refuses in the words of the recorded
+// Requests with tools for models whose vendor rejects tools together with an effort in chat completions. The gateway
+// sends them as responses, without a difference for callers. The simulated vendor rejects in the words of the recorded
 // refusals.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -108,7 +108,7 @@ const pathsOf = async (path: string, body: Json) => {
 }
 
 describe('the vendor', () => {
-  test('refuses tools next to an effort, in the words on record', async () => {
+  test('rejects tools next to an effort, in the words on record', async () => {
     const { openai } = gateway.server.world.config.upstreams
     const post = (body: Json, path = '/chat/completions') =>
       fetch(`${openai?.baseUrl}${path}`, {
@@ -222,7 +222,7 @@ describe('chat completions', () => {
       expect(await pathsOf(CHAT, { model, messages: [asked], stream, ...fields })).toEqual([path])
   })
 
-  test('an effort that the model does not have is refused with those that it has', async () => {
+  test('an effort that the model does not have is rejected with those that it has', async () => {
     const body = { model: 'astra', messages: [asked], tools, reasoning_effort: 'none' }
     const { status, text, sent } = await ask(CHAT, body)
     expect([status, sent.length]).toEqual([400, 0])
@@ -239,7 +239,7 @@ describe('chat completions', () => {
     expect(gateway.sandbox.calls[calls]?.body).toBe(body.replace('"luna"', '"gpt-6-luna"'))
   })
 
-  test('effort, format, choice of a tool, calls side by side and pictures are sent along', async () => {
+  test('effort, format, choice of a tool, calls side by side and images are sent along', async () => {
     const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
     const format = { type: 'json_schema', json_schema: { name: 'place', schema, strict: false } }
     const { status, sent } = await ask(CHAT, {
@@ -444,7 +444,7 @@ describe('chat completions', () => {
         fault: true,
       })
       expect(sentSince(calls).map((call) => call.path)).toEqual([path])
-      // Responses do not know the field, and would be refused with it.
+      // Responses do not know the field, and would be rejected with it.
       const families = own.server.world.catalogue.models.get(model)?.map(({ family }) => family.name)
       expect(families).not.toContain('openai-responses')
       await own.close()
@@ -570,7 +570,7 @@ describe('messages', () => {
           expect(body).toMatchObject({ store: false, include: ['reasoning.encrypted_content'] })
           expect(body.reasoning ?? {}).not.toHaveProperty('summary')
         }
-        // The simulator refuses reasoning that is not as it was sealed.
+        // The simulator rejects reasoning that is not as it was sealed.
         expect(sent[1]?.body.input.map(({ type, role }: Json) => type ?? role)).toEqual([
           'user',
           'reasoning',
@@ -617,7 +617,7 @@ describe('messages', () => {
     ])
   })
 
-  test('format, choice of a tool, one call at a time and pictures are sent along', async () => {
+  test('format, choice of a tool, one call at a time and images are sent along', async () => {
     const source = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' }
     const picture = { type: 'image', source }
     const { status, text, sent } = await ask(MESSAGES, {
@@ -741,7 +741,7 @@ describe('responses', () => {
       expect(await pathsOf('/v1/responses', { model, ...ask, stream, ...fields })).toEqual([path])
   })
 
-  test('an invalid request is refused with its place, whatever it contains', async () => {
+  test('an invalid request is rejected with its place, whatever it contains', async () => {
     for (const fields of [
       { input: [null], tools: flat },
       { input: [1], tools: [null] },
@@ -781,29 +781,45 @@ describe('responses', () => {
   })
 })
 
+// OpenAI rejects `reasoning.summary` for organizations that are not verified.
 describe('an organization that is not verified', () => {
   const unverified = '[sandbox account=unverified] The weather, please'
   const uses = [{ name: 'weather', input_schema: schema }]
+  const flat = [{ type: 'function', name: 'weather', parameters: schema }]
+  const thinking = { type: 'enabled', budget_tokens: 2_000 }
+  const withTools: Record<string, Json> = {
+    [CHAT]: { messages: say(unverified), tools, reasoning_effort: 'low' },
+    [MESSAGES]: { max_tokens: 4_000, messages: say(unverified), tools: uses, thinking },
+    '/v1/responses': { input: unverified, tools: flat, reasoning: { effort: 'low' } },
+  }
 
-  test('is refused nothing that its callers did not ask for', async () => {
-    for (const model of ['luna', 'of-responses', 'mini-chat']) {
-      const body = { model, messages: say(unverified), tools, reasoning_effort: 'low' }
-      expect(await pathsOf(CHAT, body)).toEqual(['/v1/responses'])
-      const thinking = { type: 'enabled', budget_tokens: 2_000 }
-      const asked = { model, max_tokens: 4_000, messages: say(unverified), tools: uses, thinking }
-      expect(await pathsOf(MESSAGES, asked)).toEqual(['/v1/responses'])
-    }
-  })
+  describe.each(Object.entries(withTools))(
+    'gets no `reasoning.summary` unless requested: %s',
+    (path, body) => {
+      test.each(
+        ['luna', 'of-responses', 'mini-chat'].flatMap((model) => [
+          { model, stream: false },
+          { model, stream: true },
+        ]),
+      )('%j', async (request) => {
+        const { status, text, sent } = await ask(path, { ...request, ...body })
+        expect([status, text]).toEqual([200, expect.not.stringContaining('"error":{')])
+        expect(sent.map((call) => [call.path, call.body.reasoning])).toEqual([
+          ['/v1/responses', expect.not.objectContaining({ summary: expect.anything() })],
+        ])
+      })
+    },
+  )
 
-  test('answers without the summary that a caller asked for', async () => {
-    const thinking = { type: 'adaptive', display: 'summarized' }
+  test('answers without the summary that a caller requested', async () => {
+    const adaptive = { type: 'adaptive', display: 'summarized' }
     for (const stream of [false, true]) {
       const body = {
         model: 'luna',
         max_tokens: 4_000,
         messages: say(unverified),
         tools: uses,
-        thinking,
+        thinking: adaptive,
         stream,
       }
       const { status, sent } = await ask(MESSAGES, body)

@@ -119,9 +119,9 @@ function forgeries(
 
 /** Expects a refusal in the client's form. Errors in Google's and Anthropic's forms have no code of the gateway. */
 function expectRefused(what: object, { status, text, body }: Answer, expected: number, code: string) {
-  const told =
+  const received =
     text === '' || 'status' in (body.error ?? {}) || body.type === 'error' ? code : body.error?.code
-  expect({ ...what, status, code: told }).toEqual({ ...what, status: expected, code })
+  expect({ ...what, status, code: received }).toEqual({ ...what, status: expected, code })
 }
 
 /** A path with ids that do not exist. */
@@ -129,20 +129,20 @@ const filled = (path: string) => path.replaceAll(/\{\+?\w+\}/g, 'none_1')
 
 describe('operations of callers', () => {
   for (const { id, method, path, access, forTokens = false, body } of callerOperations) {
-    const asked = { ...(body && { body: {} }) }
+    const plain = { ...(body && { body: {} }) }
     test(`${id}: without a key, with a token, and from another site`, async () => {
       const at = filled(path)
-      const bare = await send(method, at, asked)
+      const bare = await send(method, at, plain)
       if (access === undefined) expect([bare.status, id]).toEqual([401, id])
       else expect(bare.status).not.toBe(401)
       if (access === 'no key') return
-      const by = await send(method, at, { ...asked, headers: bearer(token) })
+      const by = await send(method, at, { ...plain, headers: bearer(token) })
       if (forTokens) expect([by.status, id]).not.toEqual([403, id])
       else expectRefused({ id }, by, 403, 'token_not_allowed')
       if (access === 'optional key') return
       for (const [headers, code] of forgeries(holder, method))
-        expectRefused({ id, headers }, await send(method, at, { ...asked, headers }), 403, code)
-      const byAdmin = await send(method, at, { ...asked, headers: { cookie: admin.cookie } })
+        expectRefused({ id, headers }, await send(method, at, { ...plain, headers }), 403, code)
+      const byAdmin = await send(method, at, { ...plain, headers: { cookie: admin.cookie } })
       expect([byAdmin.status, id]).toEqual([401, id])
     })
   }
@@ -184,9 +184,9 @@ async function makeAll(): Promise<Made> {
     expect({ path, isOk: answer.status < 300, text: answer.text }).toMatchObject({ path, isOk: true })
     return answer
   }
-  const said = { role: 'user', content: 'Hello' }
+  const message = { role: 'user', content: 'Hello' }
   const response = await post('/v1/responses', { model: 'test-chat', input: 'Hello' })
-  const { id: conversation } = (await post('/v1/conversations', { items: [{ type: 'message', ...said }] }))
+  const { id: conversation } = (await post('/v1/conversations', { items: [{ type: 'message', ...message }] }))
     .body
   const items = await send('GET', `/v1/conversations/${conversation}/items`, {
     headers: bearer(gateway.secret),
@@ -260,10 +260,10 @@ describe('objects of another account', () => {
   test('are not found, and are not changed', async () => {
     const made = await makeAll()
     await gateway.server.world.requestLog.flush()
-    const said = { type: 'message', role: 'user', content: 'Mine' }
+    const message = { type: 'message', role: 'user', content: 'Mine' }
     const bodies: Record<string, object> = {
       updateConversation: { metadata: { owner: 'bob' } },
-      addItems: { items: [said] },
+      addItems: { items: [message] },
     }
     const own = Object.entries(ofOthers).flatMap(([id, path]) => (path ? [{ id, path: path(made) }] : []))
     const readable = own.filter(({ id }) => /^(get|list)/.test(id) && !/Content|Result/.test(id))
@@ -284,8 +284,8 @@ describe('objects of another account', () => {
     expect(before.filter(({ status, has }) => status !== 200 || has === undefined)).toEqual([])
     for (const { id, path } of own) {
       const { method = 'GET' } = callerOperations.find((each) => each.id === id) ?? {}
-      const asked = { headers: bearer(bob), ...(bodies[id] && { body: bodies[id] }) }
-      const { status, text } = await send(method, path, asked)
+      const request = { headers: bearer(bob), ...(bodies[id] && { body: bodies[id] }) }
+      const { status, text } = await send(method, path, request)
       expect({ id, status, text }).toMatchObject({
         id,
         status: 404,
@@ -400,7 +400,9 @@ const guards = {
         if (path === '/console/session' && method === 'POST' && code === 'csrf_token_invalid') continue
         const expected =
           path === '/console/consent' && method === 'DELETE' ? [405, 'method_not_allowed'] : [403, code]
-        expect({ path, method, headers, told: [status, body.error?.code] }).toMatchObject({ told: expected })
+        expect({ path, method, headers, answer: [status, body.error?.code] }).toMatchObject({
+          answer: expected,
+        })
       }
   },
   /** The program's own proof is required: a person's session is ignored, and a request without proof has no effect. */
@@ -440,7 +442,7 @@ describe('texts from other users', () => {
   test('are never served as a page of the gateway', async () => {
     const text = encodeURIComponent(HOSTILE)
     const at = (path: string) => path.replaceAll(/\{\+?\w+\}|:id/g, text)
-    const asked = [
+    const requests = [
       ...callerOperations.map(({ method, path }) => [method, at(path)]),
       ...adminOperations
         .filter(({ method }) => method === 'GET')
@@ -451,7 +453,7 @@ describe('texts from other users', () => {
       ['GET', `/console/${text}`],
       ['GET', `/${text}`],
     ]
-    for (const [method = '', path = ''] of asked) {
+    for (const [method = '', path = ''] of requests) {
       const query = `${path}?error=${text}&error_description=${text}&state=${text}&client_id=${text}&redirect_uri=${text}`
       // One of the operations replaces the key of the request.
       const { secret } = await gateway.makeKey('carol', '1')

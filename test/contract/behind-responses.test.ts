@@ -139,8 +139,8 @@ describe.each(bridges)('%s', (name, path) => {
       const { content, stopReason } = readEvents(stream)
       return JSON.stringify({ content, stopReason })
     }
-    const { said, thinking, calls, finish } = readChunks(stream, true)
-    return JSON.stringify({ said, thinking, calls, finish })
+    const { answer, thinking, calls, finish } = readChunks(stream, true)
+    return JSON.stringify({ answer, thinking, calls, finish })
   }
 
   const streams = records.filter(({ events }) => events)
@@ -178,14 +178,14 @@ const isCustom = (item: Json) => item?.type === 'custom_tool_call'
 const mixed = (events: readonly Json[]) => events.some(({ item }) => isCustom(item))
 
 interface Content {
-  said: string
+  answer: string
   thinking: string
   calls: { id: string; name: string; arguments: string }[]
 }
 
 /** A response of random items, whose events are in a random order that keeps the order within each item. */
 function randomResponse(random: ReturnType<typeof createRandom>): { events: Json[]; content: Content } {
-  const content: Content = { said: '', thinking: '', calls: [] }
+  const content: Content = { answer: '', thinking: '', calls: [] }
   const word = () => random.pick(['a', ' b', 'ä', '世', '🎉', '"', '\\', '\n'])
   const pieces = () => Array.from({ length: 1 + random.below(4) }, word)
   const lists = Array.from({ length: 1 + random.below(5) }, (_, place): Json[] => {
@@ -195,7 +195,7 @@ function randomResponse(random: ReturnType<typeof createRandom>): { events: Json
     const whole = reported.length > 0 ? reported : pieces()
     const text = whole.join('')
     if (kind === 'message') {
-      content.said += text
+      content.answer += text
       const part = { type: 'output_text', text, annotations: [] }
       return [
         {
@@ -255,14 +255,14 @@ function randomResponse(random: ReturnType<typeof createRandom>): { events: Json
 
 function seenBy(name: string, stream: string): Content {
   if (name === 'chat-on-responses') {
-    const seen: Content = { said: '', thinking: '', calls: [] }
+    const seen: Content = { answer: '', thinking: '', calls: [] }
     for (const { choices } of chunksOf(stream).chunks) {
       const {
         content = '',
         reasoning_content: thought = '',
         tool_calls: pieces = [],
       } = choices[0]?.delta ?? {}
-      seen.said += content
+      seen.answer += content
       seen.thinking += thought
       for (const { index, id, function: called } of pieces) {
         const known = seen.calls[index]
@@ -278,7 +278,7 @@ function seenBy(name: string, stream: string): Content {
   const calls = content.flatMap(({ type, id, name: called, arguments: text }) =>
     type === 'tool_use' ? [{ id, name: called, arguments: text }] : [],
   )
-  return { said: join('text', 'text'), thinking: join('thinking', 'thinking'), calls }
+  return { answer: join('text', 'text'), thinking: join('thinking', 'thinking'), calls }
 }
 
 const schema = {
@@ -433,7 +433,7 @@ describe('messages', () => {
     const calls = gateway.sandbox.calls.length
     expect(((await create(next)) as Json).content.at(-1).text).toContain('The tool answered: Rain')
     const [sent] = sentSince(calls)
-    // The simulator refuses changed reasoning.
+    // The simulator rejects changed reasoning.
     expect(sent.input.map(({ type, role }: Json) => type ?? role)).toEqual([
       'user',
       'reasoning',
@@ -446,7 +446,7 @@ describe('messages', () => {
     expect(sent.reasoning).toEqual({ effort: 'low', summary: 'auto' })
   })
 
-  test('changed reasoning is refused with its place', async () => {
+  test('changed reasoning is rejected with its place', async () => {
     const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
     const [block, use] = ((await messages.messages.create(body as Json)) as Json).content
     const signature: string = block.signature

@@ -166,7 +166,7 @@ describe('as recorded:', () => {
       const { finish } = readChunks(translated(textOf(events.toSpliced(gone, 1))).chunks, true)
       expect(finish).toBe('tool_calls')
     }
-    expect(readChunks(translated(textOf([])).chunks, true)).toMatchObject({ said: '', finish: 'stop' })
+    expect(readChunks(translated(textOf([])).chunks, true)).toMatchObject({ answer: '', finish: 'stop' })
   })
 
   test('an answer that is not a message is a vendor failure, and free', async () => {
@@ -302,13 +302,13 @@ describe(`random streams (CHAT_SEED=${seed})`, () => {
   })
 })
 
-function expectSame({ thinking, said, calls, finish, usage }: GeneratedMessage, chunks: string): void {
+function expectSame({ thinking, answer, calls, finish, usage }: GeneratedMessage, chunks: string): void {
   const prompt = usage.input + usage.cached + usage.written
   expect(readChunks(chunks, true)).toEqual({
     id: 'chatcmpl-7',
     model: 'recorded',
     thinking,
-    said,
+    answer,
     calls,
     finish,
     usage: {
@@ -322,7 +322,7 @@ function expectSame({ thinking, said, calls, finish, usage }: GeneratedMessage, 
   })
 }
 
-describe('the reader of these tests refuses', () => {
+describe('the reader of these tests rejects', () => {
   const head = { id: 'a', object: 'chat.completion.chunk', created: 1, model: 'm' }
   const chunk = (delta: Json, finish: string | null = null): Json => ({
     ...head,
@@ -342,7 +342,7 @@ describe('the reader of these tests refuses', () => {
   test('no correct stream', () => {
     const more = call({ index: 0, function: { arguments: '{}' } })
     expect(readChunks(streamOf([start, word, begun, more, end]), false)).toMatchObject({
-      said: 'a',
+      answer: 'a',
       calls: [{ id: 'c', name: 'f', arguments: '{}' }],
       finish: 'stop',
     })
@@ -419,7 +419,7 @@ describe('a conversation with two calls at once', () => {
     expect(messageOf(second)).toMatchObject({
       finish: 'stop',
       calls: [],
-      said: expect.stringContaining('get_time is fine'),
+      answer: expect.stringContaining('get_time is fine'),
     })
     for (const { charge, charges, logRows, paths } of [first, second]) {
       expect(charge).toMatchObject({
@@ -446,7 +446,7 @@ function messageOf({ json, completion, text }: Answered) {
   if (!choice) throw new Error(text)
   const { content, reasoning_content: thinking = '', tool_calls: calls = [] } = choice.message
   return {
-    said: content ?? '',
+    answer: content ?? '',
     thinking,
     calls: calls.map(({ id, function: called }: Json) => ({ id, ...called })) as {
       id: string
@@ -620,7 +620,7 @@ describe('an error', () => {
       param: null,
       code: 'overloaded_error',
     })
-    expect(answer.completion?.said).not.toBe('')
+    expect(answer.completion?.answer).not.toBe('')
     expect(answer.charge).toMatchObject({ state: 'settled', usage_source: 'counted' })
   })
 
@@ -640,7 +640,7 @@ describe('an error', () => {
     })
   })
 
-  test('a missing balance and a missing key are refused in this form', async () => {
+  test('a missing balance and a missing key are rejected in this form', async () => {
     const { secret } = await gateway.makeKey('poor', '0')
     const poor = await request({}, { authorization: `Bearer ${secret}` })
     expect(poor).toMatchObject({

@@ -163,7 +163,7 @@ describe('as recorded:', () => {
     expect(sent).toEqual([{ model: 'gpt-4.1-mini', max_tokens: 500, messages: say('Hi') }])
   })
 
-  test('a server that counts nothing in streams is not asked to', async () => {
+  test('usage in streams is not requested from a server that cannot count it', async () => {
     const [{ events = [] }] = streams as [Fixture]
     vendor.answer = { events, end: '[DONE]' }
     const response = await gateway.post('/v1/messages', {
@@ -217,11 +217,11 @@ describe(`random streams (MESSAGES_SEED=${seed})`, () => {
 
 type Stream = ReturnType<typeof chatStream>
 
-function expectSame({ thinking, said, calls, stopReason, usage }: Stream, message: ReadMessage): void {
+function expectSame({ thinking, answer, calls, stopReason, usage }: Stream, message: ReadMessage): void {
   const textOf = (type: string, member: string) =>
     message.content.flatMap((block) => (block.type === type ? [block[member]] : [])).join('')
   expect(textOf('thinking', 'thinking')).toBe(thinking)
-  expect(textOf('text', 'text')).toBe(said)
+  expect(textOf('text', 'text')).toBe(answer)
   const uses = message.content.filter(({ type }) => type === 'tool_use')
   expect(uses).toEqual(
     calls.map(({ id = expect.stringMatching(/^toolu_\w+$/), ...call }) => ({
@@ -261,7 +261,7 @@ describe('the start of a stream', () => {
     }
   })
 
-  test('counts pictures by their usual size, not by their bytes', async () => {
+  test('counts images by their usual size, not by their bytes', async () => {
     const source = { type: 'base64', media_type: 'image/png', data: 'QUJD'.repeat(50_000) }
     const content = [
       { type: 'image', source },
@@ -272,7 +272,7 @@ describe('the start of a stream', () => {
   })
 })
 
-describe('the reader of these tests refuses', () => {
+describe('the reader of these tests rejects', () => {
   const [start, open, delta, close, end, stop] = [
     {
       type: 'message_start',
@@ -334,7 +334,7 @@ describe('a conversation with two tools at once', () => {
 
   test.each(both)('on %s (stream: %p)', async (model, stream) => {
     const question = say('[sandbox tool=2 reasoning=6] What is it like there?')
-    // One vendor refuses sequences to stop at, and says so.
+    // One vendor rejects sequences to stop at, and says so.
     const stops = model === 'test-xai' ? [] : ['###']
     const shared = { model, stream, tools, temperature: 0.5, stop_sequences: stops }
     const first = await request({ ...shared, messages: question })
@@ -452,7 +452,7 @@ describe('a field', () => {
     },
   )
 
-  test('for an effort that the model does not have is refused, with those that it has', async () => {
+  test('for an effort that the model does not have is rejected, with those that it has', async () => {
     const { status, json } = await request({ model: 'test-reasoning', output_config: { effort: 'max' } })
     expect(status).toBe(400)
     expect(json.error).toEqual({
@@ -462,16 +462,16 @@ describe('a field', () => {
   })
 })
 
-describe('refused before anything is sent', () => {
+describe('rejected before anything is sent', () => {
   const inUser = (...content: Json[]) => ({ messages: [{ role: 'user', content }] })
   const rows: [name: string, body: Record<string, Json>, field: string, word: string][] = [
     [
-      'a picture by a file id',
+      'an image by a file id',
       inUser({ type: 'image', source: { type: 'file', file_id: 'f' } }),
       'messages[0].content[0].source',
       'base64',
     ],
-    ['a picture without a source', inUser({ type: 'image' }), 'messages[0].content[0].source', 'an object'],
+    ['an image without a source', inUser({ type: 'image' }), 'messages[0].content[0].source', 'an object'],
     [
       'a document by its URL',
       inUser({ type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } }),

@@ -151,7 +151,7 @@ function messageInPieces(random: Random): { message: Json; deltas: Json[] } {
       { role: 'assistant', content: '' },
       ...thinking.map((reasoning_content) => ({ reasoning_content })),
       ...text.map((content) => ({ content })),
-      ...refusal.map((said) => ({ refusal: said })),
+      ...refusal.map((text) => ({ refusal: text })),
       ...calls.flatMap(({ id, name, pieces }, index) => [
         piece(index, '', { id, name }),
         ...pieces.map((each) => piece(index, each)),
@@ -161,10 +161,10 @@ function messageInPieces(random: Random): { message: Json; deltas: Json[] } {
 }
 
 function expectSame(stream: ReturnType<typeof chatStream>, { response, items, deltas }: ReadResponse): void {
-  const { thinking, said, calls, stopReason, usage } = stream
+  const { thinking, answer, calls, stopReason, usage } = stream
   const textOf = (type: string) => items.flatMap((item, place) => (item.type === type ? [deltas[place]] : []))
   expect(textOf('reasoning').join('')).toBe(thinking)
-  expect(textOf('message').join('')).toBe(said)
+  expect(textOf('message').join('')).toBe(answer)
   const made = items.filter(({ type }) => type === 'function_call')
   expect(made.map(({ call_id, name, arguments: text }) => ({ id: call_id, name, arguments: text }))).toEqual(
     calls.map(({ id = expect.stringMatching(/^call_\w+$/), ...call }) => ({ id, ...call })),

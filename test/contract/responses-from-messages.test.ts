@@ -29,7 +29,7 @@ const translated = (text: string, cuts: readonly number[] = [], body: Json = {})
 /** The blocks of a stream: what begins each, and its deltas. */
 type StreamedBlock = [start: Json, ...deltas: Json[]]
 
-const said = (text: string) => ({ type: 'text_delta', text })
+const textDelta = (text: string) => ({ type: 'text_delta', text })
 const thought = (thinking: string) => ({ type: 'thinking_delta', thinking })
 const signed = (signature: string) => ({ type: 'signature_delta', signature })
 const argued = (partial_json: string) => ({ type: 'input_json_delta', partial_json })
@@ -152,7 +152,7 @@ function contentInPieces(random: Random): { content: Json[]; blocks: StreamedBlo
     const whole = pieces.join('')
     switch (random.below(4)) {
       case 0:
-        return { block: { ...text, text: whole }, pieces: [text, ...pieces.map(said)] }
+        return { block: { ...text, text: whole }, pieces: [text, ...pieces.map(textDelta)] }
       case 1:
         return {
           block: { ...thinking, thinking: whole, signature: `sig${index}` },
@@ -182,11 +182,11 @@ function expectSame(
   stream: ReturnType<typeof messageStream>,
   { response, items, deltas }: ReadResponse,
 ): void {
-  const { thinking, said, calls, finish, usage } = stream
+  const { thinking, answer, calls, finish, usage } = stream
   const refusal = finish === 'content_filter' ? 'The model declined to answer.' : ''
   const textOf = (type: string) => items.flatMap((item, place) => (item.type === type ? [deltas[place]] : []))
   expect(textOf('reasoning').join('')).toBe(thinking)
-  expect(textOf('message').join('')).toBe(said + refusal)
+  expect(textOf('message').join('')).toBe(answer + refusal)
   const sealed = items.flatMap((item) => (item.type === 'reasoning' ? sealedIn(item) : []))
   expect(sealed.map((block) => block.thinking ?? '').join('')).toBe(thinking)
   for (const block of sealed) expect(block.signature ?? block.redacted).toMatch(/^(EuYB|c2VjcmV0)$/)
@@ -218,7 +218,7 @@ describe('blocks are items, one for one:', () => {
     ['an empty text', [[text]], ['completed']],
     [
       'two texts',
-      [[text, said('a'), said('b')], [{ ...text, text: 'c' }]],
+      [[text, textDelta('a'), textDelta('b')], [{ ...text, text: 'c' }]],
       [
         '0 + message',
         '0 : a',
@@ -234,7 +234,7 @@ describe('blocks are items, one for one:', () => {
       'thinking, text and calls',
       [
         [thinking, thought('Hm'), signed('s')],
-        [text, said('a')],
+        [text, textDelta('a')],
         [use, argued('{"a"'), argued(':1}')],
         [{ ...use, id: 'toolu_2' }, argued('{}')],
       ],
@@ -264,14 +264,14 @@ describe('blocks are items, one for one:', () => {
     ],
     [
       'a call without arguments, and text after it',
-      [[use], [text, said('a')]],
+      [[use], [text, textDelta('a')]],
       ['0 + function_call', '0 : {}', '0 - completed', '1 + message', '1 : a', '1 - completed', 'completed'],
     ],
     [
       'blocks of the vendor alone are left out',
       [
         [{ type: 'server_tool_use', id: 's', name: 'n', input: {} }, argued('{"a":1}')],
-        [text, said('a')],
+        [text, textDelta('a')],
       ],
       ['0 + message', '0 : a', '0 - completed', 'completed'],
     ],
@@ -290,7 +290,7 @@ describe('blocks are items, one for one:', () => {
       { type: 'content_block_start', index: 0, content_block: use },
       { type: 'content_block_start', index: 1, content_block: text },
       { type: 'content_block_delta', index: 0, delta: argued('{"a"') },
-      { type: 'content_block_delta', index: 1, delta: said('b') },
+      { type: 'content_block_delta', index: 1, delta: textDelta('b') },
       { type: 'content_block_delta', index: 0, delta: argued(':1}') },
     )
     const { items } = readResponse(translated(streamOf(events)).events)
@@ -299,7 +299,7 @@ describe('blocks are items, one for one:', () => {
 
   test('blocks in any mixture keep all of each', () => {
     const lists = [
-      [text, said('a'), said('b')],
+      [text, textDelta('a'), textDelta('b')],
       [{ ...use, id: 'toolu_1' }, argued('{"a"'), argued(':1}')],
       [{ ...use, id: 'toolu_2' }, argued('{}')],
     ].map(([block, ...deltas], index) => [
@@ -337,7 +337,7 @@ describe('thinking comes back', () => {
   test('sealed with its signature, when its item is done and not before (codex/8145, litellm/11302)', () => {
     const { events, items } = readBlocks([
       [thinking, thought('a'), thought('b'), signed('s1'), signed('s2')],
-      [text, said('c')],
+      [text, textDelta('c')],
     ])
     expect(items[0]).toEqual({
       type: 'reasoning',
@@ -356,7 +356,7 @@ describe('thinking comes back', () => {
       [{ type: 'redacted_thinking', data: 'r' }],
       [thinking, signed('s2')],
       [thinking, thought('b'), signed('s3')],
-      [text, said('c')],
+      [text, textDelta('c')],
       [thinking, thought('d'), signed('s4')],
     ])
     expect(items.map(({ type }) => type)).toEqual(['reasoning', 'message', 'reasoning'])
@@ -376,7 +376,7 @@ describe('thinking comes back', () => {
   test('hidden, where the vendor shows none', () => {
     const { items, events } = readBlocks([
       [thinking, signed('s')],
-      [text, said('c')],
+      [text, textDelta('c')],
     ])
     expect(items[0]?.summary).toEqual([])
     expect(sealedIn(items[0])).toEqual([{ thinking: '', signature: 's' }])
@@ -386,7 +386,7 @@ describe('thinking comes back', () => {
   test('without a seal, where the vendor did not sign it', () => {
     const { items } = readBlocks([
       [thinking, thought('a')],
-      [text, said('b')],
+      [text, textDelta('b')],
     ])
     expect(items[0]).not.toHaveProperty('encrypted_content')
     expect(items[0]?.summary).toEqual([{ type: 'summary_text', text: 'a' }])
@@ -416,11 +416,11 @@ describe('an answer ends', () => {
     ['max_tokens', 'incomplete', 'max_output_tokens'],
     ['model_context_window_exceeded', 'incomplete', 'max_output_tokens'],
   ])('for the reason %s as %s', (stop_reason, status, reason) => {
-    const { response, items } = readBlocks([[text, said('a')], cut], { stop_reason })
+    const { response, items } = readBlocks([[text, textDelta('a')], cut], { stop_reason })
     expect(response.status).toBe(status)
     expect(response.incomplete_details).toEqual(reason && { reason })
     expect(items.map((item) => item.status)).toEqual(['completed', status])
-    expect(readBlocks([[text, said('a')]], { stop_reason }).items[0]?.status).toBe(status)
+    expect(readBlocks([[text, textDelta('a')]], { stop_reason }).items[0]?.status).toBe(status)
   })
 
   test('at its limit with whole calls whole, and no arguments made up', () => {
@@ -431,7 +431,7 @@ describe('an answer ends', () => {
 
   test('with a refusal, in the words of the vendor if it has any', () => {
     const stop_details = { type: 'refusal', category: 'x', explanation: 'I would rather not.' }
-    const refused = readBlocks([[text, said('a')]], { stop_reason: 'refusal', stop_details })
+    const refused = readBlocks([[text, textDelta('a')]], { stop_reason: 'refusal', stop_details })
     expect(refused.response).toMatchObject({
       status: 'completed',
       output: [
@@ -466,7 +466,7 @@ describe('an answer ends', () => {
       output_tokens_details: { thinking_tokens: 30 },
       service_tier: 'standard',
     }
-    const { response } = readBlocks([[text, said('a')]], { usage })
+    const { response } = readBlocks([[text, textDelta('a')]], { usage })
     expect(response.service_tier).toBe('default')
     expect(response.usage).toEqual({
       input_tokens: 321,
@@ -487,7 +487,7 @@ describe('an answer ends', () => {
     ['api_error', 'server_error'],
   ])('with the error %s as %s', (type, code) => {
     const events = [
-      ...eventsOf([[text, said('a')], cut]).slice(0, -3),
+      ...eventsOf([[text, textDelta('a')], cut]).slice(0, -3),
       { type: 'error', error: { type, message: 'Boom' } },
     ]
     const { response, error, items } = readResponse(translated(streamOf(events)).events)

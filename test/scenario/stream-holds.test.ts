@@ -62,7 +62,7 @@ const behind: Record<string, ModelConfig> = {
 /** The end of an answer as its caller reads it, in the words of chat. */
 interface Read {
   finish: string | undefined
-  said: string
+  answer: string
   inputTokens: number
   outputTokens: number
 }
@@ -85,8 +85,8 @@ const chatWay = (name: string, model: string): Way => ({
     stream_options: { include_usage: true },
   }),
   read(stream) {
-    const { finish, said, usage } = readChunks(stream, true)
-    return { finish, said, inputTokens: usage.prompt_tokens, outputTokens: usage.completion_tokens }
+    const { finish, answer, usage } = readChunks(stream, true)
+    return { finish, answer, inputTokens: usage.prompt_tokens, outputTokens: usage.completion_tokens }
   },
 })
 const textWay: Way = {
@@ -106,7 +106,7 @@ const textWay: Way = {
     expect(chunks.every(({ object }) => object === 'text_completion')).toBe(true)
     return {
       finish: choices.findLast((choice: Json) => choice.finish_reason)?.finish_reason,
-      said: choices.map(({ text }: Json) => text).join(''),
+      answer: choices.map(({ text }: Json) => text).join(''),
       inputTokens: usage.prompt_tokens,
       outputTokens: usage.completion_tokens,
     }
@@ -123,9 +123,9 @@ const messagesWay = (name: string, model: string): Way => ({
   }),
   read(stream) {
     const { stopReason, content, usage } = readEvents(stream)
-    const said = content.map(({ text = '', thinking = '' }) => text + thinking).join('')
+    const answer = content.map(({ text = '', thinking = '' }) => text + thinking).join('')
     const finish = { max_tokens: 'length', end_turn: 'stop' }[stopReason]
-    return { finish, said, inputTokens: usage.input_tokens, outputTokens: usage.output_tokens }
+    return { finish, answer, inputTokens: usage.input_tokens, outputTokens: usage.output_tokens }
   },
 })
 const responsesWay = (name: string, model: string): Way => ({
@@ -142,7 +142,7 @@ const responsesWay = (name: string, model: string): Way => ({
     const { response, deltas } = readResponse(stream)
     const finish = { incomplete: 'length', completed: 'stop' }[response.status as string]
     const { input_tokens: inputTokens, output_tokens: outputTokens } = response.usage
-    return { finish, said: deltas.join(''), inputTokens, outputTokens }
+    return { finish, answer: deltas.join(''), inputTokens, outputTokens }
   },
 })
 const ways = [
@@ -524,7 +524,7 @@ describe('a vendor that does not keep the limit of a request', () => {
         return response.status === 200 ? saidIn(text) : ''
       }),
     )
-    const counts = await Promise.all(played.map(async (said) => (await counter.count(said)).tokens))
+    const counts = await Promise.all(played.map(async (answer) => (await counter.count(answer)).tokens))
     const tokens = counts.reduce((sum, each) => sum + each, 0)
     expect(tokens * dearNano).toBeLessThanOrEqual(0.05 * NANO_PER_USD)
     const charges = await chargesOf('forty')

@@ -23,7 +23,7 @@ interface MetadataRequest {
   headers: Headers
   body: string
 }
-let asked: MetadataRequest[] = []
+let received: MetadataRequest[] = []
 /** An answer that the endpoints send instead of credentials. */
 let refusal: (() => Response) | undefined
 
@@ -44,7 +44,7 @@ const machine = Bun.serve({
   async fetch(request) {
     const { pathname: path, search } = new URL(request.url)
     const { method, headers } = request
-    asked.push({ method, path: path + search, headers, body: await request.text() })
+    received.push({ method, path: path + search, headers, body: await request.text() })
     if (refusal) return refusal()
     if (path === '/latest/api/token') {
       const isTokenRequest = method === 'PUT' && headers.has('x-aws-ec2-metadata-token-ttl-seconds')
@@ -69,7 +69,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 beforeEach(() => {
-  asked = []
+  received = []
   refusal = undefined
 })
 
@@ -149,7 +149,7 @@ test.each(rows)('%s', async (_, environment, token, lifeMs) => {
 
 test('each endpoint gets the requests that its documentation specifies', async () => {
   await find({ HOME: folder, ...web })
-  const form = Object.fromEntries(new URLSearchParams(asked[0]?.body))
+  const form = Object.fromEntries(new URLSearchParams(received[0]?.body))
   expect(form).toEqual({
     Action: 'AssumeRoleWithWebIdentity',
     Version: '2011-06-15',
@@ -157,9 +157,9 @@ test('each endpoint gets the requests that its documentation specifies', async (
     RoleSessionName: 'unified-model-gateway',
     WebIdentityToken: 'jwt.of.pod',
   })
-  asked = []
+  received = []
   await find({ HOME: folder, ...instance })
-  expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+  expect(received.map(({ method, path }) => `${method} ${path}`)).toEqual([
     'PUT /latest/api/token',
     'GET /latest/meta-data/iam/security-credentials/',
     'GET /latest/meta-data/iam/security-credentials/gateway-role',
@@ -216,16 +216,16 @@ test('a role is requested once for all waiting requests, and again before it exp
   const tokens = new Tokens(() => awsCredentials(parts), { monotonic: () => now, hide() {} })
   const key = new UpstreamKeys([null], () => now).choose(undefined).key
   await Promise.all(Array.from({ length: 20 }, () => tokens.of(key)))
-  expect(asked.length).toBe(1)
+  expect(received.length).toBe(1)
   now += AN_HOUR_MS - 310_000
   expect(tokens.of(key)).toBe(ROLE)
-  expect(asked.length).toBe(1)
+  expect(received.length).toBe(1)
   now += 20_000
   expect(tokens.of(key)).toBe(ROLE)
   await tokens.of(key)
   now += AN_HOUR_MS
   await tokens.of(key)
-  expect(asked.length).toBeGreaterThan(1)
+  expect(received.length).toBeGreaterThan(1)
 })
 
 test('a gateway signs with the credentials of its machine, and never shows them', async () => {

@@ -349,7 +349,7 @@ describe('an event', () => {
 /** The parts of a random answer, and their texts. */
 function randomParts(random: Random): { parts: Json[]; reported: AnswerWords } {
   const parts: Json[] = []
-  const reported: AnswerWords = { thinking: '', said: '', calls: [] }
+  const reported: AnswerWords = { thinking: '', answer: '', calls: [] }
   const signed = () => (random.chance(0.3) ? { thoughtSignature: `s${parts.length}` } : {})
   for (let left = 1 + random.below(5); left > 0; left--) {
     const words = random.pick(['Hi', 'the 猫', '\n\n', '🎉 party', '{"a":1}', ' '])
@@ -359,7 +359,7 @@ function randomParts(random: Random): { parts: Json[]; reported: AnswerWords } {
       reported.thinking += words
     } else if (kind <= 2) {
       for (const piece of cut(random, words)) parts.push({ text: piece, ...signed() })
-      reported.said += words
+      reported.answer += words
     } else if (kind <= 4) {
       const args = random.pick([undefined, {}, { a: words }, { b: [1, null] }])
       const id = random.chance(0.5) ? { id: `c${random.below(3)}` } : {}

@@ -6,7 +6,7 @@ import type { Json } from '../scenario'
 interface ReadCompletion {
   id: string
   model: string
-  said: string
+  answer: string
   thinking: string
   calls: { id: string; name: string; arguments: string }[]
   /** Undefined if an error replaces the end. */
@@ -43,7 +43,7 @@ export function readChunks(stream: string, showsUsage: boolean): ReadCompletion 
   const rest = error === undefined ? chunks : chunks.slice(0, -1)
   const { id = '', model = '' } = rest[0] ?? {}
   const usage = showsUsage && closed ? readFigures(rest.pop()) : undefined
-  const completion = { id, model, said: '', thinking: '', calls: [], finish: undefined, usage, error }
+  const completion = { id, model, answer: '', thinking: '', calls: [], finish: undefined, usage, error }
   for (const [place, chunk] of rest.entries()) {
     readHead(chunk, rest[0], showsUsage)
     readDelta(chunk.choices[0], place === 0, completion)
@@ -81,7 +81,7 @@ function readDelta({ delta, finish_reason: finish }: Json, isFirst: boolean, int
   if (!isFirst && [content, thinking, calls].filter((part) => part !== undefined).length !== 1)
     throw new Error(`not exactly one member: ${JSON.stringify(delta)}`)
   if (!isFirst && (content === '' || thinking === '')) throw new Error('an empty piece')
-  into.said += content ?? ''
+  into.answer += content ?? ''
   into.thinking += thinking ?? ''
   for (const call of calls ?? []) readCall(call, into.calls)
 }

@@ -8,7 +8,7 @@ interface GeneratedStream {
   /** The whole stream as a vendor would send it. */
   text: string
   thinking: string
-  said: string
+  answer: string
   /** Absent if the server sends no id. */
   calls: { id: string | undefined; name: string; arguments: string }[]
   stopReason: string
@@ -62,13 +62,13 @@ const words = [
 
 export function chatStream(random: Random): GeneratedStream {
   const thinking: string[] = []
-  const said: string[] = []
+  const answer: string[] = []
   const deltas: Json[] = []
   const member = random.pick(['reasoning_content', 'reasoning'])
   for (let count = random.below(4); count > 0; count--) {
     const isThinking = random.chance(0.4)
     for (const piece of textPieces(random)) {
-      ;(isThinking ? thinking : said).push(piece)
+      ;(isThinking ? thinking : answer).push(piece)
       deltas.push(isThinking ? { [member]: piece } : { content: piece })
     }
   }
@@ -77,13 +77,13 @@ export function chatStream(random: Random): GeneratedStream {
   const callDeltas = deltasOf(random, manner, calls)
   // A text between the calls, which some models write.
   if (callDeltas.length > 1 && random.chance(0.3)) {
-    said.push(' well,')
+    answer.push(' well,')
     callDeltas.splice(1 + random.below(callDeltas.length - 1), 0, { content: ' well,' })
   }
   deltas.push(...callDeltas)
   const refused = calls.length === 0 && random.chance(0.1)
   if (refused) {
-    said.push('No.')
+    answer.push('No.')
     deltas.push({ refusal: 'N' }, { refusal: 'o.' })
   }
   const ending = endingOf(random, calls.length > 0, refused)
@@ -91,7 +91,7 @@ export function chatStream(random: Random): GeneratedStream {
   return {
     text: streamOf(random, deltas, ending.finish, usage),
     thinking: thinking.join(''),
-    said: said.join(''),
+    answer: answer.join(''),
     calls:
       manner === 'no id' || manner === 'bare' ? calls.map((each) => ({ ...each, id: undefined })) : calls,
     stopReason: ending.stopReason,

@@ -399,14 +399,14 @@ function contentsBody(random: Random, model: string): GeneratedBody {
     inlineData: { mimeType: 'image/png', data: 'QUJD'.repeat(1 + random.below(3_000)) },
   })
   const exchange = () => {
-    const said = {
+    const question = {
       role: 'user',
       parts: random.chance(0.7) ? many(random, 4, words) : many(random, 4, picture),
     }
-    if (random.chance(0.5)) return [said, { role: 'model', parts: [words()] }]
+    if (random.chance(0.5)) return [question, { role: 'model', parts: [words()] }]
     const call = { functionCall: { name: 'look_up', args: { query: text(random) } } }
     const result = { functionResponse: { name: 'look_up', response: { output: text(random) } } }
-    return [said, { role: 'model', parts: [words(), call] }, { role: 'user', parts: [result] }]
+    return [question, { role: 'model', parts: [words(), call] }, { role: 'user', parts: [result] }]
   }
   const contents = many(random, 3, exchange).flat()
   const systemInstruction = random.chance(0.3) ? { parts: [words()] } : undefined

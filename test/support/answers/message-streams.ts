@@ -8,7 +8,7 @@ export interface GeneratedMessage {
   /** The whole stream as a vendor would send it. */
   text: string
   thinking: string
-  said: string
+  answer: string
   calls: { id: string; name: string; arguments: string }[]
   finish: string
   usage: { input: number; cached: number; written: number; output: number; thinking: number }
@@ -48,7 +48,7 @@ interface Block {
 }
 
 export function messageStream(random: Random): GeneratedMessage {
-  const reported = { thinking: '', said: '', calls: [] as GeneratedMessage['calls'] }
+  const reported = { thinking: '', answer: '', calls: [] as GeneratedMessage['calls'] }
   const blocks = Array.from({ length: random.below(7) }, (_, index) => block(random, index, reported))
   const byCalls = reported.calls.length > 0 ? 'tool_calls' : 'stop'
   const [reason, finish = byCalls] = random.pick(endings)
@@ -81,7 +81,7 @@ function block(
   if (kind === 'other') return otherBlock(random)
   const first = random.chance(0.2) ? random.pick(words) : ''
   const pieces = Array.from({ length: random.below(6) }, () => (random.chance(0.1) ? '' : random.pick(words)))
-  reported[kind === 'text' ? 'said' : 'thinking'] += first + pieces.join('')
+  reported[kind === 'text' ? 'answer' : 'thinking'] += first + pieces.join('')
   const deltas: Json[] = pieces.map((piece) => ({ type: `${kind}_delta`, [kind]: piece }))
   if (kind === 'thinking') deltas.push({ type: 'signature_delta', signature: 'EuYB' })
   else if (random.chance(0.2)) deltas.push({ type: 'citations_delta', citation: { cited_text: 'no' } })

@@ -126,7 +126,7 @@ function framesOf(text: string): Json[] {
 
 /** The texts in a caller's events of any dialect, by kind. */
 export function wordsReadIn(events: readonly Json[]): AnswerWords {
-  const seen: AnswerWords = { thinking: '', said: '', calls: [] }
+  const seen: AnswerWords = { thinking: '', answer: '', calls: [] }
   const byPlace = new Map<string, AnswerWords['calls'][number]>()
   const addCall = (place: string, name: string, text: string) => {
     const call = { name, arguments: text }
@@ -157,7 +157,7 @@ function addDelta(
   addCall: AddCall,
   goOn: GoOn,
 ): void {
-  seen.said += (content ?? '') + (refusal ?? '')
+  seen.answer += (content ?? '') + (refusal ?? '')
   seen.thinking += thought ?? ''
   for (const { index, function: called, custom } of calls ?? []) {
     const { name, arguments: text, input } = called ?? custom
@@ -174,7 +174,7 @@ function addBlock(
 ): void {
   if (type === 'content_block_start' && block.type === 'tool_use') addCall(String(index), block.name, '')
   if (type !== 'content_block_delta') return
-  seen.said += delta.text ?? ''
+  seen.answer += delta.text ?? ''
   seen.thinking += delta.thinking ?? ''
   if (delta.partial_json) goOn(String(index), delta.partial_json)
 }
@@ -187,7 +187,7 @@ function addItem(
 ): void {
   if (type === 'response.output_item.added' && /^(?:function|custom_tool)_call$/.test(item.type))
     addCall(String(place), item.name, '')
-  if (type === 'response.output_text.delta' || type === 'response.refusal.delta') seen.said += delta
+  if (type === 'response.output_text.delta' || type === 'response.refusal.delta') seen.answer += delta
   if (type === 'response.reasoning_summary_text.delta') seen.thinking += delta
   if (/(?:arguments|input)\.delta$/.test(type ?? '')) goOn(String(place), delta)
 }

@@ -8,7 +8,7 @@ export type VendorProtocol = 'chat' | 'messages' | 'responses' | 'converse'
 /** The words of a vendor's answer, ordered by kind, which a translation must neither invent nor lose. */
 export interface AnswerWords {
   thinking: string
-  said: string
+  answer: string
   calls: { name: string; arguments: string }[]
 }
 

@@ -251,7 +251,7 @@ export const chatAnswers: AnswerSamples = {
     'not json',
   ],
   generated(random: Random): StreamSample {
-    const { text, thinking, said, calls } = chatStream(random)
-    return { label: 'generated', events: dataOf(text), reported: { thinking, said, calls } }
+    const { text, thinking, answer, calls } = chatStream(random)
+    return { label: 'generated', events: dataOf(text), reported: { thinking, answer, calls } }
   },
 }

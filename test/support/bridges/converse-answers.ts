@@ -142,7 +142,7 @@ export const converseAnswers: AnswerSamples = {
     'not json',
   ],
   generated(random: Random): StreamSample {
-    const reported: AnswerWords = { thinking: '', said: '', calls: [] }
+    const reported: AnswerWords = { thinking: '', answer: '', calls: [] }
     const blocks = random.chance(0.05) ? [] : many(random, 6, (place) => block(random, place, reported))
     const reason = random.pick(reasons)
     const events = eventsOf(blocks, [ended(reason), FIGURES])
@@ -156,7 +156,7 @@ function block(random: Random, place: number, reported: AnswerWords): Block {
   if (kind === 'redacted') return redacted
   const written = words(random)
   if (kind === 'text') {
-    reported.said += written
+    reported.answer += written
     return text(...cut(random, written))
   }
   if (kind === 'thinking') {

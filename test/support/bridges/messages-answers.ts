@@ -204,8 +204,8 @@ export const messagesAnswers: AnswerSamples = {
     'not json',
   ],
   generated(random: Random): StreamSample {
-    const { text: stream, thinking: thought, said, calls, finish } = messageStream(random)
-    const reported = { thinking: thought, said, calls }
+    const { text: stream, thinking: thought, answer, calls, finish } = messageStream(random)
+    const reported = { thinking: thought, answer, calls }
     // A refusal may be reported in the gateway's own words.
     return { label: 'generated', events: dataOf(stream), ...(finish !== 'content_filter' && { reported }) }
   },

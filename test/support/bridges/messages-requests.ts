@@ -330,7 +330,7 @@ function conversation(random: Random): Json[] {
     const kind = random.pick(['system', 'user', 'assistant', 'uses', 'uses', 'result'])
     if (kind === 'system') messages.push({ role: 'system', content: words(random) })
     else if (kind === 'user') messages.push(user(content(random)))
-    else if (kind === 'assistant') messages.push(assistant(said(random)))
+    else if (kind === 'assistant') messages.push(assistant(texts(random)))
     else if (kind === 'result' && !isOrderly) messages.push(user([random.pick(results)]))
     else if (kind === 'uses') messages.push(...called(random, isOrderly, messages.length))
   }
@@ -343,7 +343,7 @@ function content(random: Random): Json {
   return many(random, 3, () => random.pick(random.chance(0.9) ? usual : blocks))
 }
 
-function said(random: Random): Json[] {
+function texts(random: Random): Json[] {
   return [
     ...(random.chance(0.4) ? [random.pick(thoughts)] : []),
     ...(random.chance(0.8) ? [{ type: 'text', text: words(random) }] : []),
@@ -362,5 +362,5 @@ function called(random: Random, isOrderly: boolean, place: number): Json[] {
   if (!isOrderly && random.chance(0.4)) answers.pop()
   const spoken = random.chance(0.3) ? [{ type: 'text', text: words(random) }] : []
   const blocksOfUser = isOrderly || random.chance(0.7) ? [...answers, ...spoken] : [...spoken, ...answers]
-  return [assistant([...said(random), ...made]), user(blocksOfUser)]
+  return [assistant([...texts(random), ...made]), user(blocksOfUser)]
 }

@@ -260,7 +260,7 @@ export const responsesAnswers: AnswerSamples = {
 }
 
 function generated(random: Random): StreamSample {
-  const reported: AnswerWords = { thinking: '', said: '', calls: [] }
+  const reported: AnswerWords = { thinking: '', answer: '', calls: [] }
   const items = random.chance(0.05) ? [] : many(random, 5, (place) => item(random, place, reported))
   const end = random.pick([{}, {}, cutAt('max_output_tokens')])
   // Not every dialect has calls of raw text.
@@ -272,7 +272,7 @@ function item(random: Random, place: number, reported: AnswerWords): Item {
   const kind = random.pick(['text', 'text', 'reasoning', 'call', 'call', 'custom'])
   const written = words(random)
   if (kind === 'text') {
-    reported.said += written
+    reported.answer += written
     return text(...cut(random, written))
   }
   if (kind === 'reasoning') return reasoning(random.chance(0.7) ? `enc ${place}` : undefined)

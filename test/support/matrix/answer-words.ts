@@ -40,8 +40,8 @@ function addDelta(
   { content, refusal, reasoning_content: thought, tool_calls: calls }: Json,
 ): void {
   words.say('thinking', thought)
-  words.say('said', content)
-  words.say('said', refusal)
+  words.say('answer', content)
+  words.say('answer', refusal)
   for (const { index, function: called, custom } of listOf(calls)) {
     const { name, arguments: text, input } = called ?? custom
     if (name === undefined) words.piece(index, text ?? input)
@@ -51,7 +51,7 @@ function addDelta(
 
 function addParts(words: Words, candidate: Json): void {
   for (const { text, thought, functionCall: called } of listOf(candidate?.content?.parts)) {
-    words.say(thought ? 'thinking' : 'said', text)
+    words.say(thought ? 'thinking' : 'answer', text)
     if (called) words.call({}, called.name, called.args)
   }
 }
@@ -59,13 +59,13 @@ function addParts(words: Words, candidate: Json): void {
 function addBlockEvent(words: Words, { type, index, content_block: block, delta }: Json): void {
   if (type === 'content_block_start') addBlock(words, index, { ...block, input: '' })
   if (type !== 'content_block_delta') return
-  words.say('said', delta.text)
+  words.say('answer', delta.text)
   words.say('thinking', delta.thinking)
   words.piece(index, delta.partial_json)
 }
 
 function addBlock(words: Words, place: unknown, { type, text, thinking, name, input }: Json): void {
-  words.say('said', text)
+  words.say('answer', text)
   words.say('thinking', thinking)
   if (type === 'tool_use') words.call(place, name, input)
 }
@@ -74,7 +74,7 @@ function addItemEvent(words: Words, { type, output_index: place, item, delta }: 
   if (type === 'response.output_item.added' && /_call$/.test(item.type)) {
     words.call(place, item.name, '')
   }
-  if (type === 'response.output_text.delta' || type === 'response.refusal.delta') words.say('said', delta)
+  if (type === 'response.output_text.delta' || type === 'response.refusal.delta') words.say('answer', delta)
   if (/^response\.reasoning(?:_summary)?_text\.delta$/.test(type)) words.say('thinking', delta)
   if (/(?:arguments|input)\.delta$/.test(type ?? '')) words.piece(place, delta)
 }
@@ -85,6 +85,6 @@ function addItem(
   { type, name, content, summary, input, arguments: text }: Json,
 ): void {
   for (const part of listOf(summary)) words.say('thinking', part.text)
-  for (const part of listOf(content)) words.say('said', part.text ?? part.refusal)
+  for (const part of listOf(content)) words.say('answer', part.text ?? part.refusal)
   if (/_call$/.test(type)) words.call(place, name, text ?? input)
 }

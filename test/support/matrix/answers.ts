@@ -141,7 +141,7 @@ function wholeReply(protocol: string, { events, reported }: StreamSample): Json 
   const { refusal = null } = reply.choices[0].message
   const message = {
     role: 'assistant',
-    content: (refusal ? reported.said.slice(0, -refusal.length) : reported.said) || null,
+    content: (refusal ? reported.answer.slice(0, -refusal.length) : reported.answer) || null,
     refusal,
     reasoning_content: reported.thinking || undefined,
   }
@@ -161,17 +161,17 @@ const DECLINED = 'The model declined to answer.'
 function withoutSentence(runs: readonly Run[], { stop_details: details }: Json): Run[] {
   const sentence = details?.explanation || DECLINED
   return runs.flatMap((run) => {
-    if (run.kind !== 'said' || !run.text.endsWith(sentence)) return run
+    if (run.kind !== 'answer' || !run.text.endsWith(sentence)) return run
     const text = run.text.slice(0, -sentence.length)
     return text === '' ? [] : { ...run, text }
   })
 }
 
 /** Whether the words of a vendor's answer are those of the random sample. */
-function isReportedBy(runs: readonly Run[], { thinking, said, calls }: AnswerWords): boolean {
+function isReportedBy(runs: readonly Run[], { thinking, answer, calls }: AnswerWords): boolean {
   const known: Run[] = [
     { kind: 'thinking', text: thinking.replaceAll('\n\n', '') },
-    { kind: 'said', text: said },
+    { kind: 'answer', text: answer },
     ...calls.map(({ name, arguments: text }): Run => ({ kind: 'call', name, text })),
   ]
   return Bun.deepEquals(byKind(parsedCalls(runs)), byKind(parsedCalls(known)))
@@ -182,7 +182,7 @@ function byKind(runs: readonly Run[]): Json {
   const textOf = (kind: Run['kind']) => runs.flatMap((run) => (run.kind === kind ? [run.text] : [])).join('')
   return {
     thinking: textOf('thinking'),
-    said: textOf('said'),
+    answer: textOf('answer'),
     calls: runs.filter(({ kind }) => kind === 'call'),
   }
 }
@@ -203,7 +203,7 @@ function isBeginning(reported: readonly Run[], sent: readonly Run[]): boolean {
   const [some, all] = [byKind(reported), byKind(sent)]
   // A gap between two thoughts may be cut in the middle.
   const [thought, thinking] = [some, all].map((each) => each.thinking.replaceAll('\n', ''))
-  if (!thinking.startsWith(thought) || !all.said.startsWith(some.said)) return false
+  if (!thinking.startsWith(thought) || !all.answer.startsWith(some.answer)) return false
   return some.calls.every(({ name, text }: Run, place: number) => {
     const call = all.calls[place]
     const isWhole = Bun.deepEquals(

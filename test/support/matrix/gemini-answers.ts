@@ -13,7 +13,7 @@ const usageMetadata = {
 }
 
 export function geminiStream(random: Random): StreamSample {
-  const reported: AnswerWords = { thinking: '', said: '', calls: [] }
+  const reported: AnswerWords = { thinking: '', answer: '', calls: [] }
   const parts: Json[] = []
   const signed = () => (random.chance(0.3) ? { thoughtSignature: `s${parts.length}` } : {})
   for (let left = random.below(6); left > 0; left--) {
@@ -24,7 +24,7 @@ export function geminiStream(random: Random): StreamSample {
       reported.thinking += written
     } else if (kind === 'text') {
       for (const text of cut(random, written)) parts.push({ text, ...signed() })
-      reported.said += written
+      reported.answer += written
     } else if (kind === 'call') {
       const args = random.pick<Json>([{}, { query: written }, { list: [1, null] }])
       const name = `tool_${random.below(3)}`

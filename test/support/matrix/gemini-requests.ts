@@ -56,7 +56,7 @@ export function geminiCases(seed: number, count: number): RequestCase[] {
 }
 
 function conversation(random: Random): Json[] {
-  const contents: Json[] = [{ role: 'user', parts: said(random) }]
+  const contents: Json[] = [{ role: 'user', parts: texts(random) }]
   for (let left = random.below(4); left > 0; left--) {
     const calls = many(random, 3, (place) => ({
       functionCall: {
@@ -65,16 +65,16 @@ function conversation(random: Random): Json[] {
         args: { place: words(random) },
       },
     }))
-    contents.push({ role: 'model', parts: [...said(random, false), ...calls] })
+    contents.push({ role: 'model', parts: [...texts(random, false), ...calls] })
     const results = calls.map(({ functionCall: { id, name } }) => ({
       functionResponse: { ...(id && { id }), name, response: { output: 'It rains.' } },
     }))
-    contents.push({ role: 'user', parts: [...results, ...said(random)] })
+    contents.push({ role: 'user', parts: [...results, ...texts(random)] })
   }
   return contents
 }
 
-const said = (random: Random, hasFiles = true): Json[] =>
+const texts = (random: Random, hasFiles = true): Json[] =>
   many(random, 3, () => {
     const file = random.pick([
       inline(PICTURE),

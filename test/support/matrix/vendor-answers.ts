@@ -19,8 +19,8 @@ export const vendorAnswers: Readonly<Record<string, VendorAnswers>> = {
     wordsOf({ choices: [{ message }] }) {
       const words = new Words()
       words.say('thinking', message.reasoning_content)
-      words.say('said', message.content)
-      words.say('said', message.refusal)
+      words.say('answer', message.content)
+      words.say('answer', message.refusal)
       for (const [place, { function: called }] of listOf(message.tool_calls).entries()) {
         words.call(place, called.name, called.arguments)
       }
@@ -42,7 +42,7 @@ export const vendorAnswers: Readonly<Record<string, VendorAnswers>> = {
     wordsOf({ content }) {
       const words = new Words()
       for (const [place, { type, text, thinking, name, input }] of listOf(content).entries()) {
-        words.say('said', text)
+        words.say('answer', text)
         words.say('thinking', thinking)
         if (type === 'tool_use') words.call(place, name, input)
       }
@@ -64,7 +64,7 @@ export const vendorAnswers: Readonly<Record<string, VendorAnswers>> = {
     wordsOf({ output }) {
       const words = new Words()
       for (const [place, { text, reasoningContent, toolUse }] of listOf(output.message.content).entries()) {
-        words.say('said', text)
+        words.say('answer', text)
         words.say('thinking', reasoningContent?.reasoningText?.text)
         if (toolUse) words.call(place, toolUse.name, toolUse.input)
       }
@@ -82,7 +82,7 @@ export const vendorAnswers: Readonly<Record<string, VendorAnswers>> = {
       for (const [place, { text, thought, functionCall: called }] of listOf(
         candidates?.[0]?.content?.parts,
       ).entries()) {
-        words.say(thought ? 'thinking' : 'said', text)
+        words.say(thought ? 'thinking' : 'answer', text)
         if (called) words.call(place, called.name, called.args)
       }
       return words.all

@@ -4,7 +4,7 @@
 import type { Json } from '../scenario'
 
 export interface Run {
-  kind: 'thinking' | 'said' | 'call'
+  kind: 'thinking' | 'answer' | 'call'
   /** The words; the arguments or the raw input of a call. */
   text: string
   /** The tool of a call. */
@@ -17,7 +17,7 @@ export class Words {
   private readonly open = new Map<unknown, Run>()
 
   /** A text or a piece of one. */
-  say(kind: 'thinking' | 'said', text: unknown): void {
+  say(kind: 'thinking' | 'answer', text: unknown): void {
     if (typeof text !== 'string' || text === '') return
     const last = this.runs.at(-1)
     if (last?.kind === kind) last.text += text
@@ -84,7 +84,7 @@ function addItem(words: Words, place: unknown, item: Json): void {
     }
     case 'message':
       words.say(
-        'said',
+        'answer',
         listOf(item.content)
           .map(({ text, refusal }) => textOr(text) + textOr(refusal))
           .join(''),

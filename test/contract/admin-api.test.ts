@@ -1,4 +1,4 @@
-// The admin API on both databases: every operation by role, refused without a token, and audited if it changes
+// The admin API on both databases: every operation by role, rejected without a token, and audited if it changes
 // something; money moves exactly once; and random requests made from its OpenAPI document never cause a 500.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
@@ -101,7 +101,7 @@ function caller(database: string) {
 }
 
 /**
- * Creates what the test needs: an ended request, a kept picture, a token, and two tasks, one of whose submissions got
+ * Creates what the test needs: an ended request, a kept image, a token, and two tasks, one of whose submissions got
  * no answer.
  */
 async function makeKnown({ url, secret, server }: TestGateway): Promise<Known> {
@@ -441,7 +441,7 @@ test('the document is valid OpenAPI, and contains each operation once', async ()
 })
 
 for (const database of databaseKinds) {
-  test(`each operation is refused without the role, and each change is in the audit trail (${database})`, async () => {
+  test(`each operation is rejected without the role, and each change is in the audit trail (${database})`, async () => {
     const call = caller(database)
     const known: Known = await makeKnown(gateways.get(database) as TestGateway)
     const entries = async () => (await call('GET', '/audit?limit=1000')).body.data
@@ -518,7 +518,7 @@ for (const database of databaseKinds) {
     expect((await fetch(`${gateway.url}/admin/v1/artifacts/${id}/content`)).status).toBe(401)
   })
 
-  test(`a text that cannot be in a path is refused as a name (${database})`, async () => {
+  test(`a text that cannot be in a path is rejected as a name (${database})`, async () => {
     const call = caller(database)
     for (const name of ['.', '..']) {
       for (const body of [{ name }, { name: 'dots', account: name }])
@@ -616,7 +616,7 @@ for (const database of databaseKinds) {
     expect((await call('GET', '/usage?by=account&format=csv')).text).toStartWith('account,requests')
   })
 
-  test(`an invalid query is refused with a clear message (${database})`, async () => {
+  test(`an invalid query is rejected with a clear message (${database})`, async () => {
     const call = caller(database)
     const wrong = {
       'keys?limit=0': "Invalid 'limit': expected a whole number from 1 to 1000.",
@@ -633,7 +633,7 @@ for (const database of databaseKinds) {
     }
   })
 
-  test(`a period that ends before it begins is refused (${database})`, async () => {
+  test(`a period that ends before it begins is rejected (${database})`, async () => {
     const call = caller(database)
     for (const path of ['/usage', '/usage?format=csv', '/requests', '/accounts/ann/ledger', '/overview'])
       for (const until of ['2026-10-01', '2026-10-02T00:00Z']) {
@@ -696,7 +696,7 @@ for (const database of databaseKinds) {
     }
   }, 180_000)
 
-  test(`a revoked, expired or wrong token is refused, and after several attempts also its address (${database})`, async () => {
+  test(`a revoked, expired or wrong token is rejected, and after several attempts also its address (${database})`, async () => {
     const call = caller(database)
     const gateway = gateways.get(database) as TestGateway
     const { db, now } = gateway.server.world

@@ -26,7 +26,7 @@ const HOUR_MS = 3_600_000
 let vendor: PictureVendor
 let gateway: TestGateway
 let now = Date.now()
-/** The signed URL of the picture, its id and its query. */
+/** The signed URL of the image, its id and its query. */
 let url: string
 let id: string
 let query: URLSearchParams

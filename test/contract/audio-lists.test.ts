@@ -70,7 +70,7 @@ describe('a key gets', () => {
     expect((await get('/v1/audio/voices', secret)).json).toEqual({ voices: [] })
   })
 
-  test.each(['/v1/audio/models', '/v1/audio/voices'])('%s refuses a wrong key', async (path) => {
+  test.each(['/v1/audio/models', '/v1/audio/voices'])('%s rejects a wrong key', async (path) => {
     const { status, json, response } = await get(path, 'sk-wrong')
     expect([status, json.error.code]).toEqual([401, 'invalid_api_key'])
     expect(response.headers.get('x-should-retry')).toBe('false')

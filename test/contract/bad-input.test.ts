@@ -75,7 +75,7 @@ describe('keys', () => {
     })
   })
 
-  test('an invalid key is refused before the body is read', async () => {
+  test('an invalid key is rejected before the body is read', async () => {
     // Another caller, because the request log keeps only a few rows per caller without a known key.
     const headers = { 'x-forwarded-for': '192.0.2.1' }
     await play(gateway, { ...unauthorized, name: 'not JSON', key: newSecret(), headers, body: '{' })
@@ -83,7 +83,7 @@ describe('keys', () => {
 })
 
 for (const database of databaseKinds) {
-  test(`expired, revoked and replaced keys are refused within a second by every node (${database})`, async () => {
+  test(`expired, revoked and replaced keys are rejected within a second by every node (${database})`, async () => {
     let passedMs = 0
     const now = () => Date.now() + passedMs
     const first = await startTestGateway({ database, outside: { now } })

@@ -1,4 +1,4 @@
-// Request bodies: supported compression, types, sizes and minimum speed, and that a refused body uses no memory.
+// Request bodies: supported compression, types, sizes and minimum speed, and that a rejected body uses no memory.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { deflateSync, gzipSync } from 'node:zlib'
@@ -198,7 +198,7 @@ describe('sizes of bodies', () => {
   })
 })
 
-describe('bodies that are refused before they have arrived', () => {
+describe('bodies that are rejected before they have arrived', () => {
   const head = (secret: string, length: number | 'chunked', more = '') =>
     `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\n${more}` +
     `${length === 'chunked' ? 'transfer-encoding: chunked' : `content-length: ${length}`}\r\n\r\n`
@@ -255,7 +255,7 @@ describe('bodies that are refused before they have arrived', () => {
     ['body_too_complex', LIMIT, `{"messages":[${'0,'.repeat(600_000)}`],
   ]
   test.each(begun)(
-    'the rest of a refused body is discarded, and the connection serves the next request: %s',
+    'the rest of a rejected body is discarded, and the connection serves the next request: %s',
     async (code, length, beginning) => {
       const caller = await RawCaller.connect(gateway.url)
       caller.send(head(gateway.secret, length))
@@ -270,7 +270,7 @@ describe('bodies that are refused before they have arrived', () => {
     },
   )
 
-  test('a refused body that has arrived completely does not close the connection', async () => {
+  test('a rejected body that has arrived completely does not close the connection', async () => {
     const caller = await RawCaller.connect(gateway.url)
     caller.send(chatRequest(gateway.secret, { model: 'nobody', messages: [] }))
     await waitFor(() => caller.head().includes('model_not_found'))
@@ -311,7 +311,7 @@ describe('slow bodies', () => {
     await server.stop(true)
   })
 
-  /** Sends this number of bytes at this interval by the test's clock, until the body is complete or refused. */
+  /** Sends this number of bytes at this interval by the test's clock, until the body is complete or rejected. */
   async function send(length: number | 'chunked', bytes: number, everyMs: number) {
     outcomes.length = 0
     const caller = await RawCaller.connect(server.url.href)

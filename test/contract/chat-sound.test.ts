@@ -1,5 +1,5 @@
 // Audio and video in chat and responses: models that accept them get them, and they are charged. For other models they
-// are refused with the name of the part, before anything is sent.
+// are rejected with the name of the part, before anything is sent.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import shipped from '../../gateway.config'
@@ -79,7 +79,7 @@ describe.each([
     expect([state, Number(amount)]).toEqual(['settled', input * 300 + output * 400])
   })
 
-  test.each(['deaf', 'free-deaf'])('sound is refused for %s, with or without a price', async (model) => {
+  test.each(['deaf', 'free-deaf'])('sound is rejected for %s, with or without a price', async (model) => {
     const before = gateway.sandbox.calls.length
     const response = await ask(model, sound)
     const { error } = (await response.json()) as Json
@@ -88,7 +88,7 @@ describe.each([
     expect(gateway.sandbox.calls.length).toBe(before)
   })
 
-  test('a model without a price for sound refuses it', async () => {
+  test('a model without a price for sound rejects it', async () => {
     const { error } = (await (await ask('unpriced', sound)).json()) as Json
     expect(error.message).toContain('per_1m_input_audio_tokens')
   })
@@ -98,7 +98,7 @@ describe.each([
   })
 })
 
-test.each(['deaf', 'free-deaf'])('video is refused for %s', async (model) => {
+test.each(['deaf', 'free-deaf'])('video is rejected for %s', async (model) => {
   const response = await asChat(model, film)
   const { error } = (await response.json()) as Json
   expect([response.status, error.param]).toEqual([400, 'messages[0].content[1].type'])
@@ -113,7 +113,7 @@ test.each([
   { type: 'audio_url', audio_url: { url: 'http://10.0.0.1/a.wav' } },
   { type: 'video_url', video_url: { url: 'http://localhost/a.mp4' } },
   { type: 'input_audio', input_audio: { data: 'file:///etc/passwd', format: 'wav' } },
-])('a private address is refused like that of a picture: %j', async (part) => {
+])('a private address is rejected like that of an image: %j', async (part) => {
   const before = gateway.sandbox.calls.length
   const response = await asChat('free-any', part)
   expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('private network')])

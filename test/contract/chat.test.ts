@@ -136,7 +136,7 @@ describe('every field of the spec', () => {
     await chat({ ...sent, model: 'test-reasoning' })
   })
 
-  test('an effort is refused for a model without efforts, and a verbosity is omitted', async () => {
+  test('an effort is rejected for a model without efforts, and a verbosity is omitted', async () => {
     await chat(
       { model: 'test-chat', messages: say('Hello!'), reasoning_effort: 'low' },
       {
@@ -403,7 +403,7 @@ describe('stop', () => {
 describe('reasoning models', () => {
   const ask = { model: 'test-reasoning', messages: say('[sandbox tokens=10] Hello!') }
 
-  test('get no fields that they refuse, and the caller gets no error', async () => {
+  test('get no fields that they reject, and the caller gets no error', async () => {
     const played = await chat({
       ...ask,
       temperature: 0.2,
@@ -476,7 +476,7 @@ describe('reasoning models', () => {
     })
   }
 
-  test('an unsupported effort is refused with the list of supported ones, and nothing is held', async () => {
+  test('an unsupported effort is rejected with the list of supported ones, and nothing is held', async () => {
     await chat(
       { ...ask, reasoning_effort: 'xhigh' },
       {
@@ -530,7 +530,7 @@ describe('the vendor gets the caller’s bytes, except the edited members', () =
     expect(calls[0]?.body).toBe(expected)
   })
 
-  test('fields that reasoning models refuse are removed with their comma, wherever they are', async () => {
+  test('fields that reasoning models reject are removed with their comma, wherever they are', async () => {
     const head = '{"temperature" : 0.5 ,"model":"test-reasoning", "stop":["a"],'
     const tail = ' "messages":[{"role":"user","content":"Hello!"}], "seed":9007199254740993 ,"top_p":0.1 }'
     const { calls } = await chat(head + tail)

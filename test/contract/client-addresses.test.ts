@@ -1,5 +1,5 @@
 // Networks from which a key and an operator's token may be used, on both databases: every use of either is tested from
-// an allowed address, from another one, and without a trustworthy address. No vendor is called for a refused request.
+// an allowed address, from another one, and without a trustworthy address. No vendor is called for a rejected request.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
@@ -91,7 +91,7 @@ const USES: Record<string, UseRequest> = {
 for (const database of databaseKinds) {
   const at = () => gateways.get(database) as TestGateway
 
-  test(`a key is accepted from its networks and refused from others (${database})`, async () => {
+  test(`a key is accepted from its networks and rejected from others (${database})`, async () => {
     const gateway = at()
     const { secret } = await gateway.makeKey(newId('key'), '5', { addresses: NETWORKS })
     for (const [use, asked] of Object.entries(USES)) {
@@ -117,7 +117,7 @@ for (const database of databaseKinds) {
     expect(refused.answer.error.message).toContain(OUTSIDE)
   })
 
-  test(`a console session is refused from other networks too (${database})`, async () => {
+  test(`a console session is rejected from other networks too (${database})`, async () => {
     const gateway = at()
     const { secret } = await gateway.makeKey(newId('key'), '5', { addresses: NETWORKS })
     const admin = await makeAdmin(gateway, NETWORKS)
@@ -142,7 +142,7 @@ for (const database of databaseKinds) {
     }
   })
 
-  test(`an operator’s token is refused from other networks, which does not count as a wrong token (${database})`, async () => {
+  test(`an operator’s token is rejected from other networks, which does not count as a wrong token (${database})`, async () => {
     const gateway = at()
     const owner = owners.get(database) as string
     const made = await send(gateway, owner, OUTSIDE, {

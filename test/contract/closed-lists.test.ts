@@ -1,5 +1,5 @@
 // Vendors with a closed list of fields: a valid request succeeds with any of its fields, in every dialect. A field
-// without an effect on the answer is omitted, and one that would change it is refused with its name before anything is
+// without an effect on the answer is omitted, and one that would change it is rejected with its name before anything is
 // held.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -124,7 +124,7 @@ const refused: [Kind, string, unknown, plain: unknown][] = (['groq', 'mistral'] 
   [kind, 'top_logprobs', 3, 0],
 ])
 
-describe.each([...refused, ['groq', 'n', 2, 1] as const])('%s refuses %s', (kind, field, value, plain) => {
+describe.each([...refused, ['groq', 'n', 2, 1] as const])('%s rejects %s', (kind, field, value, plain) => {
   test('with the field’s name, and nothing is sent or held', async () => {
     const before = sandbox.calls.length
     const response = await gateway.chat({ model: `any-${kind}`, messages: say('hi'), [field]: value })
@@ -139,7 +139,7 @@ describe.each([...refused, ['groq', 'n', 2, 1] as const])('%s refuses %s', (kind
   })
 })
 
-test('reasoning fields are refused for Google in chat, and translated from responses', async () => {
+test('reasoning fields are rejected for Google in chat, and translated from responses', async () => {
   const reasoning = { effort: 'low' }
   const refusal = await gateway.chat({ model: 'any-google', messages: say('hi'), reasoning })
   const { error } = (await refusal.json()) as Json
@@ -149,7 +149,7 @@ test('reasoning fields are refused for Google in chat, and translated from respo
 })
 
 test.each([{ top_logprobs: 2 }, { include: ['message.output_text.logprobs'] }])(
-  'log probabilities are refused in responses as in chat: %j',
+  'log probabilities are rejected in responses as in chat: %j',
   async (more) => {
     for (const kind of ['groq', 'mistral']) {
       const response = await gateway.post('/v1/responses', { model: `any-${kind}`, input: 'hi', ...more })

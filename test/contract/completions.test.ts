@@ -236,7 +236,7 @@ describe('money', () => {
   })
 })
 
-test('a chat model is refused with the path that serves it', async () => {
+test('a chat model is rejected with the path that serves it', async () => {
   const response = await gateway.post('/v1/completions', { model: 'test-chat', prompt: 'Hi' })
   expect(response.status).toBe(400)
   const { error } = (await response.json()) as { error: Record<string, string> }

@@ -255,7 +255,7 @@ for (const database of databaseKinds) {
     expect(await isOpen(ownerPage)).toBe(false)
   })
 
-  test(`a refused sign-in creates no link, no session and no entry in the audit trail (${database})`, async () => {
+  test(`a rejected sign-in creates no link, no session and no entry in the audit trail (${database})`, async () => {
     const gateway = at(database)
     const { db } = gateway.server.world
     const ownerPage = await signIn(gateway, { token: (await makeAdmin(gateway)).token })

@@ -286,7 +286,7 @@ for (const database of databaseKinds) {
       expect(await refusalOf(ask({ model: 'bridged' }))).toMatchObject({ status: 400, param: 'conversation' })
     })
 
-    test('a conversation that is too long is refused, and one that is unused for too long is removed', async () => {
+    test('a conversation that is too long is rejected, and one that is unused for too long is removed', async () => {
       const { db } = gateway.server.world
       const { id } = await client.conversations.create({ items: [{ role: 'user', content: 'Hello' }] })
       const set = (items: number) =>
@@ -310,7 +310,7 @@ for (const database of databaseKinds) {
   })
 }
 
-test('a gateway that does not keep responses refuses them with the reason', async () => {
+test('a gateway that does not keep responses rejects them with the reason', async () => {
   const gateway = await startTestGateway({ models, config: { responses: { keep: 'off' } } })
   const client = new OpenAI({ apiKey: gateway.secret, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
   const made = client.conversations.create()

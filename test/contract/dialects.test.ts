@@ -528,7 +528,7 @@ for (const [name, bridge] of Object.entries(tried)) {
       },
     )
 
-    test('a field without a row is refused with its name unless it is null, or is omitted', async () => {
+    test('a field without a row is rejected with its name unless it is null, or is omitted', async () => {
       if (families.get(name)?.ignoresUnknown) {
         const plain = (await send(bridge, {})).sent
         expect((await send(bridge, { field_of_tomorrow: 1 })).sent).toEqual(plain)
@@ -553,7 +553,7 @@ for (const [name, bridge] of Object.entries(tried)) {
       })
     }
 
-    test('default values of refused fields are accepted', async () => {
+    test('default values of rejected fields are accepted', async () => {
       const plain = (await send(bridge, {})).sent
       for (const { field, treatment, plain: values } of table) {
         if (treatment !== 'refused' || !Array.isArray(values) || !/^\w+$/.test(field)) continue
@@ -570,7 +570,7 @@ for (const [name, bridge] of Object.entries(tried)) {
   })
 }
 
-/** The reasons for refusing a field. */
+/** The reasons for rejecting a field. */
 function notesOf(table: readonly BridgedField[], field: string): string[] {
   return table.flatMap((row) => (row.field === field && row.treatment === 'refused' ? [row.note] : []))
 }

@@ -348,7 +348,7 @@ test('errors have the described form, with the described headers', () =>
     }
   }))
 
-test('a missing object is refused with the error in the document', async () => {
+test('a missing object is rejected with the error in the document', async () => {
   const missing: [method: string, path: string, as: string, code: string, body?: object][] = [
     ['GET', '/v1/responses/resp_1', '/v1/responses/{id}', 'response_not_found'],
     ['GET', '/v1/conversations/conv_1', '/v1/conversations/{id}', 'conversation_not_found'],

@@ -244,7 +244,7 @@ describe('dimensions', () => {
     ['vgx-4-lite', 1024, [256, 2048], [300]],
   ]
   for (const [model, byDefault, allowed, refused] of rows) {
-    test(`${model}: ${byDefault} by default; accepts ${allowed.join(', ')}; refuses ${refused.join(', ')}`, async () => {
+    test(`${model}: ${byDefault} by default; accepts ${allowed.join(', ')}; rejects ${refused.join(', ')}`, async () => {
       for (const dimensions of [undefined, null]) {
         const played = await embed({ model, input: 'one', dimensions })
         expect(vectorsOf(played)[0]).toHaveLength(byDefault)
@@ -289,7 +289,7 @@ describe('inputs as tokens', () => {
   })
 
   for (const model of living.filter((id) => id !== 'text-embedding-v4')) {
-    test(`${model} refuses them before the vendor is called`, async () => {
+    test(`${model} rejects them before the vendor is called`, async () => {
       for (const input of [
         [5, 6, 7],
         [[5, 6], [7]],
@@ -308,7 +308,7 @@ describe('inputs as tokens', () => {
     })
   }
 
-  test('text-embedding-v4: the vendor refuses them in its own words', async () => {
+  test('text-embedding-v4: the vendor rejects them in its own words', async () => {
     const { charges } = await embed(
       { model: 'text-embedding-v4', input: [[5, 6], [7]] },
       {
@@ -322,7 +322,7 @@ describe('inputs as tokens', () => {
 })
 
 describe('fields other than the input', () => {
-  test('Voyage gets its own fields, but none that it would refuse', async () => {
+  test('Voyage gets its own fields, but none that it would reject', async () => {
     const played = await embed({
       model: 'vgx-4',
       input: 'one',

@@ -104,10 +104,10 @@ for (const family of families.values()) {
     )
     if (family.kind !== 'task')
       test.each(named(records))(
-        '%s with faults anywhere is accepted or refused, and its charge ends',
+        '%s with faults anywhere is accepted or rejected, and its charge ends',
         (_, record) => bearsFaults(family, record),
       )
-    test('refuses wrong requests with the name of the field, in its dialect, for free', () =>
+    test('rejects wrong requests with the name of the field, in its dialect, for free', () =>
       refusesWrong(family, records, row.refused))
     test('accepts a plain request that the vendor accepts', () => takesPlainWords(family, row.model))
     test('reports every kind of failure in its dialect, for free', () => reportsFailures(family, row.model))
@@ -182,7 +182,7 @@ async function losesNothing(
   const unused = new Set([...translated, ...answered])
   for (const original of records) {
     const record = asNewTask(family, original)
-    // Behind another dialect an unknown field is refused; nested unknown fields are left out.
+    // Behind another dialect an unknown field is rejected; nested unknown fields are left out.
     const { x_unknown: unknown, ...known } = withUnknown(record.request) as Record<string, unknown>
     const request = family.bridge ? known : { ...known, x_unknown: unknown }
     const answer = await replay(family, { ...record, request, ...unknownIn(record) })
@@ -215,7 +215,7 @@ function translatesOnce(family: Family, record: Fixture): void {
   const model = modelOf(`recorded-${family.name}`)
   const body = { model: model.id, ...filesOf(record.files), ...record.request }
   const ask = { body, byteLength: 1_000, at: 0 }
-  // Pictures are known only of files that were received.
+  // Images are known only of files that were received.
   if (!record.files) family.check?.(body, model)
   let translations = 0
   Object.defineProperty(body, 'top_p', { get: () => void translations++ })
@@ -257,7 +257,7 @@ async function bearsZeros(family: Family, record: Fixture): Promise<void> {
   expect(Number(charge.amount)).toBeGreaterThan(0)
   const shown = shownTokens(answer)
   const [{ pico }] = JSON.parse(charge.prices as string) as [{ pico: Record<string, number> }]
-  // Tokens of pictures and of sound have separate prices.
+  // Tokens of images and of sound have separate prices.
   if (!shown || pico.output_image_token || pico.input_audio_token || pico.output_audio_token) return
   const [input_token, output_token] = shown
   expect({ text, amount: charge.amount }).toEqual({
@@ -299,7 +299,7 @@ async function bearsOddForms(family: Family, record: Fixture): Promise<void> {
 
 const FAULTS = casesOf(200)
 
-/** Every answer of a vendor is read, or refused before anything is delivered; a charge always ends, and no stream breaks off. */
+/** Every answer of a vendor is read, or rejected before anything is delivered; a charge always ends, and no stream breaks off. */
 async function bearsFaults(family: Family, record: Fixture): Promise<void> {
   const random = createRandom(seed)
   for (let turn = 0; turn < FAULTS; turn++) {

@@ -1,4 +1,4 @@
-// Everything that a vendor bills in addition to the standard price has a price, or is refused with the name of its
+// Everything that a vendor bills in addition to the standard price has a price, or is rejected with the name of its
 // field before anything is sent: every rule of every family, on every path, and undocumented fields.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -79,7 +79,7 @@ function modelOf(family: Family, more: Partial<ModelConfig>): Model {
   return models.find((each) => each.family === family) as Model
 }
 
-/** The refused field, if there is one. */
+/** The rejected field, if there is one. */
 function refused(model: Model, rule: FieldRule, value: unknown): GatewayError | undefined {
   const body = rule.in === 'header' ? {} : bodyWith(rule.field, value)
   const headers = rule.in === 'header' ? { [rule.field]: String(value) } : undefined
@@ -111,7 +111,7 @@ describe('a URL that the upstream fetches', () => {
         ['chat', 'messages', 'responses', 'image', 'video', 'moderation'].includes(operation) &&
         !named.has(name),
     )
-    // Converse accepts only content, and this model makes pictures from text.
+    // Converse accepts only content, and this model makes images from text.
     expect(without.map(({ name }) => name)).toEqual([
       'chat-on-converse',
       'responses-on-converse',
@@ -144,7 +144,7 @@ describe('a field that a vendor bills separately', () => {
   test.each(rules.map((row) => [row.name, row] as const))('%s', (_, { family, rule, index }) => {
     const { price: _price, ...unpriced } = familyRows[family.name]?.model ?? {}
     const free = modelOf(family, { ...unpriced, price: undefined, free: true } as unknown as ModelConfig)
-    // References to other accounts' objects are refused whatever the model costs.
+    // References to other accounts' objects are rejected whatever the model costs.
     const plainModel = rule.state ? free : modelOf(family, {})
     const earlier = (family.fieldRules ?? []).slice(0, index).filter(({ field }) => field === rule.field)
     const value = sampleOf(rule, earlier)
@@ -207,7 +207,7 @@ describe('a field that a vendor bills separately', () => {
     ['tools[0].type', { tools: [{ type: 'code_interpreter' }] }, 'this'],
     ['plugins', { plugins: [{ id: 'web' }] }, 'this'],
   ])(
-    'that no answer counts is refused with any price list, and an alternative is named: %s',
+    'that no answer counts is rejected with any price list, and an alternative is named: %s',
     (field, more, what) => {
       const family = families.get('openai-chat') as Family
       const price = {
@@ -291,7 +291,7 @@ describe(`random bodies (FIELDS_SEED=${seed})`, () => {
   }
 
   test.each(all.filter(({ fieldRules }) => fieldRules).map((family) => [family.name, family] as const))(
-    'are refused by %s if one value is not a default',
+    'are rejected by %s if one value is not a default',
     (_, family) => {
       const random = createRandom(seed)
       const model = { ...modelOf(family, {}), contextTokens: undefined }
@@ -374,7 +374,7 @@ const message = (body: Json, headers = {}) =>
   send('/v1/messages', { model: 'test-messages', max_tokens: 9, messages: say('Hi'), ...body }, headers)
 const inUser = (...content: Json[]) => ({ messages: [{ role: 'user', content }] })
 
-describe('is refused before anything is sent or held:', () => {
+describe('is rejected before anything is sent or held:', () => {
   const rows: [name: string, ask: () => Promise<Refused>, field: string][] = [
     ['a tier', () => chat({ service_tier: 'priority' }), 'service_tier'],
     ['a tier of unknown form', () => chat({ service_tier: ['default'] }), 'service_tier'],
@@ -579,7 +579,7 @@ describe('an undocumented field', () => {
   test.each([
     ['strict', '/v1/chat/completions', {}],
     ['strict-messages', '/v1/messages', { max_tokens: 9 }],
-  ])('is refused by the strict model %s', async (model, path, more) => {
+  ])('is rejected by the strict model %s', async (model, path, more) => {
     const plain = { model, messages: say('Hi'), ...more }
     for (const value of [1, null]) {
       const { status, json, sent } = await send(path, { ...plain, field_of_tomorrow: value })

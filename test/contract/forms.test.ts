@@ -1,5 +1,5 @@
 // Forms through the whole gateway: the forwarded form, the answer, the charge, and that no file outlives its request,
-// whether it is served, refused, sent twice or abandoned.
+// whether it is served, rejected, sent twice or abandoned.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -221,7 +221,7 @@ describe('a form that is served', () => {
   })
 })
 
-describe('a form that is refused', () => {
+describe('a form that is rejected', () => {
   const rows: (Partial<Scenario> & { name: string; status: number; parts?: RawPart[] })[] = [
     { name: 'without a key', key: null, status: 401 },
     {

@@ -66,7 +66,7 @@ async function refused(work: Promise<unknown>): Promise<{ status: number; error:
     const { status, message } = error as ApiError
     return { status, error: JSON.parse(message).error }
   }
-  throw new Error('it was not refused')
+  throw new Error('it was not rejected')
 }
 
 const weather = {
@@ -157,7 +157,7 @@ for (const model of served) {
       }
     })
 
-    test('instructions, a picture and settings reach the vendor', async () => {
+    test('instructions, an image and settings reach the vendor', async () => {
       const data =
         'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
       await client.models.generateContent({
@@ -353,7 +353,7 @@ describe('both spellings', () => {
     ],
     ['kept content', { ...said('Hi'), cachedContent: 'cachedContents/x' }, 'cachedContent'],
     [
-      'a picture as the answer',
+      'an image as the answer',
       { ...said('Hi'), generationConfig: { responseModalities: ['IMAGE'] } },
       'generationConfig.responseModalities[0]',
     ],
@@ -401,7 +401,7 @@ describe('both spellings', () => {
     ['a role', { contents: [{ role: 'system', parts: [{ text: 'Hi' }] }] }, 'contents[0].role'],
   ]
   for (const [name, body, field] of wrong) {
-    test(`${name} is refused with its place`, async () => {
+    test(`${name} is rejected with its place`, async () => {
       const { json } = await ask(body, { status: 400, vendorCalls: 0, charges: 0 })
       const { details } = json.error
       const violation = details.find((each: Json) => each['@type'].endsWith('BadRequest'))

@@ -57,7 +57,7 @@ const chatTools = ['get_weather', 'get_time'].map((name) => ({
 }))
 
 describe('chat completions', () => {
-  test('instructions, settings, pictures and a schema in the vendor’s fields', async () => {
+  test('instructions, settings, images and a schema in the vendor’s fields', async () => {
     const url = 'data:image/png;base64,iVBORw0KGgo='
     const { json } = await ask('/v1/chat/completions', {
       model: 'g3',
@@ -284,7 +284,7 @@ describe('service tiers', () => {
     expect(Number(charges[0]?.amount)).toBe(usual(json.usage) / 2)
   })
 
-  test('a tier without a price is refused in chat, and omitted in responses', async () => {
+  test('a tier without a price is rejected in chat, and omitted in responses', async () => {
     const asked = { model: 'g3', service_tier: 'flex' }
     const free = { status: 400, vendorCalls: 0, charges: 0 }
     const { json } = await ask('/v1/chat/completions', { ...asked, messages: say('Hi') }, free)
@@ -336,7 +336,7 @@ describe('contents', () => {
     ['a tier without a price', { serviceTier: 'flex' }, 'serviceTier'],
     ['a tier in both spellings', { service_tier: 'standard', serviceTier: 'standard' }, 'service_tier'],
     [
-      'pictures, in mixed spelling',
+      'images, in mixed spelling',
       { generation_config: { responseModalities: ['IMAGE'] } },
       'generation_config.responseModalities[0]',
     ],
@@ -359,7 +359,7 @@ describe('contents', () => {
     ],
   ]
   for (const [name, body, field] of refused) {
-    test(`${name} is refused by its place`, async () => {
+    test(`${name} is rejected by its place`, async () => {
       const { json } = await ask(
         contentsPath('g3'),
         { ...said('Hi'), ...body },
@@ -454,7 +454,7 @@ describe('what it costs', () => {
   )
 
   for (const stream of [false, true]) {
-    test(`pictures are charged by tokens${stream ? ', streamed' : ''}`, async () => {
+    test(`images are charged by tokens${stream ? ', streamed' : ''}`, async () => {
       const { json, charges } = await ask(
         contentsPath('drawing', stream ? 'streamGenerateContent' : 'generateContent'),
         {
@@ -466,7 +466,7 @@ describe('what it costs', () => {
       const parts = events.flatMap(({ candidates }) => candidates[0].content.parts ?? [])
       expect(parts.find(({ inlineData }: Json) => inlineData)?.inlineData.mimeType).toBe('image/png')
       expect(Number(charges[0]?.amount)).toBe(100 * 1_000 + 10 * 2_000 + 1_120 * 30_000)
-      // All of the output may be pictures: 4,096 tokens are held without a limit.
+      // All of the output may be images: 4,096 tokens are held without a limit.
       expect(Number(charges[0]?.held)).toBeGreaterThanOrEqual(4_096 * 30_000)
     })
   }

@@ -1,4 +1,4 @@
-// generateContent with models that make only pictures, from the shipped catalogue: the vendor's request, the answer,
+// generateContent with models that make only images, from the shipped catalogue: the vendor's request, the answer,
 // the same cost as in OpenAI's form, and refusals.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -38,7 +38,7 @@ interface PictureOptions {
 const fox = { text: 'a red fox' }
 const photo = { inlineData: { mimeType: 'image/png', data: PNG } }
 
-/** The number of calls for a number of pictures. Those of Qwen are at URLs, from which each is fetched. */
+/** The number of calls for a number of images. Those of Qwen are at URLs, from which each is fetched. */
 const callsOf = (model: string, count = 1) => (model.startsWith('qnx') ? 2 * count : 1)
 
 function draw(model: string, asked: PictureOptions = {}, expected: Partial<Scenario> = {}): Promise<Played> {
@@ -79,7 +79,7 @@ function isPicture({ mimeType, data }: Json): void {
 }
 
 describe.each(makers)('%s', (model) => {
-  test('makes a picture at the same price as in OpenAI’s form', async () => {
+  test('makes an image at the same price as in OpenAI’s form', async () => {
     const { json, charges, response } = await draw(model, {}, { logRows: 1 })
     const [made] = picturesOf(json)
     isPicture(made)
@@ -115,7 +115,7 @@ describe.each(makers)('%s', (model) => {
 })
 
 describe.each(editors)('%s', (model) => {
-  test('edits a picture, like the edits operation', async () => {
+  test('edits an image, like the edits operation', async () => {
     const { json, charges } = await draw(model, { parts: [photo, { text: 'Make it night' }] }, { logRows: 1 })
     isPicture(picturesOf(json)[0])
     expect(charges[0]).toMatchObject({ state: 'settled', shortfall: 0 })
@@ -123,7 +123,7 @@ describe.each(editors)('%s', (model) => {
   })
 })
 
-test('an answer without a requested modality is a picture too, and an array without alt=sse', async () => {
+test('an answer without a requested modality is an image too, and an array without alt=sse', async () => {
   const { json } = await draw('qnx-image-2.0', {
     method: 'streamGenerateContent',
     config: { responseModalities: undefined },
@@ -131,7 +131,7 @@ test('an answer without a requested modality is a picture too, and an array with
   isPicture(picturesOf(json[0])[0])
 })
 
-test('candidates are pictures, each held and charged', async () => {
+test('candidates are images, each held and charged', async () => {
   const one = await draw('qnx-image-2.0')
   const { json, charges } = await draw('qnx-image-2.0', { config: { candidateCount: 3 } })
   expect(json.candidates.map(({ index }: Json) => index)).toEqual([0, 1, 2])
@@ -232,8 +232,8 @@ const refusals: [what: string, model: string, asked: PictureOptions, field: stri
     `${CONFIG}.responseModalities`,
   ],
   ['a schema', 'pgt-image-2', { config: { responseSchema: { type: 'OBJECT' } } }, `${CONFIG}.responseSchema`],
-  ['pictures for a model that accepts none', 'qnx-image-2.0', { parts: [photo, fox] }, 'contents'],
-  ['no picture to edit', 'qnx-image-edit', {}, 'contents'],
+  ['images for a model that accepts none', 'qnx-image-2.0', { parts: [photo, fox] }, 'contents'],
+  ['no image to edit', 'qnx-image-edit', {}, 'contents'],
   ['no text', 'pgt-image-2', { parts: [photo] }, 'contents'],
   [
     'an address',
@@ -248,17 +248,17 @@ const refusals: [what: string, model: string, asked: PictureOptions, field: stri
     'contents[0].parts[1]',
   ],
   [
-    'invalid data as a picture',
+    'invalid data as an image',
     'pgt-image-2',
     { parts: [fox, { inlineData: { mimeType: 'image/png', data: 'AAAA' } }] },
     'contents',
   ],
 ]
-test.each(refusals)('%s: refused with its place (%s)', (_, model, asked, field) =>
+test.each(refusals)('%s: rejected with its place (%s)', (_, model, asked, field) =>
   refuse(model, asked, field),
 )
 
-test('a conversation, instructions and tools are refused', async () => {
+test('a conversation, instructions and tools are rejected', async () => {
   const turn = { role: 'user', parts: [fox] }
   const bodies: [Json, string][] = [
     [{ contents: [turn, { role: 'model', parts: [fox] }, turn] }, 'contents'],

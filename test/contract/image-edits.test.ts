@@ -76,7 +76,7 @@ function edit(model: string, parts: readonly Part[] = [], expected: Partial<Scen
   return send([['model', model], prompt, ...(hasImage ? [] : [fox]), ...parts], expected)
 }
 
-/** A request that is refused before the vendor is called. */
+/** A request that is rejected before the vendor is called. */
 function refuse(
   model: string,
   parts: readonly Part[],
@@ -396,7 +396,7 @@ describe('a mask', () => {
     ['with swapped width and height', [file('png', 48, 64)], '48x64'],
     ['that is a JPEG', [file('jpeg')], 'must be a PNG'],
     ['that is a WebP', [file('webp')], 'must be a PNG'],
-    ['that is not a picture', [new File(['mask'], 'mask.png', { type: 'image/png' })], 'must be a PNG'],
+    ['that is not an image', [new File(['mask'], 'mask.png', { type: 'image/png' })], 'must be a PNG'],
     ['that is sent twice', [file('png'), file('png')], 'send one file, but got 2'],
   ]
   for (const [name, masks, words] of wrong) {

@@ -1,5 +1,5 @@
-// POST /v1/images/generations with the models in OpenAI's form, from the shipped catalogue: their pictures and
-// refusals, and that every picture is charged by the vendor's usage, whole or as a stream.
+// POST /v1/images/generations with the models in OpenAI's form, from the shipped catalogue: their images and
+// refusals, and that every image is charged by the vendor's usage, whole or as a stream.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
@@ -49,7 +49,7 @@ function generate(body: Record<string, unknown>, expected: Partial<Scenario> = {
   return play(gateway, { name: 'generate', path: '/v1/images/generations', body: sent, ...rest })
 }
 
-/** A request that is refused before the vendor is called. */
+/** A request that is rejected before the vendor is called. */
 function refuse(body: Record<string, unknown>, error: Scenario['error'], ...words: string[]) {
   return generate(body, { status: 400, vendorCalls: 0, charges: 0, ...(error && { error }), words })
 }
@@ -78,7 +78,7 @@ function eventsIn(text: string): Json[] {
     })
 }
 
-describe('a picture', () => {
+describe('an image', () => {
   const made: [model: string, body: Record<string, unknown>, tokens: number, size: string][] = [
     ['pgt-image-2', { size: '1024x1024', quality: 'low' }, 196, '1024x1024'],
     ['pgt-image-2', { size: '1024x1024', quality: 'medium' }, 1756, '1024x1024'],
@@ -190,7 +190,7 @@ describe('the request', () => {
   }
 
   for (const format of ['b64_json', 'url', null]) {
-    test(`takes the response format ${format}, which the vendor refuses, and answers with base64`, async () => {
+    test(`takes the response format ${format}, which the vendor rejects, and answers with base64`, async () => {
       const played = await generate({ response_format: format, user: 'u-1', moderation: 'low' })
       expect(vendorBody(played)).toEqual({ model: 'gpt-image-2', prompt, user: 'u-1', moderation: 'low' })
       expect(played.json.data[0]).toHaveProperty('b64_json')
@@ -198,7 +198,7 @@ describe('the request', () => {
   }
 })
 
-describe('refused before the vendor is called, for free', () => {
+describe('rejected before the vendor is called, for free', () => {
   const wrong: [field: string, value: unknown, ...words: string[]][] = [
     ['prompt', undefined, 'Missing required parameter'],
     ['prompt', '', 'empty string'],
@@ -280,7 +280,7 @@ describe('refused before the vendor is called, for free', () => {
     }))
 })
 
-describe('what the vendor refuses', () => {
+describe('what the vendor rejects', () => {
   const rows: [body: Record<string, unknown>, status: number, error: Scenario['error'], words: string][] = [
     [{ size: '3840x3840' }, 400, { param: 'size', code: 'invalid_value' }, 'pixel budget'],
     [{ size: '256x256' }, 400, { param: 'size' }, 'minimum pixel budget'],
@@ -318,7 +318,7 @@ describe('what the vendor refuses', () => {
 
 describe('the price', () => {
   for (const fault of ['missing', 'negative', 'string', 'huge', 'overflow']) {
-    test(`is counted from the picture where the usage is ${fault}`, async () => {
+    test(`is counted from the image where the usage is ${fault}`, async () => {
       const { json, charges } = await generate({
         prompt: `[sandbox usage=${fault}] fox`,
         size: '1024x1024',
@@ -330,7 +330,7 @@ describe('the price', () => {
     })
   }
 
-  // The answer of a server that speaks this API without counting: a picture of its own size, at the price of the older models.
+  // The answer of a server that speaks this API without counting: an image of its own size, at the price of the older models.
   test.each([
     ['of one pixel', picture('png', 1, 1), 'high', 1 * 2],
     ['of a JPEG', picture('jpeg', 64, 64), 'medium', 2 * 3],
@@ -344,7 +344,7 @@ describe('the price', () => {
     expect(charges).toMatchObject([{ state: 'settled', usage_source: 'estimated', amount }])
   })
 
-  test('has the text that a model writes next to the picture', async () => {
+  test('has the text that a model writes next to the image', async () => {
     const { json, charges } = await generate({
       prompt: '[sandbox reasoning=300] fox',
       size: '1024x1024',
@@ -355,7 +355,7 @@ describe('the price', () => {
     expect(charges).toMatchObject([{ amount, shortfall: 0 }])
   })
 
-  test('is zero if no picture comes', async () => {
+  test('is zero if no image comes', async () => {
     const { charges } = await generate(
       { prompt: '[sandbox empty]' },
       { status: 502, error: { code: 'upstream_empty' } },
@@ -363,9 +363,9 @@ describe('the price', () => {
     expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
   })
 
-  // A picture with an unreadable size: billed as the largest that the model may choose, in the requested quality.
+  // An image with an unreadable size: billed as the largest that the model may choose, in the requested quality.
   const reply = { created: 1, data: [{ b64_json: 'iVBORw0KGgo=' }] }
-  test('of a usage without details is of text in and pictures out', async () => {
+  test('of a usage without details is of text in and images out', async () => {
     const usage = { input_tokens: 7, output_tokens: 100 }
     vendor.answer = () => Response.json({ ...reply, usage })
     const { json, charges } = await generate({ model: 'odd-image', quality: 'low' }, { vendorCalls: 0 })
@@ -390,7 +390,7 @@ describe('the price', () => {
 })
 
 describe('a stream', () => {
-  test('of unfinished pictures and the whole one, with its price', async () => {
+  test('of unfinished images and the whole one, with its price', async () => {
     const played = await generate(
       { stream: true, partial_images: 3, size: '1536x1024', quality: 'low', response_format: 'b64_json' },
       { answers: { 'content-type': /^text\/event-stream/ }, absent: ['[DONE]'] },
@@ -443,7 +443,7 @@ describe('a stream', () => {
     })
   }
 
-  test('without usage at its end is counted from the picture', async () => {
+  test('without usage at its end is counted from the image', async () => {
     const body = { prompt: '[sandbox usage=missing] fox', stream: true, size: '1024x1024', quality: 'low' }
     const { charges } = await generate(body, { words: ['image_generation.completed'] })
     expect(charges).toMatchObject([{ state: 'settled', usage_source: 'estimated' }])
@@ -451,7 +451,7 @@ describe('a stream', () => {
     expect(charges[0]?.amount).toBe(input + 272 * IMAGE_OUT)
   })
 
-  test('whose caller disconnects after an unfinished picture is charged', async () => {
+  test('whose caller disconnects after an unfinished image is charged', async () => {
     const calls = gateway.sandbox.calls.length
     const body = {
       model: 'pgt-image-2',
@@ -510,7 +510,7 @@ describe('the legacy model', () => {
     [undefined, '1024x1024', 20_000_000],
   ]
   for (const [size, made, amount] of sizes) {
-    test(`${size} costs ${amount} nano-dollars a picture`, async () => {
+    test(`${size} costs ${amount} nano-dollars an image`, async () => {
       const played = await generate({ model: 'dle-2', size, n: 3 })
       expect(played.json.data.map(({ b64_json }: Json) => sizeOf(b64_json))).toEqual([made, made, made])
       expect(played.charges).toMatchObject([
@@ -566,7 +566,7 @@ describe('the legacy model', () => {
     ['size', '100x100'],
   ]
   for (const [field, value] of refused) {
-    test(`refuses ${field} ${value}`, () =>
+    test(`rejects ${field} ${value}`, () =>
       refuse({ model: 'dle-2', [field]: value }, { param: field }, 'dle-2'))
   }
 
@@ -575,7 +575,7 @@ describe('the legacy model', () => {
     await refuse({ model: 'few-sizes' }, { param: 'size' }, 'no price for 1024x1024', '256x256')
   })
 
-  test('costs nothing if no picture comes', async () => {
+  test('costs nothing if no image comes', async () => {
     const { charges } = await generate({ model: 'dle-2', prompt: '[sandbox empty]', n: 4 }, { status: 502 })
     expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
   })

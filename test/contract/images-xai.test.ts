@@ -288,7 +288,7 @@ const refusals: Refusal[] = [
   { body: { prompt: ['a'] }, param: 'prompt', words: ['expected a string'] },
 ]
 
-describe('refused before the vendor is called', () => {
+describe('rejected before the vendor is called', () => {
   for (const { body, param, words, code } of refusals) {
     test(JSON.stringify(body).slice(0, 80), async () => {
       const { json } = await draw(body, {
@@ -610,7 +610,7 @@ describe('the simulator', () => {
     ['/images/edits', { images: [cat, cat, cat, cat] }, 400, 'At most 3 images'],
   ]
   for (const [path, body, status, words] of rows) {
-    test(`refuses ${JSON.stringify(body)} on ${path} as the vendor does`, async () => {
+    test(`rejects ${JSON.stringify(body)} on ${path} as the vendor does`, async () => {
       const refused = await ask(path, body)
       expect(refused.status).toBe(status)
       expect(refused.json.error).toContain(words)

@@ -252,7 +252,7 @@ describe.each(rows)('$name', ({ name, kind, path, streamPath = path }) => {
     expect(Number((await lastCharge()).amount)).toBe(0)
   })
 
-  test('a missing model and a refused key are reported as the operator’s problem', async () => {
+  test('a missing model and a rejected key are reported as the operator’s problem', async () => {
     const missing = await ask(`${name}-missing`, 'hi')
     expect(missing.body.error.code).toBeOneOf(['upstream_model_missing', 'upstream_unavailable'])
     // One of them needs no key, and ignores one.
@@ -299,7 +299,7 @@ test.each(['deepseek', 'moonshot', 'azure-v1'])('%s bills cached input at its ow
   }
 })
 
-test('Mistral gets fields by its own names, and none that it refuses', async () => {
+test('Mistral gets fields by its own names, and none that it rejects', async () => {
   const asked = { max_completion_tokens: 9, seed: 7, user: 'me', temperature: 0.5 }
   await stream('mistral', 'hi', asked)
   const { messages: _, ...sent } = JSON.parse(sandbox.calls.at(-1)?.body ?? '{}')

@@ -17,7 +17,7 @@ import type { Json } from '../support/scenario'
 
 const { value } = withVendorLists({ upstreams: builtIn.upstreams, models: {} }, shippedList)
 const listed = value as Config
-/** OpenAI refuses requests of text alone for models of sound in chat, and the simulator speaks no sound there. */
+/** OpenAI rejects requests of text alone for models of sound in chat, and the simulator speaks no sound there. */
 const isSound = (id: string) => /^gpt-(4o-)?(mini-)?audio/.test(id)
 
 let sandbox: Sandbox
@@ -37,7 +37,7 @@ test('each is known to the simulator of its vendor, except those that make and h
   expect(notSimulated(listed, sandbox).filter((id) => !isSound(id))).toEqual([])
 })
 
-/** Fields that many models refuse; each is left out, renamed or mapped according to the known facts about the model. */
+/** Fields that many models reject; each is left out, renamed or mapped according to the known facts about the model. */
 const settings = { temperature: 0.5, top_p: 0.9, stop: ['END'], max_tokens: 300, frequency_penalty: 0.1 }
 
 describe('each listed model answers', () => {
@@ -112,7 +112,7 @@ describe('transcriptions of vendors besides OpenAI', () => {
     expect(sandbox.calls.at(-1)?.form).toContainEqual(['timestamp_granularities', 'segment'])
   })
 
-  test('a request that the vendor would refuse is refused before the call', async () => {
+  test('a request that the vendor would reject is rejected before the call', async () => {
     for (const [model, fields, param] of [
       ['voxtral-mini-latest', { stream: 'true' }, 'stream'],
       ['voxtral-mini-latest', { response_format: 'srt' }, 'response_format'],
@@ -147,7 +147,7 @@ test('lengths of vectors go to Mistral under its own name', async () => {
   expect((await embed('codestral-embed', 4_000)).status).toBe(400)
 })
 
-test('lengths of vectors that a listed model does not have are refused by name', async () => {
+test('lengths of vectors that a listed model does not have are rejected by name', async () => {
   const response = await gateway.post('/v1/embeddings', { model: 'voyage-4', input: 'x', dimensions: 100 })
   expect({ status: response.status, body: await response.json() }).toMatchObject({
     status: 400,

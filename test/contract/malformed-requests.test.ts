@@ -1,7 +1,7 @@
 // Requests that no client of the API sends, as raw bytes on a socket: each row with its whole answer. If a handler sees the
-// request, a JSON error and at most one short line in the log; if Bun's parser refuses it, a bare status and the end of the
+// request, a JSON error and at most one short line in the log; if Bun's parser rejects it, a bare status and the end of the
 // connection. No answer shows a line of our source, and the server keeps running. No hook of `Bun.serve` sees what its parser
-// refuses (the rows with `bare` and 'closed'): the last test says so, and fails when that changes. Only node:http has
+// rejects (the rows with `bare` and 'closed'): the last test says so, and fails when that changes. Only node:http has
 // `clientError`, and it is another server than the one that the application runs on.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
@@ -209,7 +209,7 @@ test('after all malformed requests the server still answers, and has printed onl
   for (const line of server.stderr().split('\n').filter(Boolean)) expect(() => JSON.parse(line)).not.toThrow()
 })
 
-test('a request that the parser refuses reaches no hook of the server, so its answer cannot be ours', async () => {
+test('a request that the parser rejects reaches no hook of the server, so its answer cannot be ours', async () => {
   let seen = 0
   const see = () => {
     seen++

@@ -170,7 +170,7 @@ const refusals: Record<string, Refusal> = {
   },
 }
 
-describe('refused', () => {
+describe('rejected', () => {
   for (const [name, { message = PING, secret, headers, status, code, says, answer = {} }] of Object.entries(
     refusals,
   )) {

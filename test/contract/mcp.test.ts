@@ -334,7 +334,7 @@ const refused: Record<
   },
 }
 
-describe('is refused with its status and code: nothing is sent or held', () => {
+describe('is rejected with its status and code: nothing is sent or held', () => {
   for (const [name, { tool, args, status, says }] of Object.entries(refused)) {
     test(name, async () => {
       const { result, json, calls, charges } = await call(tool, args)
@@ -521,7 +521,7 @@ describe('keys', () => {
     await bob.close()
   })
 
-  test('without money are refused before anything is sent', async () => {
+  test('without money are rejected before anything is sent', async () => {
     const { secret } = await gateway.makeKey('poor', '0.001')
     const poor = await connect(gateway.url, secret)
     const { json, calls } = await callTool(gateway, poor, 'chat', { model: 'test-chat', prompt: 'Hello!' })

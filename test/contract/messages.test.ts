@@ -171,7 +171,7 @@ describe('the vendor gets', () => {
     const body = { tools, messages: [{ role: 'user', content }], stream: true }
     const { calls, charges } = await ask(body)
     expect(JSON.parse(calls[0]?.body ?? '')).toMatchObject({ ...body, model: 'claude-sonnet-4-5' })
-    // A picture is held by its largest size on the screen, not by its bytes.
+    // An image is held by its largest size on the screen, not by its bytes.
     expect(Number(charges[0]?.held)).toBeLessThan(200_000_000)
   })
 

@@ -252,7 +252,7 @@ describe('the list', () => {
     expect(idsOf({ json })).not.toContain('whisper-1')
   })
 
-  test('refuses an operation that does not exist, by name', async () => {
+  test('rejects an operation that does not exist, by name', async () => {
     const { status, json } = await read('/v1/models?operation=dance')
     expect({ status, param: json.error.param }).toEqual({ status: 400, param: 'operation' })
     expect(json.error.message).toContain('image-edit')

@@ -107,7 +107,7 @@ describe('money', () => {
     expect(await gateway.newestCharge()).toMatchObject({ amount: 7_000, usage_source: 'upstream' })
   })
 
-  test('a picture without a count costs what was held', async () => {
+  test('an image without a count costs what was held', async () => {
     odd.answer = () => Response.json({ results: [{ flagged: false }] })
     await gateway.post('/v1/moderations', { model: 'odd', input: [PICTURE] })
     const charge = await gateway.newestCharge()
@@ -127,7 +127,7 @@ describe('which model', () => {
     expect(refused).toMatchObject({ status: 400, code: 'model_not_found', param: 'model' })
   })
 
-  test('a model that does not moderate is refused with the paths that it serves', async () => {
+  test('a model that does not moderate is rejected with the paths that it serves', async () => {
     const refused = await openai.moderations
       .create({ model: 'test-chat', input: 'hello' })
       .catch((error) => error)

@@ -1,5 +1,5 @@
 // Defaults that clients send with every request: they are omitted if they cannot be served, and a header of the answer
-// names them. A forced call is refused instead.
+// names them. A forced call is rejected instead.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
@@ -50,7 +50,7 @@ const read = { type: 'function', name: 'read_file', parameters: { type: 'object'
 const models = ['native', 'test-chat', 'test-messages']
 
 describe.each(models)('responses of %s', (model) => {
-  // The body of Cline's openai-native provider, which offers pictures in each request.
+  // The body of Cline's openai-native provider, which offers images in each request.
   const cline = {
     model,
     instructions: 'You are Cline.',
@@ -60,7 +60,7 @@ describe.each(models)('responses of %s', (model) => {
   }
 
   test.each([false, true])(
-    'a tool for pictures is left out, and a header says so (stream: %p)',
+    'a tool for images is left out, and a header says so (stream: %p)',
     async (stream) => {
       const { status, ignored, sent, text } = await ask('/v1/responses', { ...cline, stream })
       expect({ status, ignored, text: status === 200 || text }).toEqual({
@@ -74,7 +74,7 @@ describe.each(models)('responses of %s', (model) => {
     },
   )
 
-  test('a tool for pictures is also left out if it is in an item, or the only tool', async () => {
+  test('a tool for images is also left out if it is in an item, or the only tool', async () => {
     const added = { type: 'additional_tools', role: 'developer', tools: [read, { type: 'image_generation' }] }
     const inItem = await ask('/v1/responses', { ...cline, input: [...cline.input, added], tools: [read] })
     expect([inItem.status, inItem.ignored]).toEqual([200, 'image_generation'])
@@ -93,7 +93,7 @@ describe.each(models)('responses of %s', (model) => {
     expect((await ask('/v1/responses', { ...cline, tools: [read] })).ignored).toBeNull()
   })
 
-  test('a tool that must be called is refused', async () => {
+  test('a tool that must be called is rejected', async () => {
     const forced = { ...cline, tool_choice: { type: 'image_generation' } }
     const { status, text, sent } = await ask('/v1/responses', forced)
     expect({ status, sent }).toEqual({ status: 400, sent: [] })
@@ -133,7 +133,7 @@ describe.each(['anthropic-messages', 'bedrock-converse'])('strict tools of %s at
   ]
 
   test.each(requests)(
-    '%s: a model that refuses them gets the tool, and a header says so',
+    '%s: a model that rejects them gets the tool, and a header says so',
     async (path, body) => {
       const { status, ignored, sent } = await ask(path, { ...body, model: `${family}-opus-4-8` })
       expect([status, ignored]).toEqual([200, 'tools[].strict'])
@@ -175,13 +175,13 @@ describe('an empty list of tools', () => {
     ],
     [{ tools: [], tool_choice: 'none', stream: true }, 'tools, tool_choice'],
     [{ functions: [], function_call: 'auto' }, 'functions, function_call'],
-  ])('%j is not sent to a vendor that refuses it', async (fields, named) => {
+  ])('%j is not sent to a vendor that rejects it', async (fields, named) => {
     const { status, ignored, sent } = await ask('/v1/chat/completions', { ...chat, ...fields })
     expect({ status, ignored }).toEqual({ status: 200, ignored: named })
     expect(sent[0]).not.toContainAnyKeys(['tools', 'functions', 'tool_choice', 'parallel_tool_calls'])
   })
 
-  test('is sent to the vendor, which refuses it, if a call is forced', async () => {
+  test('is sent to the vendor, which rejects it, if a call is forced', async () => {
     const { status, ignored } = await ask('/v1/chat/completions', {
       ...chat,
       tools: [],
@@ -212,7 +212,7 @@ describe('the older name of an output format, as litellm sends it', () => {
   }
   const beta = { 'anthropic-version': '2023-06-01', 'anthropic-beta': 'structured-outputs-2025-11-13' }
 
-  test('is served with its beta header, and refused without', async () => {
+  test('is served with its beta header, and rejected without', async () => {
     const { status, text, sent } = await ask('/v1/messages', body, beta)
     expect(status).toBe(200)
     expect(sent[0].output_format).toEqual(body.output_format)

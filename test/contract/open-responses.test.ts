@@ -1,6 +1,6 @@
 // The acceptance cases of the Open Responses specification, asked of models of every kind: each answer has every member
 // that the specification requires, of the right type, and each stream keeps the grammar of events. The same of the schemas
-// by which the SDKs of vendors refuse answers.
+// by which the SDKs of vendors reject answers.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type TSchema, Type } from '@sinclair/typebox'
@@ -213,7 +213,7 @@ const cases: Case[] = [
     events: ['response.function_call_arguments.delta', 'response.function_call_arguments.done'],
   },
   {
-    name: 'a picture',
+    name: 'an image',
     body: {
       input: [
         message('user', [
@@ -325,7 +325,7 @@ describe.each(['bare-native', 'bare-chat', 'bare-messages'])('%s, whose vendor s
   })
 })
 
-/** The schemas of an SDK for a whole response and for an event, which it refuses the rest by. */
+/** The schemas of an SDK for a whole response and for an event, which it rejects the rest by. */
 interface StrictSdk {
   faultsInResponse(response: unknown): Promise<string | undefined>
   faultsInEvent(event: unknown): Promise<string | undefined>
@@ -373,7 +373,7 @@ const strictCases: { name: string; body: Record<string, unknown>; items: string[
 
 describe.each(Object.keys(strictModels))('%s for the strictest SDKs', (model) => {
   describe.each(strictCases)('$name', ({ body, items }) => {
-    test.each([false, true])('is refused by none (streamed: %p)', async (streamed) => {
+    test.each([false, true])('is rejected by none (streamed: %p)', async (streamed) => {
       const answered = await gateway.post('/v1/responses', { ...body, model, stream: streamed })
       const content = await answered.text()
       expect({ status: answered.status, content: answered.ok ? '' : content }).toEqual({
@@ -402,7 +402,7 @@ describe.each(Object.keys(strictModels))('%s for the strictest SDKs', (model) =>
 })
 
 test.each(['strict-chat', 'strict-messages'])(
-  '%s: reasoning that was altered is refused by its place',
+  '%s: reasoning that was altered is rejected by its place',
   async (model) => {
     const ask = async (input: unknown, headers = {}) => {
       const answered = await gateway.post(

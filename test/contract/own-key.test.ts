@@ -88,7 +88,7 @@ for (const [database, gateway] of gateways) {
     expect(body.data[0]).toMatchObject({ pricing: models.data[0]?.pricing })
   })
 
-  test(`wrong periods are refused (${database})`, async () => {
+  test(`wrong periods are rejected (${database})`, async () => {
     for (const query of [
       'by=account',
       'by=key',
@@ -111,7 +111,7 @@ for (const [database, gateway] of gateways) {
     expect((await get(gateway, '/v1/me', 'sk-wrong')).status).toBe(401)
   })
 
-  test(`a paused key is refused with 403 and may see why (${database})`, async () => {
+  test(`a paused key is rejected with 403 and may see why (${database})`, async () => {
     const { db, now } = gateway.server.world
     const { secret, id } = await gateway.makeKey('resting', '1')
     const chat = async () => {

@@ -251,7 +251,7 @@ for (const [database, gateway] of gateways) {
     expect((await ask(gateway, '/v1/artifacts', 'sk-none')).status).toBe(401)
   })
 
-  test(`a quote is what would be held, and refuses what would be refused (${database})`, async () => {
+  test(`a quote is what would be held, and rejects what would be rejected (${database})`, async () => {
     const quoteOf = (path: string, body: object) =>
       ask(gateway, '/v1/quotes', gateway.secret, 'POST', { path, body })
     const before = (await gateway.charges()).length

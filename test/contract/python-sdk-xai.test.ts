@@ -56,12 +56,12 @@ const requests: Record<string, { path: string; body: Json; message: string; exce
     body: { model: 'video', prompt: 'Waves', reference_images: [address], duration: 4 },
     message: 'video.GenerateVideoRequest',
   },
-  'a video of a picture': {
+  'a video of an image': {
     path: '/v1/videos/generations',
     body: { model: 'video-of-image', prompt: 'Waves', image: address, last_frame: address },
     message: 'video.GenerateVideoRequest',
   },
-  'a picture': {
+  'an image': {
     path: '/v1/images/generations',
     body: {
       model: 'image',

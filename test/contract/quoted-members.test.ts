@@ -21,7 +21,7 @@ const CHOOSES = 'it chooses among words, of which as many are made'
 const SHAPES = 'what is made has another form at the same price'
 const WAITS = 'it is about the waiting for an answer'
 const SOUND = 'sound that a video is made with is not billed'
-const PICTURES = 'the price of a picture that is made has those that it is made from'
+const PICTURES = 'the price of an image that is made has those that it is made from'
 const NOT_THERE = 'vendors take it at other paths only'
 const FEWER = 'it returns fewer of the same results'
 
@@ -63,14 +63,14 @@ const free: Readonly<Record<string, string>> = {
   'image of openai-image-edits-on-dashscope': PICTURES,
   'image of dalle-image-edits': PICTURES,
   'mask of dalle-image-edits': PICTURES,
-  'content[].image_url.url of minimax-video': 'its first pictures are free',
+  'content[].image_url.url of minimax-video': 'its first images are free',
   'first_frame_image of hailuo-video': PICTURES,
   'last_frame_image of hailuo-video': PICTURES,
   'subject_reference[].image[] of hailuo-video': PICTURES,
   'images[].image_url': NOT_THERE,
   'mask.image_url': NOT_THERE,
   'ref_audio of speech': 'a voice that is copied costs what any other costs',
-  'mask.url of xai-images': 'a mask selects a part of a picture that is billed',
+  'mask.url of xai-images': 'a mask selects a part of an image that is billed',
 }
 
 interface Member {
@@ -272,7 +272,7 @@ function heldFor(family: Family, model: Model, body: Json): string {
   return JSON.stringify([quote, family.tier?.(whole, model)])
 }
 
-/** Whether a request is refused, so that nothing is held for it. */
+/** Whether a request is rejected, so that nothing is held for it. */
 function isRefused(family: Family, model: Model, body: Json): boolean {
   const whole = { model: 'm', ...body }
   try {

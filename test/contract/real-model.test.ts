@@ -161,7 +161,7 @@ describe('llama.cpp', () => {
     expect(through.usage?.completion_tokens).toBe(own.usage?.completion_tokens as number)
   })
 
-  real(name('is refused in its own words, which costs nothing'), async () => {
+  real(name('is rejected in its own words, which costs nothing'), async () => {
     const before = await gateway.balance()
     const refused = await gateway.post('/v1/chat/completions', {
       ...{ model: 'gemma', messages: say('word '.repeat(6_000)), max_tokens: 5 },

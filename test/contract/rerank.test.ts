@@ -162,7 +162,7 @@ describe('clients of the vendors', () => {
   })
 
   test.each(['rerank-v4.0-pro', 'vgx-rerank-2.5'])(
-    '%s refuses two limits, and takes one twice',
+    '%s rejects two limits, and takes one twice',
     async (model) => {
       const both = await rerank({ model, top_k: 1, top_n: 2 })
       expect(both).toMatchObject({ status: 400, json: { error: { param: 'top_k' } } })

@@ -160,7 +160,7 @@ for (const database of databaseKinds) {
       ).toEqual([])
     })
 
-    test('a request that must be kept but may not, or has its own key, is refused before anything is held', async () => {
+    test('a request that must be kept but may not, or has its own key, is rejected before anything is held', async () => {
       const charges = await chargeCount()
       const body = { ...request, input: 'Hello', background: true }
       const refused = [
@@ -259,7 +259,7 @@ for (const database of databaseKinds) {
       expect((await gateway.charges()).filter(({ state }) => state === 'held')).toEqual([])
     })
 
-    test('a background response that the vendor refuses leaves nothing', async () => {
+    test('a background response that the vendor rejects leaves nothing', async () => {
       const count = async () =>
         (await gateway.server.world.db.query({ sql: 'select id from background_responses' })).length
       const rows = await count()

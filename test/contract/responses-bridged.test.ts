@@ -234,7 +234,7 @@ describe('a loop of tools', () => {
 })
 
 describe('a loop of 20 turns with thinking on a vendor that checks signatures and keeps a cache', () => {
-  /** Reads earlier input from the cache, and refuses thinking that it has not signed, or that is missing. */
+  /** Reads earlier input from the cache, and rejects thinking that it has not signed, or that is missing. */
   function judge(turnsMade: number) {
     const cached: string[] = []
     const signatures = new Map<string, string>()

@@ -124,7 +124,7 @@ describe.each(databaseKinds)('on %s', (database) => {
       }
     })
 
-    test("another account's summary, and one that was altered, are refused by their place", async () => {
+    test("another account's summary, and one that was altered, are rejected by their place", async () => {
       const { output } = await compact({ model, input: conversation })
       const input = [...output, { role: 'user', content: 'And the roof?' }]
       const { secret } = await gateway.makeKey(`stranger-of-${model}`, '10')
@@ -163,7 +163,7 @@ describe.each(databaseKinds)('on %s', (database) => {
       expect(Object.keys(vendor.received.at(-1)?.body ?? {}).filter((name) => /tool/.test(name))).toEqual([])
     })
 
-    test('is refused without a conversation, as a stream, and without a summary', async () => {
+    test('is rejected without a conversation, as a stream, and without a summary', async () => {
       const refused = async (body: Json) =>
         compact({ model, ...body }).then(
           () => undefined,
@@ -198,7 +198,7 @@ describe.each(databaseKinds)('on %s', (database) => {
     expect(await counted.json()).toMatchObject({ object: 'response.input_tokens' })
   })
 
-  test('a model that answers no responses is refused by name, and an account without money', async () => {
+  test('a model that answers no responses is rejected by name, and an account without money', async () => {
     const refused = await gateway.post('/v1/responses/compact', { model: 'test-embedding', input: 'Hi' })
     expect(refused.status).toBe(400)
     const { secret } = await gateway.makeKey('poor', '0')

@@ -119,7 +119,7 @@ for (const database of databaseKinds) {
       })
     })
 
-    test('with store: false nothing is written, and a request that continues it is refused', async () => {
+    test('with store: false nothing is written, and a request that continues it is rejected', async () => {
       const rows = () => gateway.server.world.db.query({ sql: 'select id from responses' })
       const before = await rows()
       const made = await create({ input: 'Secret', store: false })
@@ -198,7 +198,7 @@ test('with keep: off every request is as with store: false', async () => {
   await gateway.close()
 })
 
-test('a connection by WebSocket is refused at once with 426, on a path that is served', async () => {
+test('a connection by WebSocket is rejected at once with 426, on a path that is served', async () => {
   const gateway = await startTestGateway({ models })
   const headers = { upgrade: 'websocket', connection: 'upgrade', authorization: `Bearer ${gateway.secret}` }
   const ask = (path: string) => fetch(`${gateway.url}${path}`, { headers })

@@ -372,7 +372,7 @@ test.each([
   ],
   ['another model', { input: 'x', models: ['gpt-5'] }, 'models'],
   ['a more expensive mode', { input: 'x', reasoning: { mode: 'pro' } }, 'reasoning.mode'],
-])("what reaches the vendor's account or its bill is refused: %s", async (_, body, param) => {
+])("what reaches the vendor's account or its bill is rejected: %s", async (_, body, param) => {
   await ask(body, { status: 400, vendorCalls: 0, charges: 0, error: { param } })
 })
 

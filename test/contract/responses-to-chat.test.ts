@@ -32,7 +32,7 @@ function refusalOf(body: Json, model = local): GatewayError {
     if (error instanceof GatewayError) return error
     throw error
   }
-  throw new Error(`nothing was refused in ${JSON.stringify(body)}`)
+  throw new Error(`nothing was rejected in ${JSON.stringify(body)}`)
 }
 
 test.each(

@@ -42,7 +42,7 @@ function refusalOf(body: Json, model: Model = newer): GatewayError {
     if (error instanceof GatewayError) return error
     throw error
   }
-  throw new Error(`nothing was refused in ${JSON.stringify(body)}`)
+  throw new Error(`nothing was rejected in ${JSON.stringify(body)}`)
 }
 
 test.each(

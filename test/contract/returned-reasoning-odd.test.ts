@@ -376,7 +376,7 @@ test('chat gets every byte of a signature, whole and streamed, and gives it back
   }
 })
 
-describe.each(['groq', 'mistral'] as const)('%s, which refuses all reasoning, gets none', (model) => {
+describe.each(['groq', 'mistral'] as const)('%s, which rejects all reasoning, gets none', (model) => {
   test('of a conversation that began at another vendor', async () => {
     const members = {
       reasoning_content: 'Hm.',

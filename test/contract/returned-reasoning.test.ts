@@ -1,4 +1,4 @@
-// Reasoning that a vendor must get back, in loops of tools through the whole gateway with simulated vendors that refuse a turn
+// Reasoning that a vendor must get back, in loops of tools through the whole gateway with simulated vendors that reject a turn
 // without it: in three dialects, whole and streamed, with the official clients, one call or several at once, and if a client lost
 // it, changed it, or had it from another model or account.
 
@@ -313,7 +313,7 @@ describe.each([
     },
   )
 
-  test('is refused with its place if it was changed', async () => {
+  test('is rejected with its place if it was changed', async () => {
     const history = changed(await begin('gemini'), (sealed) => `${sealed.slice(0, -8)}AAAAAAAA`)
     const asked = gateway.sandbox.calls.length
     const error: Json = await speaker

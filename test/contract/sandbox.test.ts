@@ -317,7 +317,7 @@ describe('OpenAI', () => {
       'unknown_parameter',
       "Unknown parameter: 'modalities'.",
     ],
-  ])('refuses %s', async (_name, body, status, code, message) => {
+  ])('rejects %s', async (_name, body, status, code, message) => {
     const refused = await failure(await send('openai', '/chat/completions', body))
     expect(refused.status).toBe(status)
     expect(refused.body.error).toMatchObject({ type: 'invalid_request_error', code, message })
@@ -487,7 +487,7 @@ describe('embeddings', () => {
     ['too many dimensions', { input: 'a', dimensions: 4096 }, 400, null],
     ['an unsupported encoding', { input: 'a', encoding_format: 'hex' }, 400, 'invalid_value'],
     ['an unknown model', { input: 'a', model: 'toString' }, 404, 'model_not_found'],
-  ])('OpenAI refuses %s', async (_name, body, status, code) => {
+  ])('OpenAI rejects %s', async (_name, body, status, code) => {
     const refused = await failure(
       await send('openai', '/embeddings', { model: 'text-embedding-3-small', ...body }),
     )
@@ -500,7 +500,7 @@ describe('embeddings', () => {
     ['odd dimensions', { input: 'a', dimensions: 100 }, 'dimension is invalid'],
     ['base64', { input: 'a', encoding_format: 'base64' }, "only 'float' is supported"],
     ['token ids', { input: [1, 2] }, 'neither str nor list of str'],
-  ])('DashScope refuses %s', async (_name, body, words) => {
+  ])('DashScope rejects %s', async (_name, body, words) => {
     const target = { model: 'text-embedding-v4', ...body }
     const refused = await failure(await send('dashscope', '/compatible-mode/v1/embeddings', target))
     expect(refused.status).toBe(400)
@@ -557,7 +557,7 @@ describe('Voyage', () => {
       'The example at index 1',
     ],
     ['an unknown model', { input: 'a', model: 'constructor' }, 400, 'is not supported'],
-  ])('refuses %s', async (_name, body, status, words) => {
+  ])('rejects %s', async (_name, body, status, words) => {
     const refused = await failure(await send('voyage', '/embeddings', { model: 'voyage-4', ...body }))
     expect(refused.status).toBe(status)
     expect(Object.keys(refused.body)).toEqual(['detail'])
@@ -642,7 +642,7 @@ describe('Google', () => {
       404,
       'models/text-embedding-004 is not found for API version v1beta, or is not supported for embedContent.',
     ],
-  ])('refuses %s', async (_name, path, body, status, words) => {
+  ])('rejects %s', async (_name, path, body, status, words) => {
     const refused = await failure(await send('google', `/models/${path}`, body))
     expect(refused.status).toBe(status)
     expect(refused.body.error.code).toBe(status)
@@ -797,7 +797,7 @@ describe('Anthropic', () => {
     expect(data[0].message.usage.output_tokens).toBe(1)
   })
 
-  test('reports usage late, refuses, and sends unknown events on directives', async () => {
+  test('reports usage late, rejects, and sends unknown events on directives', async () => {
     const messages = [
       { role: 'user', content: '[sandbox usage=late written=7 cached=5 prompt_tokens=40] hi' },
     ]
@@ -855,7 +855,7 @@ describe('Anthropic', () => {
       'invalid_request_error',
       '`max_tokens` must be greater than `thinking.budget_tokens`.',
     ],
-  ])('refuses %s', async (_name, body, options, status, type, message) => {
+  ])('rejects %s', async (_name, body, options, status, type, message) => {
     const refused = await failure(await send('anthropic', '/messages', body, options as Options))
     expect(refused.status).toBe(status)
     expect(refused.body).toMatchObject({ type: 'error', error: { type, message } })

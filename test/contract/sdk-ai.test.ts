@@ -237,7 +237,7 @@ describe('images', () => {
     expect(requests.every((url) => url.endsWith('/v1/images/generations'))).toBe(true)
   })
 
-  test('a size of no shape that the model makes is refused by name', async () => {
+  test('a size of no shape that the model makes is rejected by name', async () => {
     const { provider } = connect()
     const before = vendorCalls()
     const model = provider.imageModel('gkx-imagine-image')

@@ -56,7 +56,7 @@ function lastForm(): string[] {
 }
 
 describe('images.generate', () => {
-  test('makes pictures of free sizes, with their price', async () => {
+  test('makes images of free sizes, with their price', async () => {
     const { data: images, response } = await client.images
       .generate({ model: 'pgt-image-2', prompt: 'a red fox', size: '1536x864', quality: 'low', n: 2 })
       .withResponse()
@@ -77,7 +77,7 @@ describe('images.generate', () => {
     expect(images.usage?.output_tokens).toBe(4160)
   })
 
-  test('streams unfinished pictures and the whole one', async () => {
+  test('streams unfinished images and the whole one', async () => {
     const stream = await client.images.generate({
       model: 'pgt-image-2',
       prompt: 'a red fox',
@@ -230,7 +230,7 @@ describe('images.edit', () => {
 })
 
 describe('models whose vendors have other forms', () => {
-  test.each(others)('%s makes pictures, as bytes and as addresses', async (model) => {
+  test.each(others)('%s makes images, as bytes and as addresses', async (model) => {
     const asked = { model, prompt: 'a red fox', n: 2, size: '1024x1024', quality: 'standard' } as const
     const bytes = await client.images.generate({ ...asked, response_format: 'b64_json' })
     expect(bytes.data?.map(({ b64_json }) => (b64_json ?? '').length > 100)).toEqual([true, true])

@@ -176,7 +176,7 @@ describe('messages', () => {
         ],
       })
       expect(answer.content[0]).toMatchObject({ text: expect.stringContaining('21 degrees') })
-      // One is refused, before anything is sent or paid.
+      // One is rejected, before anything is sent or paid.
       expect([requests.length, vendorCalls() - before]).toEqual([3, 2])
       const { messages } = lastBody()
       expect(messages.map(({ role }: { role: string }) => role)).toEqual([

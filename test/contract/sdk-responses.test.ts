@@ -124,7 +124,7 @@ for (const [id, path] of kinds) {
       expect(Object.keys(object)).toEqual(['city'])
     })
 
-    test('pictures', async () => {
+    test('images', async () => {
       const { text } = await generateText({
         model: provider()(id),
         messages: [

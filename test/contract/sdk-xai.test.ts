@@ -1,4 +1,4 @@
-// Texts, videos and edits of pictures as xAI's own clients ask for them: texts by responses, which its SDK checks strictly;
+// Texts, videos and edits of images as xAI's own clients ask for them: texts by responses, which its SDK checks strictly;
 // videos by `request_id` and states of another name, and edits in JSON. The same tasks and the same prices as in the gateway's own form.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -201,7 +201,7 @@ describe('videos', () => {
   })
 })
 
-describe('edits of pictures', () => {
+describe('edits of images', () => {
   const image = { url: 'https://example.com/cat.png', type: 'image_url' }
   const edit = (body: object, headers: Record<string, string> = {}) =>
     gateway.post('/v1/images/edits', { model: 'gkx-imagine-image', prompt: 'a hat', ...body }, headers)
@@ -243,7 +243,7 @@ describe('edits of pictures', () => {
     [{ images: [] }, 'image', 400],
     [{ image, n: 11 }, 'n', 400],
     [{ image: { url: 'oss://cat.png' } }, 'image.url', 400],
-  ])('%j is refused for %s', async (body, param, status) => {
+  ])('%j is rejected for %s', async (body, param, status) => {
     const calls = gateway.sandbox.calls.length
     const response = await edit(body)
     expect(response.status).toBe(status)

@@ -1,4 +1,4 @@
-// Tools that a vendor runs, in every dialect and for every built-in model: each is sent and has a price, is refused
+// Tools that a vendor runs, in every dialect and for every built-in model: each is sent and has a price, is rejected
 // with 400 before anything is held, or is omitted and named in a header. There is no fourth outcome, and no more is
 // charged than was held.
 

@@ -273,7 +273,7 @@ describe('the price', () => {
     expect(held).toBeWithin(40 * TEXT_TOKEN, 120 * TEXT_TOKEN)
   })
 
-  test('is refused with 402 to an account that cannot pay, without a call', async () => {
+  test('is rejected with 402 to an account that cannot pay, without a call', async () => {
     const { secret } = await gateway.makeKey('poor', '0')
     for (const model of ['tts-1', 'mini-tts']) {
       const { response, calls } = await speak(gateway, { model }, { authorization: `Bearer ${secret}` })
@@ -421,7 +421,7 @@ describe('a wrong request', () => {
     [{ voice: { id: 'voice_1234' } }, 'voice.id'],
     [{ voice: 'voice_1234' }, 'voice'],
     [{ stream_format: 'events' }, 'stream_format'],
-  ])('%j is refused by the name of the field, without a call', async (body, param) => {
+  ])('%j is rejected by the name of the field, without a call', async (body, param) => {
     const { response, json, calls, charges } = await speak(gateway, { model: 'tts-1', ...body })
     expect([response.status, json.error.param, calls.length, charges.length]).toEqual([400, param, 0, 0])
   })

@@ -130,7 +130,7 @@ describe('ElevenLabs', () => {
     expect([own.response.status, own.json?.error]).toEqual([200, undefined])
   })
 
-  test('refuses in its own words, and the caller pays nothing', async () => {
+  test('rejects in its own words, and the caller pays nothing', async () => {
     await expectFree(
       { model: 'eleven', voice: 'robot' },
       400,
@@ -245,7 +245,7 @@ describe('MiniMax', () => {
     expect([own.response.status, own.json?.error]).toEqual([200, undefined])
   })
 
-  test('refuses in its own words, and the caller pays nothing', async () => {
+  test('rejects in its own words, and the caller pays nothing', async () => {
     await expectFree({ model: 'minimax', speed: 3 }, 400, 'invalid params, voice_setting.speed')
     await expectFree({ model: 'minimax', input: 'a'.repeat(10_001) }, 400, 'text length should be')
     await expectFree({ model: 'minimax', input: '[sandbox status=429]' }, 429, 'rate limit exceeded(RPM)')
@@ -283,7 +283,7 @@ describe('MiniMax', () => {
 })
 
 describe.each(['eleven', 'minimax'])('%s', (model) => {
-  test('is refused with 402 to an account that cannot pay, without a call', async () => {
+  test('is rejected with 402 to an account that cannot pay, without a call', async () => {
     const { secret } = await gateway.makeKey('poor', '0')
     const { response, calls } = await speak(gateway, { model }, { authorization: `Bearer ${secret}` })
     expect([response.status, calls.length]).toEqual([402, 0])

@@ -1,5 +1,5 @@
 // POST /v1/audio/speech: the sound in the requested form, however the vendor sends it, paid for by the character before the last
-// byte; wrong requests are refused by the name of the field, and for nothing.
+// byte; wrong requests are rejected by the name of the field, and for nothing.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'
@@ -281,7 +281,7 @@ function refuses(title: string, body: Record<string, unknown>, expected: Refusal
   })
 }
 
-describe('a wrong request is refused before the vendor is called', () => {
+describe('a wrong request is rejected before the vendor is called', () => {
   const rows: [body: Record<string, unknown>, param: string, words: string[]][] = [
     [{ input: undefined }, 'input', ['Missing required parameter']],
     [{ input: '' }, 'input', ['empty string']],

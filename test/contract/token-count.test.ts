@@ -130,7 +130,7 @@ describe('counted by the gateway', () => {
     expect(json).toEqual({ input_tokens: 5 })
   })
 
-  test('for the models of other formats: all texts, and pictures by their usual size', async () => {
+  test('for the models of other formats: all texts, and images by their usual size', async () => {
     const body = { ...valid, model: 'test-chat' }
     const plain = (await count(body, here)).json.input_tokens
     expect(plain).toBe(5)
@@ -169,7 +169,7 @@ describe('counted by the gateway', () => {
   })
 })
 
-describe('refused', () => {
+describe('rejected', () => {
   const refusals: [name: string, scenario: Partial<Scenario>, status: number, type: string, word: string][] =
     [
       ['without a key', { key: null }, 401, 'authentication_error', '`Authorization: Bearer <API_KEY>`'],

@@ -1,4 +1,4 @@
-// Rules that vendors enforce for models, in all dialects, streamed and not: fields that a model refuses are never sent
+// Rules that vendors enforce for models, in all dialects, streamed and not: fields that a model rejects are never sent
 // to it. The test vendor accepts and records everything; the rules are from the vendors' own pages, not from the table
 // of traits.
 
@@ -184,7 +184,7 @@ describe.each(everyWay)('%s (stream: %p)', (dialect, stream) => {
     expect([status, 'top_k' in sent]).toEqual([200, false])
   })
 
-  test.each(refusing)('%s refuses a forced tool, and the error names the field', async (model) => {
+  test.each(refusing)('%s rejects a forced tool, and the error names the field', async (model) => {
     for (const body of forced[dialect]) {
       const refused = await ask(dialect, model, body, stream)
       expect([refused.status, refused.sent]).toEqual([400, undefined])
@@ -194,7 +194,7 @@ describe.each(everyWay)('%s (stream: %p)', (dialect, stream) => {
     expect([status, sent.tools.length]).toEqual([200, 1])
   })
 
-  test.each([...refusing, 'haiku-5-5'])('%s refuses the beginning of its answer', async (model) => {
+  test.each([...refusing, 'haiku-5-5'])('%s rejects the beginning of its answer', async (model) => {
     const refused = await ask(dialect, model, prefilled[dialect], stream)
     expect([refused.status, refused.sent]).toEqual([400, undefined])
     expect(field(refused as Json)).toContain(dialect === 'responses' ? 'input' : 'messages[1]')
@@ -255,7 +255,7 @@ describe.each(everyWay)('%s (stream: %p)', (dialect, stream) => {
   })
 
   if (dialect !== 'messages') {
-    test('an effort that the caller wrote and the model lacks is refused with those that it has', async () => {
+    test('an effort that the caller wrote and the model lacks is rejected with those that it has', async () => {
       const name = dialect === 'chat' ? 'reasoning_effort' : 'reasoning.effort'
       const wish = (effort: string) =>
         dialect === 'chat' ? { reasoning_effort: effort } : { reasoning: { effort } }
@@ -348,7 +348,7 @@ describe('a native request', () => {
     expect(sent.thinking).toEqual({ type: 'disabled' })
   })
 
-  test('with an unknown effort is refused, and with one below the lowest gets the lowest', async () => {
+  test('with an unknown effort is rejected, and with one below the lowest gets the lowest', async () => {
     const { status, error } = await ask(
       'messages',
       'opus-5-5',

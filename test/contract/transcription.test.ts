@@ -416,7 +416,7 @@ for (const database of databaseKinds) {
     test.each([
       ['no file', [], 'file', 'missing_required_parameter'],
       ['a text instead of a file', [['file', 'a.wav']], 'file', 'invalid_type'],
-      ['a picture', [['file', png]], 'file', 'unsupported_audio_format'],
+      ['an image', [['file', png]], 'file', 'unsupported_audio_format'],
       [
         'two files',
         [

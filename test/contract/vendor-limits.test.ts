@@ -1,5 +1,5 @@
 // Limits for the size and depth of a vendor's documents: an answer, an event, an error, a token count. Larger ones are
-// refused with a clear message, and no charge stays open.
+// rejected with a clear message, and no charge stays open.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
@@ -55,7 +55,7 @@ describe('an answer', () => {
     ['that passes as it is', '/v1/chat/completions'],
     ['that is translated', '/v1/messages'],
   ]
-  test.each(rows)('%s and is nested too deeply is refused, and nothing is paid', async (_name, path) => {
+  test.each(rows)('%s and is nested too deeply is rejected, and nothing is paid', async (_name, path) => {
     const before = await gateway.balance()
     vendor.answer = () => json(withMember(completion('Hello!', 10, 20), `"more":${deep}`))
     const response = await gateway.post(path, { model: 'test-odd', max_tokens: 10, messages: say('Hi') })
@@ -145,7 +145,7 @@ describe('a number of tokens', () => {
     ['too large', `"more":"${'x'.repeat(2 * MEBIBYTE)}"`, 'too large'],
     ['too deep', `"more":${deep}`, 'nested too deeply'],
   ]
-  test.each(rows)('in a document that is %s is refused', async (_name, member, words) => {
+  test.each(rows)('in a document that is %s is rejected', async (_name, member, words) => {
     vendor.answer = () => json(withMember({ input_tokens: 3 }, member))
     const body = { model: 'test-counting', messages: say('Hi') }
     const response = await gateway.post('/v1/messages/count_tokens', body)

@@ -1,5 +1,5 @@
 // All callers share the gateway's account at a vendor, so no caller may name objects kept there: an id that belongs to another is
-// refused before anything is sent or held, at every entrance, and an earlier task must belong to the same account.
+// rejected before anything is sent or held, at every entrance, and an earlier task must belong to the same account.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'
@@ -254,7 +254,7 @@ describe('an address that leads to the machine of the upstream or to its network
       prompt: 'x',
       keyframes: [{ image: { url: near }, timestamp_s: 1 }],
     }),
-  ])('is refused in %s of %s, whoever owns the account', async (field, path, body) => {
+  ])('is rejected in %s of %s, whoever owns the account', async (field, path, body) => {
     for (const to of [gateway, alone]) {
       const { status, json, sent, charges } = await send(path, body, undefined, to)
       expect({ status, sent, charges }).toEqual({ status: 400, sent: 0, charges: 0 })
@@ -265,7 +265,7 @@ describe('an address that leads to the machine of the upstream or to its network
 
 describe("what is kept in the vendor's account", () => {
   test.each(rows.map((row, index) => [row[0], index, row] as const))(
-    '%s (%i) is refused before anything is sent or held',
+    '%s (%i) is rejected before anything is sent or held',
     async (field, _index, [, path, body]) => {
       const { status, json, sent, charges } = await send(path, body, bob)
       expect({ status, sent, charges }).toEqual({ status: 400, sent: 0, charges: 0 })
@@ -284,7 +284,7 @@ describe("what is kept in the vendor's account", () => {
     expect(next.json.error.message).toContain('send the whole conversation')
   })
 
-  test('is refused in the options of a tool', async () => {
+  test('is rejected in the options of a tool', async () => {
     const client = await connect(gateway.url, bob)
     try {
       for (const options of [{ previous_response_id: 'a' }, { cached_content: 'a' }]) {

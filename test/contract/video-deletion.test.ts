@@ -140,7 +140,7 @@ for (const kind of databaseKinds) {
       })
     })
 
-    test('a video that its vendor cannot stop continues, and its deletion is refused', async () => {
+    test('a video that its vendor cannot stop continues, and its deletion is rejected', async () => {
       const id = await submit({ ...fox, prompt: 'a fox [sandbox task_ms=600000]' })
       const { error } = await deleteSoon(id)
       expect(error).toMatchObject({ status: 409, code: 'video_not_ended' })

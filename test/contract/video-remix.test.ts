@@ -124,7 +124,7 @@ for (const kind of databaseKinds) {
       expect(gateway.sandbox.calls).toHaveLength(calls)
     })
 
-    describe('is refused', () => {
+    describe('is rejected', () => {
       test.each([
         ['for a vendor that makes none', videoBody('a fox [sandbox task_ms=0]'), 'unsupported_operation'],
         [

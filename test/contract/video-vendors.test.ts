@@ -88,7 +88,7 @@ describe('the client of fal', () => {
     expect(data.video.duration).toBe(5)
   })
 
-  test('cancels, and is refused in the forms that it knows', async () => {
+  test('cancels, and is rejected in the forms that it knows', async () => {
     const endpoint = 'fal-ai/wan/v2.7/text-to-video'
     const { queue } = client()
     const { request_id: requestId } = await queue.submit(endpoint, { input: { prompt: 'x' } })
@@ -122,7 +122,7 @@ describe('the client of Runway', () => {
     if (task.status === 'SUCCEEDED') expect(task.output[0]).toStartWith('http')
   })
 
-  test('cancels, and is refused in the forms that it knows', async () => {
+  test('cancels, and is rejected in the forms that it knows', async () => {
     const asked = { model: 'gen4.5', promptText: 'x', ratio: '1280:720', duration: 5 } as const
     const { id } = await client().textToVideo.create(asked)
     await client().tasks.delete(id)

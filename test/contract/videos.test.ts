@@ -284,7 +284,7 @@ describe('submit', () => {
   })
 })
 
-describe('refused before anything is held', () => {
+describe('rejected before anything is held', () => {
   const wan = (more: Json) => requestFor('vidw2.6-t2v', more)
   const rows: [name: string, body: Json, param: string | null, words: string[]][] = [
     ['no model', { input: {} }, 'model', ['GET /v1/models']],
@@ -433,7 +433,7 @@ describe('refused before anything is held', () => {
     await refuse(body, param, words)
   })
 
-  test('a model for pictures, and this path for one', async () => {
+  test('a model for images, and this path for one', async () => {
     await refuse(requestFor('vidw2.6-t2v', { model: 'test-chat' }), 'model', ['does not serve'], {
       error: { code: 'endpoint_model_mismatch' },
     })

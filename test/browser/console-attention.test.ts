@@ -93,12 +93,24 @@ test('a key that spends too fast can be paused in its line', () =>
     })
   }))
 
-test('keys that expire and models that lose money link to the page with the remedy', () =>
-  journeyAs([browser, gateway], 'operator', async ({ page, open, settled }) => {
+test('a key that expires soon is extended by 30 days in its line', () =>
+  journeyAs([browser, gateway], 'operator', async ({ page, open }) => {
+    const expiresAt = async () => {
+      const { expires_at } = (await (await ask('GET', '/keys/trial')).json()) as { expires_at: string }
+      return Date.parse(expires_at)
+    }
     await open('overview')
-    const expiring = page.locator('.attention li', { hasText: 'Key trial expires' })
-    await expiring.getByRole('link', { name: 'Extend' }).click()
+    const before = await expiresAt()
+    const line = page.locator('.attention li', { hasText: 'Key trial expires' })
+    await line.getByRole('button', { name: 'Extend by 30 days' }).click()
+    await line.waitFor({ state: 'detached' })
+    expect((await expiresAt()) - before).toBe(30 * 24 * HOUR_MS)
+    await open('keys/trial')
     await page.getByRole('heading', { name: 'Key trial' }).waitFor()
+  }))
+
+test('a model that loses money links to its price', () =>
+  journeyAs([browser, gateway], 'operator', async ({ page, open, settled }) => {
     await open('overview')
     const loss = page.locator('.attention li', { hasText: 'costly loses money: $0.00' })
     await loss.getByRole('link', { name: 'See price' }).click()

@@ -12,6 +12,8 @@ import { texts } from '../texts'
 
 const words = texts.overview
 type Figures = Reply<'getOverview'>
+/** As the button says. */
+const EXTENSION_MS = 30 * 86_400_000
 
 interface Line {
   text: string
@@ -115,9 +117,15 @@ function ofKeys({ attention }: Figures): Line[] {
     ...attention.expiring_keys.map(({ key, expires_at: at }) => ({
       href: hrefOfKey(key),
       text: words.expiring(key, timeText(at ?? '')),
-      action: <Go href={hrefOfKey(key)}>{words.extend}</Go>,
+      action: at && <Action title={words.extend} act={() => extend(key, at)} />,
     })),
   ]
+}
+
+/** Lets a key end later. */
+function extend(key: string, at: string): Promise<unknown> {
+  const expires_at = new Date(Date.parse(at) + EXTENSION_MS).toISOString()
+  return call('updateKey', { params: { key }, body: { expires_at } })
 }
 
 function ofModels({ attention }: Figures): Line[] {

@@ -85,7 +85,7 @@ export const overview = {
   check: 'Check',
   changeLimit: 'Change limit',
   changePrice: 'See price',
-  extend: 'Extend',
+  extend: 'Extend by 30 days',
   seeModel: 'See model',
   seeWebhooks: 'Send again',
   ending: (model: string, day: string, hasEnded: boolean, successor: string | null) =>

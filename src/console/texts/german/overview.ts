@@ -90,7 +90,7 @@ export default {
   check: 'Prüfen',
   changeLimit: 'Grenze ändern',
   changePrice: 'Preis ansehen',
-  extend: 'Verlängern',
+  extend: 'Um 30 Tage verlängern',
   seeModel: 'Modell ansehen',
   seeWebhooks: 'Erneut senden',
   ending: (model, day, hasEnded, successor) =>

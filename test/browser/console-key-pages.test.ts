@@ -248,7 +248,7 @@ test('a holder sees kept pictures and plays kept videos and sounds, page by page
     .evaluateAll((all) => all.map((each) => Math.round(each.getBoundingClientRect().height)))
   expect(new Set(heights).size).toBe(1)
   await page.getByRole('button', { name: 'Enlarge the kept picture' }).click()
-  await page.locator('dialog img.large').waitFor()
+  await page.locator('dialog:has(img.large) .facts').getByText('test-image').waitFor()
   await page.keyboard.press('Escape')
   // A picture links to its request, which shows it too.
   await page

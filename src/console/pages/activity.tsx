@@ -287,6 +287,20 @@ function TaskDetails({ task }: { task: OwnTask }) {
   )
 }
 
+/** The model and time of a kept picture. */
+function Origin({ request }: { request: string }) {
+  const { data } = useQuery(['own request', request], (signal) => askRequest(request, signal))
+  const made = data?.request
+  return (
+    <Facts
+      facts={[
+        [words.model, made?.model],
+        [words.time, made && <LogTime key="time" at={made.at} />],
+      ]}
+    />
+  )
+}
+
 function KeptResults() {
   // Pictures are made by requests, videos by tasks.
   const news = useLive('request') + useLive('task')
@@ -307,6 +321,7 @@ function KeptResults() {
           <div class="gallery">
             <OwnResults
               artifacts={artifacts}
+              about={({ request }) => <Origin request={request} />}
               more={({ request, created_at }) => (
                 <>
                   <Time at={created_at} /> <a href={hrefOf('activity', {}, request)}>{words.madeBy}</a>

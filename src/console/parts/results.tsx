@@ -35,14 +35,16 @@ export function Results({ charge, isEnded }: { charge: string; isEnded: boolean 
   )
 }
 
-/** Stored results for the holder of a key. `more` is additional text for each. */
-export function OwnResults({
-  artifacts,
-  more,
-}: {
+interface OwnResultsProps {
   artifacts: readonly OwnArtifact[]
-  more?: (artifact: OwnArtifact) => ComponentChildren
-}) {
+  /** Additional text for each. */
+  more?(artifact: OwnArtifact): ComponentChildren
+  /** Text below an enlarged picture. */
+  about?(artifact: OwnArtifact): ComponentChildren
+}
+
+/** Stored results for the holder of a key. */
+export function OwnResults({ artifacts, more, about }: OwnResultsProps) {
   if (artifacts.length === 0) return null
   return (
     <div class="results">
@@ -54,6 +56,7 @@ export function OwnResults({
           expiresAt={artifact.expires_at}
           // The signature of the URL, at the address of this page: the gateway cannot see the path of a proxy.
           address={urlOf(`v1/artifacts/${artifact.id}${new URL(artifact.url).search}`)}
+          about={about?.(artifact)}
         >
           {more?.(artifact)}
         </Result>
@@ -67,10 +70,11 @@ interface ResultProps {
   bytes: number
   expiresAt: string | null
   address: string
+  about?: ComponentChildren
   children?: ComponentChildren
 }
 
-function Result({ type, bytes, expiresAt, address, children }: ResultProps) {
+function Result({ type, bytes, expiresAt, address, about, children }: ResultProps) {
   const [isLarge, setLarge] = useState(false)
   return (
     <figure>
@@ -82,6 +86,7 @@ function Result({ type, bytes, expiresAt, address, children }: ResultProps) {
       {isLarge && (
         <Dialog title={words.picture} close={() => setLarge(false)} closing={texts.close}>
           <img class="large" src={address} alt={words.picture} />
+          {about}
         </Dialog>
       )}
       {type.startsWith('video/') && (

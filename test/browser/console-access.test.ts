@@ -45,6 +45,11 @@ const FOCUSED = `(() => {
   return { name: at.outerHTML.slice(0, 80), isCovered: points.length > 0 && !isSeen, isInPanel: at.closest('.panel') !== null }
 })()`
 
+/** In the page: focus stops that only scroll, but have nothing to scroll. */
+const VAIN_STOPS = `[...document.querySelectorAll('main [tabindex="0"]:not(a, button, input, select, textarea, [role=slider])')]
+  .filter((each) => each.scrollWidth <= each.clientWidth && each.scrollHeight <= each.clientHeight)
+  .map((each) => each.outerHTML.slice(0, 120))`
+
 for (const width of [400, 768, 1280, 1440])
   test(`Tab never focuses an element covered by a panel at ${width} pixels`, async () => {
     const { page, open, faults } = await visitConsole(browser, gateway, { width })
@@ -66,6 +71,32 @@ for (const width of [400, 768, 1280, 1440])
     expect(faults).toEqual([])
     await page.context().close()
   })
+
+test('a table is a focus stop only if it scrolls sideways', async () => {
+  const { secret } = await gateway.makeKey('holder', '5')
+  for (const [token, pages] of [
+    [undefined, ['overview', 'requests', 'accounts', 'keys', 'models', 'upstreams', 'usage?by=model']],
+    [secret, ['home', 'activity', 'models', 'connect']],
+  ] as const) {
+    const { page, open } = await visitConsole(browser, gateway, token ? { token } : {})
+    for (const address of pages) {
+      await open(address)
+      expect({ address, stops: await page.evaluate(VAIN_STOPS) }).toEqual({ address, stops: [] })
+    }
+    await page.context().close()
+  }
+  // A list that cannot become narrow enough scrolls, so the keyboard must reach it.
+  const { page, open } = await visitConsole(browser, gateway)
+  await open('requests')
+  const frame = page.locator('main .table-frame').first()
+  expect(await frame.getAttribute('tabindex')).toBeNull()
+  await page.setViewportSize({ width: 1280, height: 900 })
+  await frame.evaluate((each) => {
+    ;(each as unknown as { style: { width: string } }).style.width = '120px'
+  })
+  await waitFor(async () => (await frame.getAttribute('tabindex')) === '0')
+  await page.context().close()
+})
 
 test('on a wide screen, the rows next to an open panel open their own panels', () =>
   journeyAs([browser, gateway], 'viewer', async ({ page, open }) => {

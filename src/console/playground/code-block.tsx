@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { Scroller } from '../parts/code'
 import { Copy } from '../parts/form'
 import { keyTexts } from '../texts'
 
@@ -35,9 +36,9 @@ export function CodeBlock({ language, text }: { language: string; text: string }
         <span>{name || keyTexts.playground.codeBlock}</span>
         <Copy text={text} />
       </figcaption>
-      <figure class="code" tabIndex={0} aria-label={name || keyTexts.playground.codeBlock}>
+      <Scroller class="code" label={name || keyTexts.playground.codeBlock}>
         <pre>{text.length > MAX_COLOURED ? text : (colour?.(name, text) ?? text)}</pre>
-      </figure>
+      </Scroller>
     </figure>
   )
 }

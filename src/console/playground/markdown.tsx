@@ -4,6 +4,7 @@
 import { lexer, type Token, type Tokens } from 'marked'
 import type { ComponentChildren, VNode } from 'preact'
 import { useMemo } from 'preact/hooks'
+import { Scroller } from '../parts/code'
 import { keyTexts } from '../texts'
 import { CodeBlock } from './code-block'
 
@@ -77,7 +78,7 @@ function list({ ordered, start, items }: Tokens.List): VNode {
 function table({ header, rows, align }: Tokens.Table): VNode {
   const classOf = (index: number) => (align[index] === 'right' ? 'number' : undefined)
   return (
-    <figure class="prose-table" tabIndex={0} aria-label={words.table}>
+    <Scroller class="prose-table" label={words.table}>
       <table>
         <thead>
           <tr>
@@ -100,7 +101,7 @@ function table({ header, rows, align }: Tokens.Table): VNode {
           ))}
         </tbody>
       </table>
-    </figure>
+    </Scroller>
   )
 }
 

@@ -6,6 +6,7 @@ import { useState } from 'preact/hooks'
 import { hrefOf } from '../address'
 import { session } from '../api'
 import { decimalText } from '../language'
+import { Scroller } from '../parts/code'
 import { Copy } from '../parts/form'
 import { moneyText } from '../parts/money'
 import { durationText } from '../parts/time'
@@ -178,7 +179,7 @@ function Vectors({ vectors, lines }: VectorsProps) {
 /** How similar each pair of lines is. */
 function Likeness({ vectors, lines }: VectorsProps) {
   return (
-    <figure class="prose-table" tabIndex={0} aria-label={words.likeness}>
+    <Scroller class="prose-table" label={words.likeness}>
       <table>
         <caption class="quiet">{words.likeness}</caption>
         <thead>
@@ -206,7 +207,7 @@ function Likeness({ vectors, lines }: VectorsProps) {
           ))}
         </tbody>
       </table>
-    </figure>
+    </Scroller>
   )
 }
 

@@ -108,7 +108,7 @@ test('every page for operators is in German', async () => {
     'upstreams',
     'upstreams/openai',
     'upstreams?part=reconciliation',
-    'accounts/alice?part=access',
+    ...['keys', 'requests', 'money', 'access', 'settings'].map((part) => `accounts/alice?part=${part}`),
     'settings',
     'settings?part=events',
     'settings?part=sessions',
@@ -132,7 +132,7 @@ test('every page for operators is in German', async () => {
 
 test('every page for holders of keys is in German, with amounts in German format', async () => {
   const visit = await visitInGerman(gateway.secret)
-  const { page, open, faults, axe } = visit
+  const { page, open, faults, axe, tooWide } = visit
   for (const address of [
     'home',
     'activity',
@@ -148,11 +148,8 @@ test('every page for holders of keys is in German, with amounts in German format
     'playground?kind=rerank',
   ]) {
     await open(address)
-    expect({ address, english: await englishOn(visit), axe: await axe() }).toEqual({
-      address,
-      english: [],
-      axe: [],
-    })
+    const found = { english: await englishOn(visit), axe: await axe(), tooWide: await tooWide() }
+    expect({ address, ...found }).toEqual({ address, english: [], axe: [], tooWide: [] })
   }
   await open('home')
   expect(await page.locator('.figure').first().textContent()).toMatch(

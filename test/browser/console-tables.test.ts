@@ -159,33 +159,7 @@ for (const width of [400, 1440])
     await visit.page.context().close()
   })
 
-test('at 768 and 1024 pixels lists hide columns instead of scrolling, and an expanded row shows them', async () => {
-  const pages = [
-    'requests',
-    'accounts',
-    'keys',
-    'models',
-    'upstreams',
-    'tasks',
-    'settings/audit',
-    'usage?by=model',
-  ]
-  for (const width of [768, 1024]) {
-    const visit = await visitConsole(browser, gateway, { width })
-    for (const page of pages) {
-      await visit.open(page)
-      const beyond = await visit.page.evaluate(
-        `[...document.querySelectorAll('html, .table-frame')].map((each) => each.scrollWidth - each.clientWidth)`,
-      )
-      expect({ page, width, beyond: Math.max(0, ...(beyond as number[])) }).toEqual({
-        page,
-        width,
-        beyond: 0,
-      })
-    }
-    expect(visit.faults).toEqual([])
-    await visit.page.context().close()
-  }
+test('a list hides columns instead of scrolling, and an expanded row shows them', async () => {
   const visit = await visitConsole(browser, gateway, { width: 768 })
   await visit.open('requests')
   const { page } = visit

@@ -20,8 +20,8 @@ export interface Visit {
   /** Faults that axe finds, one sentence each. */
   axe(): Promise<string[]>
   /**
-   * Widths between 400 and 2560 pixels at which the page scrolls sideways, or a table on a usual screen. A visit on a smaller
-   * screen tries only its own width.
+   * Widths between 400 and 2560 pixels at which the page scrolls sideways, or a table from 761 pixels. A visit on a smaller screen
+   * tries only its own width.
    */
   tooWide(): Promise<number[]>
 }
@@ -62,11 +62,13 @@ const GO = `(hash) => new Promise((done) => {
   if (location.hash === before) done()
 })`
 
-/** A usual screen, in pixels: on a smaller one a table may scroll by itself. */
+/** A usual screen, in pixels. */
 const SCREEN = 1280
+/** From this width, in pixels, a table hides columns instead of scrolling. */
+const LINES = 761
 /** Widths of telephones, tablets and screens, and both sides of each breakpoint, in pixels. */
 const WIDTHS = [400, 480, 600, 759, 760, 761, 900, 1024, 1280, 1440, 1920, 2560]
-const BEYOND = `new Promise((done) => requestAnimationFrame(() => setTimeout(done))).then(() => Math.max(...[document.documentElement, ...(innerWidth < ${SCREEN} ? [] : document.querySelectorAll('.table-frame'))]
+const BEYOND = `new Promise((done) => requestAnimationFrame(() => setTimeout(done))).then(() => Math.max(...[document.documentElement, ...(innerWidth < ${LINES} ? [] : document.querySelectorAll('.table-frame'))]
   .map((each) => each.scrollWidth - each.clientWidth)))`
 
 /** The role of a visitor, the journey, and the error statuses that it causes. */

@@ -144,25 +144,46 @@ test('a holder explores only the requests of their own key', async () => {
   await page.context().close()
 })
 
+/** Pages by whether they have a time range: those of operators and those of holders. */
+const RANGED = {
+  operator: {
+    with: [
+      ...['overview', 'requests', 'usage', 'models', 'upstreams', 'accounts/alice'],
+      'settings?part=audit',
+    ],
+    without: [
+      ...['accounts', 'accounts/new', 'keys', 'plans', 'codes', 'statements', 'tasks', 'playground'],
+      ...['upstreams?part=reconciliation', 'settings', 'settings?part=backups', 'settings?part=admins'],
+    ],
+  },
+  holder: {
+    with: ['home', 'activity'],
+    without: [
+      ...['activity?show=tasks', 'activity?show=results', 'models', 'playground', 'statements', 'connect'],
+    ],
+  },
+}
+
+for (const [who, lists] of Object.entries(RANGED))
+  test(`the ${who} sees the time range only on pages that it affects`, async () => {
+    const visit = await visitConsole(browser, gateway, who === 'holder' ? { token: holder } : {})
+    const shown: Record<string, number> = {}
+    for (const address of [...lists.with, ...lists.without]) {
+      await visit.open(address)
+      shown[address] = await visit.page.getByLabel('Time range').count()
+    }
+    expect(shown).toEqual({
+      ...Object.fromEntries(lists.with.map((address) => [address, 1])),
+      ...Object.fromEntries(lists.without.map((address) => [address, 0])),
+    })
+    expect(visit.faults).toEqual([])
+    await visit.page.context().close()
+  })
+
 test('the time range is shown unchanged where it applies, and can be reset', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page } = visit
   const range = page.getByLabel('Time range')
-  const without = ['accounts', 'keys', 'plans', 'statements', 'tasks', 'settings/backups']
-  for (const address of [
-    ...without,
-    'requests',
-    'usage',
-    'overview',
-    'settings?part=audit',
-    'accounts/alice',
-  ]) {
-    await visit.open(address)
-    expect({ address, shown: await range.count() }).toEqual({
-      address,
-      shown: without.includes(address) ? 0 : 1,
-    })
-  }
   await visit.open('requests')
   await range.selectOption('month')
   await visit.settled()

@@ -1,5 +1,5 @@
 // The samples next to the operations of the API documentation: those in TypeScript are run as a reader would run them,
-// and those in Python are only parsed.
+// with a key and with the placeholder, and those in Python are only parsed.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -87,13 +87,87 @@ test('TypeScript samples run unchanged; those with an object’s id report that 
   expect(failed).toEqual([])
 })
 
+/** Reads modules one after another, and prints what each has printed or thrown, as JSON. */
+const IMPORT_ALL = `
+const printed = []
+const write = console.log
+console.log = (...all) => printed.push(...all.map((each) => JSON.stringify(each) ?? String(each)))
+const outputs = []
+for (const file of process.argv.slice(2)) {
+  await import(file).catch((error) => printed.push(String(error)))
+  outputs.push(printed.splice(0).join(' '))
+}
+write(JSON.stringify(outputs))
+`
+
+test('TypeScript samples report the placeholder key as invalid', async () => {
+  const sampled = operations.flatMap(({ endpoint, samples }) => {
+    const source = samples.find(({ lang }) => lang === 'TypeScript')?.source ?? ''
+    return source.includes('sk-YOUR-KEY') ? [{ endpoint, source }] : []
+  })
+  expect(sampled.length).toBeGreaterThan(40)
+  const files = sampled.map((_, index) => join(folder, `placeholder-${index}.ts`))
+  await Promise.all(
+    // An empty export makes each a module, so that they may declare the same names.
+    sampled.map(({ source }, index) => Bun.write(files[index] ?? '', `${addressed(source)}export {}\n`)),
+  )
+  const driver = join(folder, 'import-all.ts')
+  await Bun.write(driver, IMPORT_ALL)
+  const { out, error, code } = await execute([process.execPath, driver, ...files])
+  expect({ error, code }).toEqual({ error: '', code: 0 })
+  const outputs = JSON.parse(out) as string[]
+  const unclear = sampled.flatMap(({ endpoint }, index) =>
+    /Incorrect API key|^401$/.test(outputs[index] ?? '') ? [] : [{ endpoint, out: outputs[index] }],
+  )
+  expect(unclear).toEqual([])
+})
+
+const python = Bun.which('python3')
+/** Parses each text of a JSON list, and prints the errors. */
+const PARSE_ALL = `
+import ast, json, sys
+for text in json.load(sys.stdin):
+    try: ast.parse(text)
+    except SyntaxError as error: print(error, text)
+`
+
+test.skipIf(python === null)('Python samples are valid Python', async () => {
+  const sources = operations.flatMap(({ samples }) =>
+    samples.flatMap(({ lang, source }) => (lang === 'Python' ? [source] : [])),
+  )
+  expect(sources.length).toBeGreaterThan(40)
+  expect(await execute([python ?? '', '-c', PARSE_ALL], JSON.stringify(sources))).toEqual({
+    out: '',
+    error: '',
+    code: 0,
+  })
+})
+
+/** A program with the address of the gateway of these tests. */
+const addressed = (source: string) => source.replaceAll('http://127.0.0.1:8080', gateway.url)
+
 /** Runs a program with the gateway's address and a separate key, because one of the programs replaces its key. */
-async function run(source: string): Promise<{ out: string; error: string; code: number }> {
+async function run(source: string): Promise<Outcome> {
   const { secret } = await gateway.makeKey('alice', '0')
-  const program = source.replaceAll('http://127.0.0.1:8080', gateway.url).replaceAll('sk-YOUR-KEY', secret)
+  const program = addressed(source).replaceAll('sk-YOUR-KEY', secret)
   const file = join(folder, `${Bun.randomUUIDv7()}.ts`)
   await Bun.write(file, program)
-  const child = Bun.spawn([process.execPath, file], { cwd: folder, stdout: 'pipe', stderr: 'pipe' })
+  return execute([process.execPath, file])
+}
+
+interface Outcome {
+  out: string
+  error: string
+  code: number
+}
+
+async function execute(command: string[], input = ''): Promise<Outcome> {
+  const child = Bun.spawn(command, {
+    cwd: folder,
+    stdin: new Response(input),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
   const [out, error] = await Promise.all([child.stdout.text(), child.stderr.text()])
   return { out, error, code: await child.exited }
 }

@@ -519,6 +519,67 @@ test('transcription: the price of a file follows its length before it is sent, a
   expect(visit.faults).toEqual([])
 })
 
+/** In the page: the person refuses the microphone. */
+const REFUSE = `void (navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('refused', 'NotAllowedError')))`
+/** In the page: the person allows the microphone, and its stream can be observed. */
+const WATCH = `void (navigator.mediaDevices.getUserMedia = async (wanted) =>
+  window.heard = await MediaDevices.prototype.getUserMedia.call(navigator.mediaDevices, wanted))`
+/** In the page: whether the microphone no longer records. */
+const IS_RELEASED = `window.heard.getTracks().every(({ readyState }) => readyState === 'ended')`
+
+test('transcription: the microphone is recorded, priced and transcribed; without it, the page says what to do', async () => {
+  const { page, axe } = visit
+  await begin('kind=transcription&model=test-transcribe')
+  const record = page.getByRole('button', { name: 'Record', exact: true })
+  await page.evaluate(REFUSE)
+  await record.click()
+  await page.getByRole('alert').getByText('No microphone is available.').waitFor()
+  await page.evaluate(WATCH)
+  await record.click()
+  const stop = page.getByRole('button', { name: 'Stop recording' })
+  await stop.waitFor()
+  expect(await axe()).toEqual([])
+  await stop.click()
+  await page.locator('.composer audio[aria-label="Recording"]').waitFor()
+  expect(await page.evaluate<boolean>(IS_RELEASED)).toBe(true)
+  const { mostUsd, costUsd } = await pay()
+  expect(costUsd).toBeGreaterThan(0)
+  expect(costUsd).toBeLessThanOrEqual(mostUsd)
+  const file = new Map(lastCall()?.form).get('file')
+  expect(file).toBeDefined()
+  expect((await page.locator('.reply .prose').textContent())?.length).toBeGreaterThan(3)
+  // Leaving the page also releases it.
+  await record.click()
+  await stop.waitFor()
+  await visit.open('connect')
+  await waitFor(() => page.evaluate<boolean>(IS_RELEASED))
+  expect(visit.faults).toEqual([])
+})
+
+test('embeddings: the similarity of each pair of lines is the cosine of their vectors', async () => {
+  const { page } = visit
+  await begin('kind=embeddings&model=test-embedding')
+  await page.getByRole('textbox', { name: 'Text' }).fill('one\ntwo\none')
+  const answer = page.waitForResponse(/\/v1\/embeddings$/)
+  await pay()
+  const { data } = (await (await answer).json()) as { data: { embedding: number[] }[] }
+  const cosine = (one: readonly number[], other: readonly number[]) => {
+    const dot = (left: readonly number[], right: readonly number[]) =>
+      left.reduce((sum, each, index) => sum + each * (right[index] ?? 0), 0)
+    return dot(one, other) / Math.sqrt(dot(one, one) * dot(other, other))
+  }
+  const table = page.getByRole('table', { name: 'Cosine similarity of the lines' })
+  const rows = await table.locator('tbody tr').all()
+  const shown = await Promise.all(rows.map((row) => row.locator('td').allTextContents()))
+  const vectors = data.map(({ embedding }) => embedding)
+  expect(vectors).toHaveLength(3)
+  expect(shown.map((row) => row.map(Number))).toEqual(
+    vectors.map((one) => vectors.map((other) => expect.closeTo(cosine(one, other), 3))),
+  )
+  expect(await table.locator('tbody th').allTextContents()).toEqual(['1 one', '2 two', '3 one'])
+  expect(visit.faults).toEqual([])
+})
+
 test('conversations are kept in this browser, opened again, exported and deleted', async () => {
   const { page, open } = visit
   await begin('kind=chat&model=test-reasoning')

@@ -90,6 +90,9 @@ async function launch(): Promise<Browser> {
       '--in-process-gpu',
       '--renderer-process-limit=1',
       '--num-raster-threads=1',
+      // A microphone that beeps, which every page may use.
+      '--use-fake-device-for-media-stream',
+      '--use-fake-ui-for-media-stream',
       '--js-flags=--no-opt --no-maglev --single-threaded-gc',
     ],
   })

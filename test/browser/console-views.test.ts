@@ -151,6 +151,17 @@ const FIELDS = `[...document.querySelectorAll('.fields')].flatMap((group) => {
     .map((part) => part.getBoundingClientRect().top - field.getBoundingClientRect().top).join()))
 }).filter((row) => row.length > 1)`
 
+/** In the page: the left edges of the blocks of its content, in pixels, each only once. */
+const LEFTS = `[...new Set([...document.querySelectorAll('main > :not(.hidden, .panel, dialog)')]
+  .filter((each) => each.getClientRects().length > 0).map((each) => each.getBoundingClientRect().left))]`
+/** In the page: where the texts of the shares and of the table begin, in pixels, each only once. */
+const TEXT_LEFTS = `[...new Set([...document.querySelectorAll('.shares li > :first-child, main tbody td:first-child')].map((each) => {
+  const text = document.createTreeWalker(each, NodeFilter.SHOW_TEXT).nextNode()
+  const range = document.createRange()
+  range.selectNodeContents(text)
+  return Math.round(range.getBoundingClientRect().left)
+}))]`
+
 test('labels are aligned, and the content of all pages has the same left edge and maximum width', async () => {
   const { id } = await gateway.makeKey('aligned', '1')
   const visit = await visitConsole(browser, gateway)
@@ -162,16 +173,22 @@ test('labels are aligned, and the content of all pages has the same left edge an
     expect(rows.filter((row) => new Set(row).size > 1)).toEqual([])
   }
   const tops: Record<string, number> = {}
+  const lefts: Record<string, number[]> = {}
   for (const name of [
-    ...['overview', 'accounts', 'keys', 'plans', 'requests', 'usage'],
-    ...['statements', 'tasks', 'models', 'upstreams', 'settings'],
+    ...['overview', 'accounts', 'keys', 'plans', 'codes', 'requests', 'usage?by=model'],
+    ...['statements', 'tasks', 'models', 'upstreams', 'playground', 'settings', 'accounts/alice'],
   ]) {
     await visit.open(name)
     tops[name] = await page.evaluate(
       `Math.min(...[...document.querySelectorAll('main > :not(.hidden)')].map((each) => each.getBoundingClientRect().top))`,
     )
+    lefts[name] = await page.evaluate(LEFTS)
   }
   expect(Object.entries(tops).filter(([, top]) => top !== tops.overview)).toEqual([])
+  const [left] = lefts.overview ?? []
+  expect(Object.entries(lefts).filter(([, all]) => all.some((each) => each !== left))).toEqual([])
+  await visit.open('usage?by=model')
+  expect(await page.evaluate(TEXT_LEFTS)).toHaveLength(1)
   await page.setViewportSize({ width: 2560, height: 900 })
   await visit.open('requests')
   const ends = (await page.evaluate(

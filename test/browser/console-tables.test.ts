@@ -12,6 +12,8 @@ setDefaultTimeout(180_000)
 
 /** Enough rows to scroll by one screen. */
 const REQUESTS = 45
+/** A model with a name as long as those of vendors. */
+const LONG_NAME = 'claude-haiku-4-5-20251001'
 /** Height of the header of the page, in pixels. */
 const HEADER = 48
 /** In the page: the text of each amount, and where its decimal point is, in pixels. */
@@ -37,6 +39,13 @@ const FIRST_LINES = `[...document.querySelectorAll('main tbody tr:first-child td
   if (text) range.selectNodeContents(text)
   return [...range.getClientRects()].slice(0, 1).map(({ top }) => top)
 })`
+/** In the page: the highest number of lines in the cells of each column, by its title. */
+const LINES = `[...document.querySelectorAll('main tbody td[data-title]')].reduce((most, cell) => {
+  const range = document.createRange()
+  range.selectNodeContents(cell.querySelector('.whole') ?? cell)
+  const tops = new Set([...range.getClientRects()].map(({ top }) => Math.round(top / 10)))
+  return { ...most, [cell.dataset.title]: Math.max(most[cell.dataset.title] ?? 0, tops.size) }
+}, {})`
 /** A folder for screenshots of the pages, to inspect. */
 const { CONSOLE_PICTURES: pictures } = process.env
 
@@ -45,7 +54,8 @@ let browser: Browser
 let holder = ''
 
 beforeAll(async () => {
-  gateway = await startTestGateway({ balance: '10' })
+  const long = { [LONG_NAME]: testModels['test-chat'] } as typeof testModels
+  gateway = await startTestGateway({ balance: '10', models: long })
   browser = await openBrowser()
   const { secret } = await gateway.makeKey('team', '5')
   holder = secret
@@ -245,4 +255,24 @@ test('a long table is rendered in steps, and sorted by all of its rows', async (
   expect(visit.faults).toEqual([])
   await page.context().close()
   await large.close()
+})
+
+test('names and hours take one line, and prices at most two', async () => {
+  await (await gateway.chat({ model: LONG_NAME })).text()
+  await gateway.server.world.requestLog.flush()
+  for (const [width, address, lines] of [
+    [1280, 'requests', { Model: 1 }],
+    [768, 'requests', { Model: 1 }],
+    [768, 'usage?by=hour', { 'Hour (UTC)': 1 }],
+    [768, 'models', { Price: 2 }],
+  ] as const) {
+    const visit = await visitConsole(browser, gateway, { width })
+    await visit.open(address)
+    expect({ width, address, lines: await visit.page.evaluate(LINES) }).toEqual({
+      width,
+      address,
+      lines: expect.objectContaining(lines),
+    })
+    await visit.page.context().close()
+  }
 })

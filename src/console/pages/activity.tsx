@@ -81,7 +81,11 @@ const requestColumns: readonly Column<OwnRequest>[] = [
     ),
   },
   { title: words.operation, cell: ({ operation }) => operation },
-  { title: words.model, cell: ({ model, asked_model: asked }) => model ?? asked ?? words.none },
+  {
+    title: words.model,
+    sort: ({ model, asked_model: asked }) => model ?? asked,
+    cell: ({ model, asked_model: asked }) => <span class="whole">{model ?? asked ?? words.none}</span>,
+  },
   { title: words.tokens, isNumber: true, cell: tokensOf },
   { title: words.duration, isNumber: true, cell: ({ duration_ms }) => <Duration ms={duration_ms} /> },
   {

@@ -45,7 +45,12 @@ const columns: readonly Column<Row>[] = [
   {
     title: words.price,
     priority: 1,
-    cell: ({ model }) => ('price' in model ? <PriceLine price={model.price} /> : ''),
+    cell: ({ model }) =>
+      'price' in model && (
+        <span class="whole">
+          <PriceLine price={model.price} />
+        </span>
+      ),
   },
   { title: words.requests, isNumber: true, cell: ({ speed }) => speed && numberText(speed.requests) },
   { title: words.failed, isNumber: true, cell: ({ speed }) => texts.share(speed?.failed, speed?.requests) },

@@ -71,7 +71,7 @@ const columns: readonly Column<LoggedRequest>[] = [
     isFirstLine: true,
     cell: ({ model, asked_model: asked, operation }) => (
       <>
-        {model ?? asked ?? '–'} <span class="quiet">{operation}</span>
+        <span class="whole">{model ?? asked ?? '–'}</span> <span class="quiet">{operation}</span>
       </>
     ),
   },

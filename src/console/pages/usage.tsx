@@ -272,7 +272,11 @@ function columnsOf(
     title: metadataName(dimension) ?? words.dimensions[dimension as keyof typeof words.dimensions],
     isFirstLine: isFirst,
     sort: (row) => row[dimension] ?? '',
-    cell: (row) => <NameLink dimension={dimension} name={row[dimension] ?? ''} />,
+    cell: (row) => (
+      <span class="whole">
+        <NameLink dimension={dimension} name={row[dimension] ?? ''} />
+      </span>
+    ),
     ...(isFirst && { footer: words.total }),
   })
   const count = (title: string, of: Count, priority: number): Column<UsageRow> => ({

@@ -45,6 +45,10 @@ beforeAll(async () => {
       'wan-t2v': falModel('fal-ai/wan/v2.7/text-to-video'),
       'wan-references': falModel('fal-ai/wan/v2.7/reference-to-video'),
       'wan-edit': falModel('fal-ai/wan/v2.7/edit-video', { durations: { min: 2, max: 10, default: 10 } }),
+      'kling-edit': falModel('fal-ai/kling-video/o3/pro/video-to-video/edit', {
+        durations: { min: 3, max: 10, default: 10 },
+        price: { per_second: '0.1' },
+      }),
       'wan-flat': falModel('fal-ai/wan/v2.7/text-to-video', { price: { per_second: '0.1' } }),
     },
   })
@@ -411,6 +415,31 @@ test('a task of fal reads its state and its result, and hides the vendor’s add
     'GET /fal-ai/wan/requests/ID',
   ])
   expect(amount).toBe(parseUsd('0.4') as number)
+})
+
+test('a video of fal from a video is charged by the length that is reported, otherwise as held', async () => {
+  const rows: [model: string, body: Json, heldUsd: string, paidUsd: string][] = [
+    // An edit is as long as its original: nine seconds of each at 10 cents, instead of 10 and 15.
+    ['wan-edit', { video_url: VIDEO }, '2.5', '1.8'],
+    // The length of the references is not reported.
+    ['wan-references', { reference_video_urls: [VIDEO], reference_image_urls: [IMAGE] }, '2.01', '2.01'],
+    // A file without a length.
+    ['kling-edit', { video_url: VIDEO }, '2.5', '2.5'],
+  ]
+  for (const [model, body, heldUsd, paidUsd] of rows) {
+    const { json } = await submit(model, { prompt: 'x [sandbox task_ms=0]', ...body })
+    expect({ model, status: (await endOf(gateway, clock, json.id)).status }).toEqual({
+      model,
+      status: 'succeeded',
+    })
+    const { held, amount, shortfall } = await rowsOf(gateway, json.id)
+    expect({ model, held, amount, shortfall }).toEqual({
+      model,
+      held: parseUsd(heldUsd) as number,
+      amount: parseUsd(paidUsd) as number,
+      shortfall: 0,
+    })
+  }
 })
 
 describe('a task of fal that fails', () => {

@@ -60,7 +60,8 @@ describe.concurrent('a hold', () => {
   test('is never outlived by its request', async () => {
     const gateway = await startTestGateway({
       models,
-      upstreams: { openai: { maxDurationMs: 3_000, timeoutMs: 60_000, idleTimeoutMs: 60_000 } },
+      // Longer than a busy machine pauses a process before it sends a request.
+      upstreams: { openai: { maxDurationMs: 6_000, timeoutMs: 60_000, idleTimeoutMs: 60_000 } },
     })
     const prompts = ['[sandbox delay_ms=20000]', '[sandbox hang]']
     for (const prompt of prompts) {
@@ -784,11 +785,11 @@ function idempotencyTests(kind: DatabaseKind): void {
   })
 
   test('never replays a stream that a shutdown or a time limit cut', async () => {
-    const slow = { messages: say('[sandbox times=1 tokens=400 token_delay_ms=20]'), stream: true }
-    const before = await startTestGateway({ database: kind, upstreams: { openai: { maxDurationMs: 3_000 } } })
+    const slow = { messages: say('[sandbox times=1 tokens=800 token_delay_ms=20]'), stream: true }
+    const before = await startTestGateway({ database: kind, upstreams: { openai: { maxDurationMs: 6_000 } } })
     const cut = await (await before.chat(slow, { 'idempotency-key': 'timeout' })).text()
     expect(cut).toContain('upstream_timeout')
-    const shutdown = { ...slow, messages: say('[sandbox times=1 tokens=401 token_delay_ms=20]') }
+    const shutdown = { ...slow, messages: say('[sandbox times=1 tokens=801 token_delay_ms=20]') }
     const calls = before.sandbox.calls.length
     const running = await before.chat(shutdown, { 'idempotency-key': 'shutdown' })
     const text = running.text()

@@ -172,6 +172,7 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
     costs(ofList(50))
     await ask('sold')
     await ask('sold')
+    expect((await subjects()).slice(2)).toEqual(['sold, 2027-01-12 began'])
     now += 2 * DAY_MS
     expect((await subjects()).slice(2)).toEqual(['sold, 2027-01-12 began'])
     expect(lines()).toHaveLength(3)

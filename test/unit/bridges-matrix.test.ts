@@ -1,7 +1,8 @@
 // Every dialect of callers with every protocol of vendors. A request is refused with the place of its fault, or the
 // vendor gets exactly its content, once. An answer, whole or as a stream, arrives with exactly its text, calls and
-// figures, in the grammar of the dialect, also if it is cut or fails. MATRIX_PAIR=chat-on-messages tests only that
-// pair, MATRIX_STREAMS and MATRIX_REQUESTS set the number of random cases, and MATRIX_SEED repeats a run.
+// figures, in the grammar of the dialect, also if it is cut or fails. TEST_WHOLE=1 tries 1,000 random streams for each
+// pair, other runs a part of them. MATRIX_PAIR=chat-on-messages tests only that pair, MATRIX_STREAMS and
+// MATRIX_REQUESTS set the number of random cases, and MATRIX_SEED repeats a run.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { MadeFamily, Translator } from '../../src/contract/family'
@@ -22,20 +23,20 @@ import { geminiCases } from '../support/matrix/gemini-requests'
 import { grammarFaults } from '../support/matrix/grammars'
 import { type Meeting, meetings, requestOf } from '../support/matrix/pairs'
 import { requestFaults, tableFaults } from '../support/matrix/requests'
-import { createRandom } from '../support/random'
+import { casesOf, createRandom } from '../support/random'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(300_000)
 
 const { MATRIX_PAIR: chosen, MATRIX_SEED, MATRIX_STREAMS, MATRIX_REQUESTS } = process.env
 const seed = Number(MATRIX_SEED ?? 1)
-const streams = Number(MATRIX_STREAMS ?? 60)
+const streams = Number(MATRIX_STREAMS ?? casesOf(1_000))
 const requests = Number(MATRIX_REQUESTS ?? 60)
 
 const tried = meetings.filter(({ name }) => chosen === undefined || name === chosen)
 const rows = tried.map((meeting): [string, Meeting] => [meeting.name, meeting])
 
-const casesOf = ({ dialect }: Meeting, count: number) =>
+const requestsOf = ({ dialect }: Meeting, count: number) =>
   dialect === 'gemini'
     ? geminiCases(seed, count)
     : requestCases(dialect as CallerDialect, { seed, mixtures: count, step: 0 })
@@ -47,7 +48,7 @@ function faultsOfRequests(
   meeting: Meeting,
   count: number,
 ): { faults: string[]; accepted: number; refused: number } {
-  const outcomes = casesOf(meeting, count).map((each, place) =>
+  const outcomes = requestsOf(meeting, count).map((each, place) =>
     requestFaults(meeting, modelOf(meeting, place), each),
   )
   const faults = outcomes.flatMap((outcome) => outcome ?? [])
@@ -78,7 +79,7 @@ describe('a vendor gets the content of a request exactly once', () => {
 
 describe('fields are treated as their table specifies', () => {
   test.each(rows)('%s', (_, meeting) => {
-    const samples = casesOf(meeting, 0).filter(({ label }) => label.startsWith('sample'))
+    const samples = requestsOf(meeting, 0).filter(({ label }) => label.startsWith('sample'))
     expect(tableFaults(meeting, samples)).toEqual([])
   })
 })

@@ -6,7 +6,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway'
 import { googlePackages, named, type Python, runOverLines } from '../support/processes/python-packages'
 import type { Json } from '../support/scenario'
 
-setDefaultTimeout(180_000)
+setDefaultTimeout(600_000)
 
 const [newest, clients] = await googlePackages()
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }

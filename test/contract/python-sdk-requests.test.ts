@@ -8,7 +8,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway'
 import { named, runOverLines, vendorPackages } from '../support/processes/python-packages'
 import { asSent, differencesOf, type SentRequest } from '../support/vendors/wanted-differences'
 
-setDefaultTimeout(180_000)
+setDefaultTimeout(600_000)
 
 const python = await vendorPackages()
 const free = { free: true } as const

@@ -10,7 +10,7 @@ import { named, runOverLines, xaiPackage } from '../support/processes/python-pac
 import type { Json } from '../support/scenario'
 import { type OddVendor, startVendor } from '../support/vendors/vendor'
 
-setDefaultTimeout(180_000)
+setDefaultTimeout(600_000)
 
 const python = await xaiPackage()
 const judged = test.skipIf(!python.folder)

@@ -6,7 +6,7 @@ import type { ModelConfig } from '../../src/config/schema'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import { named, runOverLines, vendorPackages } from '../support/processes/python-packages'
 
-setDefaultTimeout(180_000)
+setDefaultTimeout(600_000)
 
 const python = await vendorPackages()
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }

@@ -62,3 +62,13 @@ test.each(
 test.each(['mistral', 'deepseek', 'zai', 'moonshot', 'groq'])('%s has models', (kind) => {
   expect(entries.filter(([, { upstream }]) => upstream === kind).length).toBeGreaterThan(2)
 })
+
+// docs.x.ai/developers/models, 2026-11.
+test.each([
+  ['grok-imagine-video', '0.002'],
+  ['grok-imagine-video-1.5-preview', '0.01'],
+])('a reference image of %s costs $%s', (name, usd) => {
+  const found = entriesOf(name)
+  expect(found.length).toBeGreaterThan(0)
+  for (const [id, { price }] of found) expect([id, price]).toMatchObject([id, { per_input_image: usd }])
+})

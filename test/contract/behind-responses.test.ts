@@ -125,10 +125,10 @@ describe.each(bridges)('%s', (name, path) => {
       stream: true,
       stream_options: { include_usage: true },
     }
-    const asked: ParsedRequest = { body, byteLength: 50, at: 1_770_000_000_000 }
+    const request: ParsedRequest = { body, byteLength: 50, at: 1_770_000_000_000 }
     const meter = createTranslatingMeter(
       { model, hideUsage: true, judge: (usage) => usage, translateError: (json) => JSON.stringify(json) },
-      family.stream.translate(asked, model),
+      family.stream.translate(request, model),
     )
     const bytes = Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
     return metered(meter, bytes, cuts)
@@ -324,8 +324,8 @@ describe('chat completions', () => {
   })
 
   test('a tool loop: the result refers to the id of the call', async () => {
-    const asked = { role: 'user' as const, content: 'The weather, please' }
-    const first = await chat.chat.completions.create({ model: 'thinker', messages: [asked], tools })
+    const question = { role: 'user' as const, content: 'The weather, please' }
+    const first = await chat.chat.completions.create({ model: 'thinker', messages: [question], tools })
     const [choice] = first.choices
     expect(choice?.finish_reason).toBe('tool_calls')
     const call = choice?.message.tool_calls?.[0]
@@ -334,7 +334,7 @@ describe('chat completions', () => {
     const second = await chat.chat.completions.create({
       model: 'thinker',
       messages: [
-        asked,
+        question,
         choice?.message as Json,
         { role: 'tool', tool_call_id: call?.id as string, content: 'Rain' },
       ],
@@ -381,7 +381,7 @@ describe('chat completions', () => {
 
 describe('messages', () => {
   const tools = [{ name: 'weather', input_schema: schema }]
-  const asked = { role: 'user' as const, content: 'The weather, please' }
+  const question = { role: 'user' as const, content: 'The weather, please' }
   const thinking = { type: 'enabled' as const, budget_tokens: 2_000, display: 'summarized' as const }
 
   test('a stream begins with an estimate of its input, and ends with the counted tokens', async () => {
@@ -415,7 +415,7 @@ describe('messages', () => {
     ['whole', false],
     ['streamed', true],
   ])('a tool loop keeps the model’s reasoning byte for byte: %s', async (_, isStream) => {
-    const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
+    const body = { model: 'thinker', max_tokens: 4_000, messages: [question], tools, thinking }
     const create = async (request: Json) =>
       isStream
         ? await messages.messages.stream(request).finalMessage()
@@ -428,7 +428,11 @@ describe('messages', () => {
     const result = { type: 'tool_result', tool_use_id: use.id, content: 'Rain' }
     const next = {
       ...body,
-      messages: [asked, { role: 'assistant', content: first.content }, { role: 'user', content: [result] }],
+      messages: [
+        question,
+        { role: 'assistant', content: first.content },
+        { role: 'user', content: [result] },
+      ],
     }
     const calls = gateway.sandbox.calls.length
     expect(((await create(next)) as Json).content.at(-1).text).toContain('The tool answered: Rain')
@@ -447,12 +451,12 @@ describe('messages', () => {
   })
 
   test('changed reasoning is rejected with its place', async () => {
-    const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
+    const body = { model: 'thinker', max_tokens: 4_000, messages: [question], tools, thinking }
     const [block, use] = ((await messages.messages.create(body as Json)) as Json).content
     const signature: string = block.signature
     const other = signature.at(-9) === 'A' ? 'B' : 'A'
     const altered = { ...block, signature: signature.slice(0, -9) + other + signature.slice(-8) }
-    const turn = [asked, { role: 'assistant', content: [altered, use] }, { role: 'user', content: 'Rain' }]
+    const turn = [question, { role: 'assistant', content: [altered, use] }, { role: 'user', content: 'Rain' }]
     const calls = gateway.sandbox.calls.length
     for (const model of ['thinker', 'words', 'test-messages']) {
       const answered = await gateway.post('/v1/messages', { ...body, model, messages: turn })
@@ -471,13 +475,13 @@ describe('messages', () => {
   })
 
   test('reasoning of another account, model, or vendor account is omitted', async () => {
-    const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
+    const body = { model: 'thinker', max_tokens: 4_000, messages: [question], tools, thinking }
     const first = (await messages.messages.create(body as Json)) as Json
     const [, use] = first.content
     const turn = (content: Json, text = 'Rain') => ({
       ...body,
       messages: [
-        asked,
+        question,
         { role: 'assistant', content },
         { role: 'user', content: [{ type: 'tool_result', tool_use_id: use.id, content: text }] },
       ],
@@ -498,7 +502,7 @@ describe('messages', () => {
     expect(
       await typesSent({
         ...body,
-        messages: [asked, { role: 'assistant', content: [first.content[0]] }, asked],
+        messages: [question, { role: 'assistant', content: [first.content[0]] }, question],
       }),
     ).toEqual([['user']])
     const [refused, again] = await typesSent({ ...turn(first.content), system: '[sandbox account=2]' })
@@ -507,13 +511,13 @@ describe('messages', () => {
   })
 
   test('a messages model that continues the conversation gets only reasoning that it has signed', async () => {
-    const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
+    const body = { model: 'thinker', max_tokens: 4_000, messages: [question], tools, thinking }
     const first = (await messages.messages.create(body as Json)) as Json
     const [, use] = first.content
     const own = { type: 'thinking', thinking: 'Hm.', signature: 'EuYBCkQ=' }
     const result = { type: 'tool_result', tool_use_id: use.id, content: 'Rain' }
     const turns = (content: Json) => [
-      asked,
+      question,
       { role: 'assistant', content },
       { role: 'user', content: [result] },
     ]
@@ -542,7 +546,7 @@ describe('messages', () => {
         usage: { input_tokens: 5, output_tokens: 7, total_tokens: 12 },
       },
     }
-    const ask = { model: 'recorded', max_tokens: 100, messages: [asked], tools }
+    const ask = { model: 'recorded', max_tokens: 100, messages: [question], tools }
     expect(await messages.messages.create(ask)).toMatchObject({ stop_reason: 'tool_use' })
     const cut = await messages.messages.create({
       model: 'words',

@@ -80,12 +80,12 @@ const ask = askFor({ messages: say('Hi'), stream_options: { include_usage: true 
 function translated(
   text: string,
   cuts: readonly number[] = [],
-  asked = ask,
+  request = ask,
 ): { chunks: string; meter: StreamMeter } {
   const model = bridgeOf('recorded')
   const { family } = model
   if (family.kind !== 'made' || !family.stream) throw new Error('there is no translation')
-  const translator = family.stream.translate(asked, model)
+  const translator = family.stream.translate(request, model)
   const meter = createTranslatingMeter(
     { model, hideUsage: true, judge: (usage) => usage, translateError: (json) => JSON.stringify(json) },
     translator,
@@ -219,8 +219,8 @@ describe('as recorded:', () => {
     expect(charge?.held).toBe(Math.max(Number(charge?.amount), Number(usual.charge?.held)))
     expect(Number(charge?.amount)).toBeGreaterThanOrEqual(5_000 * 2_000)
     // The caller's own limit has precedence.
-    const asked = await request({ ...body, model: 'test-long-messages', max_completion_tokens: 70 })
-    expect(asked.sent[0].max_tokens).toBe(70)
+    const answer = await request({ ...body, model: 'test-long-messages', max_completion_tokens: 70 })
+    expect(answer.sent[0].max_tokens).toBe(70)
   })
 
   test('every messages model of the catalogue has an output limit', () => {
@@ -802,7 +802,7 @@ describe('the official SDK', () => {
   })
 
   test('tools that it runs itself, streamed', async () => {
-    const asked: string[] = []
+    const cities: string[] = []
     const runner = connect().chat.completions.runTools({
       model,
       stream: true,
@@ -816,7 +816,7 @@ describe('the official SDK', () => {
             parameters: city,
             parse: (text: string): { city: string } => JSON.parse(text),
             function: ({ city }: { city: string }) => {
-              asked.push(city)
+              cities.push(city)
               return '19 degrees'
             },
           },
@@ -824,7 +824,7 @@ describe('the official SDK', () => {
       ],
     })
     expect(await runner.finalContent()).toContain('19 degrees')
-    expect(asked).toHaveLength(1)
+    expect(cities).toHaveLength(1)
   })
 
   test('an answer that fits a schema', async () => {

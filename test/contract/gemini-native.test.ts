@@ -285,11 +285,11 @@ describe('service tiers', () => {
   })
 
   test('a tier without a price is rejected in chat, and omitted in responses', async () => {
-    const asked = { model: 'g3', service_tier: 'flex' }
+    const request = { model: 'g3', service_tier: 'flex' }
     const free = { status: 400, vendorCalls: 0, charges: 0 }
-    const { json } = await ask('/v1/chat/completions', { ...asked, messages: say('Hi') }, free)
+    const { json } = await ask('/v1/chat/completions', { ...request, messages: say('Hi') }, free)
     expect(json.error.param).toBe('service_tier')
-    await ask('/v1/responses', { ...asked, input: 'Hi' })
+    await ask('/v1/responses', { ...request, input: 'Hi' })
     expect(lastBody()).not.toHaveProperty('serviceTier')
   })
 

@@ -62,7 +62,7 @@ interface Turn {
 
 /** A dialect as its official client speaks it. */
 interface Speaker {
-  ask(asked: Turn): Promise<Json>
+  ask(turn: Turn): Promise<Json>
   said(text: string): Json
   /** The part of an answer that the client keeps. */
   kept(answer: Json): Json[]
@@ -315,13 +315,13 @@ describe.each([
 
   test('is rejected with its place if it was changed', async () => {
     const history = changed(await begin('gemini'), (sealed) => `${sealed.slice(0, -8)}AAAAAAAA`)
-    const asked = gateway.sandbox.calls.length
+    const calls = gateway.sandbox.calls.length
     const error: Json = await speaker
       .ask({ history, model: 'gemini', isStreamed: false })
       .catch((each) => each)
     expect(error.status).toBe(400)
     expect(JSON.stringify(error.error ?? error.message)).toContain(place)
-    expect(gateway.sandbox.calls).toHaveLength(asked)
+    expect(gateway.sandbox.calls).toHaveLength(calls)
   })
 
   test('of another account is replaced by a placeholder', async () => {

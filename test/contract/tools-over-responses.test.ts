@@ -77,7 +77,7 @@ afterAll(async () => {
 
 const schema = { type: 'object' as const, properties: { city: { type: 'string' } }, required: ['city'] }
 const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: schema } }]
-const asked = { role: 'user' as const, content: 'The weather, please' }
+const question = { role: 'user' as const, content: 'The weather, please' }
 const CHAT = '/v1/chat/completions'
 const MESSAGES = '/v1/messages'
 
@@ -126,7 +126,7 @@ describe('the vendor', () => {
       ['gpt-5.4-mini', 'none', 200],
       ['gpt-5-mini', 'low', 200],
     ] as const) {
-      const body = { model, messages: [asked], tools, reasoning_effort: effort }
+      const body = { model, messages: [question], tools, reasoning_effort: effort }
       const answered = await post(body)
       expect({ model, effort, status: answered.status }).toEqual({ model, effort, status })
       const { error } = (await answered.json()) as Json
@@ -154,7 +154,7 @@ describe('chat completions', () => {
           : ((await chat.chat.completions.create(body as Json)) as Json)
       for (const isStream of [false, true]) {
         const calls = gateway.sandbox.calls.length
-        const first = await create({ model, messages: [asked], tools }, isStream)
+        const first = await create({ model, messages: [question], tools }, isStream)
         const [choice] = first.choices
         expect(first.model).toBe(model)
         expect([choice.finish_reason, choice.message.content || null]).toEqual(['tool_calls', null])
@@ -162,9 +162,9 @@ describe('chat completions', () => {
         expect(call).toMatchObject({ type: 'function', function: { name: 'weather' } })
         expect(JSON.parse(call.function.arguments)).toHaveProperty('city')
         expect(first.usage.completion_tokens_details.reasoning_tokens).toBeGreaterThan(0)
-        const said = { role: 'assistant', content: null, tool_calls: choice.message.tool_calls }
+        const turn = { role: 'assistant', content: null, tool_calls: choice.message.tool_calls }
         const result = { role: 'tool', tool_call_id: call.id, content: 'Rain' }
-        const second = await create({ model, messages: [asked, said, result], tools }, isStream)
+        const second = await create({ model, messages: [question, turn, result], tools }, isStream)
         expect(second.choices[0]).toMatchObject({
           finish_reason: 'stop',
           message: { content: expect.stringContaining('The tool answered: Rain') },
@@ -175,7 +175,7 @@ describe('chat completions', () => {
           expect(body.store).toBe(false)
           expect(body).not.toHaveProperty('reasoning')
         }
-        // The vendor is not asked for reasoning that no chat client could send back.
+        // No reasoning is requested: a client of chat cannot send it back.
         expect(sent[1]?.body.input.map(({ type, role }: Json) => type ?? role)).toEqual([
           'user',
           'function_call',
@@ -219,11 +219,11 @@ describe('chat completions', () => {
     ['no tools, of a route', 'of-all', {}, '/v1/responses'],
   ])('%s: %s is sent to the right API', async (_, model, fields, path) => {
     for (const stream of [false, true])
-      expect(await pathsOf(CHAT, { model, messages: [asked], stream, ...fields })).toEqual([path])
+      expect(await pathsOf(CHAT, { model, messages: [question], stream, ...fields })).toEqual([path])
   })
 
   test('an effort that the model does not have is rejected with those that it has', async () => {
-    const body = { model: 'astra', messages: [asked], tools, reasoning_effort: 'none' }
+    const body = { model: 'astra', messages: [question], tools, reasoning_effort: 'none' }
     const { status, text, sent } = await ask(CHAT, body)
     expect([status, sent.length]).toEqual([400, 0])
     expect(JSON.parse(text).error).toMatchObject({
@@ -314,7 +314,7 @@ describe('chat completions', () => {
   })
 
   test('two candidates are two calls, held and paid as such', async () => {
-    const { status, text, sent } = await ask(CHAT, { model: 'luna', messages: [asked], tools, n: 2 })
+    const { status, text, sent } = await ask(CHAT, { model: 'luna', messages: [question], tools, n: 2 })
     expect(status).toBe(200)
     expect(sent.map(({ path }) => path)).toEqual(['/v1/responses', '/v1/responses'])
     const { choices, usage } = JSON.parse(text)
@@ -323,7 +323,7 @@ describe('chat completions', () => {
     expect(Number(amount)).toBe(usage.prompt_tokens * 1_000 + usage.completion_tokens * 2_000)
     const quote = await gateway.post('/v1/quotes', {
       path: CHAT,
-      body: { model: 'luna', messages: [asked], tools, n: 2 },
+      body: { model: 'luna', messages: [question], tools, n: 2 },
     })
     const quoted = (await quote.json()) as Json
     expect(Number(quoted.most_usd) * 1e9).toBe(Number(held))
@@ -332,7 +332,7 @@ describe('chat completions', () => {
   test('streamed candidates are calls side by side', async () => {
     const { status, text, sent } = await ask(CHAT, {
       model: 'luna',
-      messages: [asked],
+      messages: [question],
       tools,
       n: 2,
       stream: true,
@@ -358,7 +358,7 @@ describe('chat completions', () => {
       budget: null,
     })
     await waitFor(async () => {
-      const answered = await own.post(CHAT, { model: 'luna', messages: [asked], tools })
+      const answered = await own.post(CHAT, { model: 'luna', messages: [question], tools })
       const { usage } = (await answered.json()) as Json
       const { amount } = (await own.newestCharge()) as Json
       return Number(amount) === usage.prompt_tokens * 500 + usage.completion_tokens * 1_000
@@ -384,8 +384,8 @@ describe('chat completions', () => {
       metadata: { a: 'b' },
       store: true,
     }
-    const plain = await ask(CHAT, { model: 'luna', messages: [asked], tools })
-    const { status, text, sent } = await ask(CHAT, { model: 'luna', messages: [asked], tools, ...ignored })
+    const plain = await ask(CHAT, { model: 'luna', messages: [question], tools })
+    const { status, text, sent } = await ask(CHAT, { model: 'luna', messages: [question], tools, ...ignored })
     expect({ status, text: status === 200 || text }).toEqual({ status: 200, text: true })
     expect(sent).toEqual(plain.sent)
   })
@@ -411,7 +411,7 @@ describe('chat completions', () => {
 
   test('an answer is repeated by its Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'tools-1' }
-    const body = { model: 'luna', messages: [asked], tools }
+    const body = { model: 'luna', messages: [question], tools }
     const first = await ask(CHAT, body, headers)
     const again = await ask(CHAT, body, headers)
     expect([first.status, again.status]).toEqual([200, 200])
@@ -420,7 +420,7 @@ describe('chat completions', () => {
   })
 
   test('a route moves on to a model that needs it', async () => {
-    const { status, sent } = await ask(CHAT, { model: 'routed', messages: [asked], tools })
+    const { status, sent } = await ask(CHAT, { model: 'routed', messages: [question], tools })
     expect(status).toBe(200)
     expect(sent.map(({ path }) => path)).toEqual(['/v1/responses'])
   })
@@ -438,7 +438,7 @@ describe('chat completions', () => {
         sandbox: gateway.sandbox,
       })
       const calls = gateway.sandbox.calls.length
-      const answered = await own.post(CHAT, { model, messages: [asked], tools })
+      const answered = await own.post(CHAT, { model, messages: [question], tools })
       expect({ status: answered.status, fault: answered.ok || (await answered.text()) }).toEqual({
         status: 200,
         fault: true,
@@ -453,17 +453,17 @@ describe('chat completions', () => {
 
   test('equal connections are tried each in the right way', async () => {
     for (let round = 0; round < 8; round++) {
-      expect(await pathsOf(CHAT, { model: 'spread', messages: [asked], tools })).toEqual(['/v1/responses'])
-      expect(await pathsOf(CHAT, { model: 'spread', messages: [asked] })).toEqual([CHAT])
+      expect(await pathsOf(CHAT, { model: 'spread', messages: [question], tools })).toEqual(['/v1/responses'])
+      expect(await pathsOf(CHAT, { model: 'spread', messages: [question] })).toEqual([CHAT])
     }
   })
 
-  test('Azure is asked for responses too, by a version that has them', async () => {
+  test('responses are requested from Azure too, by a version that has them', async () => {
     const path = '/openai/v1/responses'
-    expect(await pathsOf(CHAT, { model: 'azure', messages: [asked], tools })).toEqual([path])
+    expect(await pathsOf(CHAT, { model: 'azure', messages: [question], tools })).toEqual([path])
     const older = '/openai/responses?api-version=2025-04-01-preview'
-    expect(await pathsOf(CHAT, { model: 'azure-old', messages: [asked], tools })).toEqual([older])
-    const { status, sent } = await ask(CHAT, { model: 'azure-older', messages: [asked], tools })
+    expect(await pathsOf(CHAT, { model: 'azure-old', messages: [question], tools })).toEqual([older])
+    const { status, sent } = await ask(CHAT, { model: 'azure-older', messages: [question], tools })
     expect(status).toBe(400)
     expect(sent[0]?.path).toContain('/chat/completions?api-version=2024-10-21')
   })
@@ -479,7 +479,7 @@ describe('chat completions', () => {
       sandbox: gateway.sandbox,
     })
     const calls = gateway.sandbox.calls.length
-    const refused = await own.post(CHAT, { model: 'luna', messages: [asked], tools })
+    const refused = await own.post(CHAT, { model: 'luna', messages: [question], tools })
     expect({ status: refused.status, json: await refused.json() }).toMatchObject({
       status: 400,
       json: {
@@ -490,18 +490,18 @@ describe('chat completions', () => {
       },
     })
     expect(Number((await own.newestCharge())?.amount)).toBe(0)
-    const served = await own.post(CHAT, { model: 'named', messages: [asked], tools })
+    const served = await own.post(CHAT, { model: 'named', messages: [question], tools })
     expect(served.status).toBe(200)
     expect(sentSince(calls).map(({ path }) => path)).toEqual([CHAT, '/v1/responses'])
     await own.close()
   })
 
-  test('a model whose traits allow it is asked as before', async () => {
+  test('a model whose traits allow it gets chat completions as before', async () => {
     const own = await startTestGateway({
       models: { luna: { ...both('gpt-6-luna'), traits: { toolsBesideEffort: true } } },
       sandbox: gateway.sandbox,
     })
-    expect((await own.post(CHAT, { model: 'luna', messages: [asked], tools })).status).toBe(400)
+    expect((await own.post(CHAT, { model: 'luna', messages: [question], tools })).status).toBe(400)
     await own.close()
   })
 
@@ -535,7 +535,7 @@ describe('chat completions', () => {
 
 describe('messages', () => {
   const uses = [{ name: 'weather', input_schema: schema }]
-  const base = { max_tokens: 4_000, messages: [asked] }
+  const base = { max_tokens: 4_000, messages: [question] }
 
   for (const model of [...thinkers, 'astra'] as const)
     test(`${model}: the official client completes a tool loop, whole and streamed, and the model keeps its reasoning`, async () => {
@@ -558,7 +558,7 @@ describe('messages', () => {
         expect(use).toMatchObject({ type: 'tool_use', name: 'weather', input: { city: expect.any(String) } })
         const result = { type: 'tool_result', tool_use_id: use.id, content: 'Rain' }
         const turns = [
-          asked,
+          question,
           { role: 'assistant', content: first.content },
           { role: 'user', content: [result] },
         ]
@@ -690,7 +690,11 @@ describe('messages', () => {
     const first: Json = await messages.messages.create({ model: 'luna', ...base, tools: uses })
     const use = first.content.at(-1)
     const result = { type: 'tool_result', tool_use_id: use.id, content: 'Rain' }
-    const turns = [asked, { role: 'assistant', content: first.content }, { role: 'user', content: [result] }]
+    const turns = [
+      question,
+      { role: 'assistant', content: first.content },
+      { role: 'user', content: [result] },
+    ]
     const { status, sent } = await ask(MESSAGES, {
       model: 'luna',
       ...base,
@@ -703,7 +707,7 @@ describe('messages', () => {
     expect(JSON.stringify(sent[0]?.body)).not.toContain('signature')
   })
 
-  test('a summary is asked for where the caller shows thinking', async () => {
+  test('a summary is requested where the caller shows thinking', async () => {
     for (const [display, summary] of [
       ['summarized', 'auto'],
       ['omitted', undefined],
@@ -751,14 +755,14 @@ describe('responses', () => {
       expect(answered.status).toBe(400)
     }
     for (const fields of [{ tools: [null] }, { tools: 'x' }, { tools, reasoning_effort: 5 }]) {
-      const answered = await gateway.post(CHAT, { model: 'luna', messages: [asked], ...fields })
+      const answered = await gateway.post(CHAT, { model: 'luna', messages: [question], ...fields })
       expect(answered.status).toBe(400)
     }
     for (const fields of [{ tools: [null] }, { tools: 'x' }, { tools, thinking: 5, output_config: null }]) {
       const answered = await gateway.post(MESSAGES, {
         model: 'luna',
         max_tokens: 9,
-        messages: [asked],
+        messages: [question],
         ...fields,
       })
       expect(answered.status).toBe(400)

@@ -40,7 +40,7 @@ const SETTLED = (before: string | undefined) => `new Promise((done) => {
 
 /** Milliseconds until a page is complete. */
 async function openPage(page: Page, url: string, address: string): Promise<number> {
-  // Loads the console anew, so that no earlier answer can be shown.
+  // Loads the console again, so that no earlier answer can be shown.
   await page.goto('about:blank')
   await page.goto(`${url}#/${elsewhere(address)}`)
   await page.evaluate(SETTLED(undefined))

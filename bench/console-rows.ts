@@ -1,5 +1,5 @@
-// Rows of the request log and of tasks for measurements of the console, beside the charges of `history-rows.ts`, with the same names
-// of accounts, keys and models.
+// Rows of the request log and of tasks for measurements of the console, next to the charges of `history-rows.ts`, with the
+// same names of accounts, keys and models.
 
 import { apply, type Db } from '../src/db/db'
 import type { RequestStore } from '../src/request-log/request-log'

@@ -272,6 +272,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
   const BYPASSED: [reason: string, path: string, body: () => Json, headers?: Record<string, string>][] = [
     ['no-store', '/v1/chat/completions', () => chat(fresh()), { 'cache-control': 'no-store' }],
     ['kept', '/v1/responses', () => ({ model: 'test-responses', input: fresh() })],
+    ['deferred', '/v1/chat/completions?wait=300', () => chat(fresh(), { async: true })],
     [
       'tools',
       '/v1/messages',

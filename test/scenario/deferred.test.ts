@@ -572,3 +572,49 @@ test.skipIf(!databaseKinds.includes('postgres'))(
     await vendor.stop()
   },
 )
+
+test.skipIf(!databaseKinds.includes('postgres'))(
+  'another node knows a task that is made here: repeats, polls, waits, its result and its deletion',
+  async () => {
+    const vendor = startVendor()
+    const gate = Promise.withResolvers<void>()
+    const made = { created: 1, data: [{ url: 'https://files.example.com/fox.png' }] }
+    vendor.answer = () => gate.promise.then(() => Response.json(made))
+    const [first, second] = await startNodes('postgres', 2, {
+      upstreams: { odd: vendor.upstream },
+      models: { 'odd-image': { ...imageModel, upstream: 'odd' } },
+    })
+    if (!second) throw new Error('there is one node')
+    const authorization = `Bearer ${first.secret}`
+    const submit = (node: TestGateway) =>
+      node.post(IMAGES, { ...image, async: true }, { authorization, 'idempotency-key': 'order-1' })
+    const call = (path: string, method = 'GET') =>
+      fetch(`${second.url}${path}`, { method, headers: { authorization } })
+    const task = (await (await submit(first)).json()) as Json
+    await waitFor(() => vendor.requests === 1)
+    const again = await submit(second)
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([202, 'true'])
+    expect(((await again.json()) as Json).id).toBe(task.id)
+    expect(await (await call(`/v1/images/tasks/${task.id}`)).json()).toMatchObject({ status: 'processing' })
+    expect((await call(`/v1/tasks/${task.id}/result`)).status).toBe(202)
+    for (const [path, method] of [
+      [`/v1/tasks/${task.id}/cancel`, 'POST'],
+      [`/v1/tasks/${task.id}`, 'DELETE'],
+    ] as const)
+      expect((await call(path, method)).status).toBe(409)
+    const waiting = call(`/v1/tasks/${task.id}?wait=300`)
+    gate.resolve()
+    expect(await (await waiting).json()).toMatchObject({ state: 'succeeded', result: made })
+    expect(await (await call(`/v1/tasks/${task.id}/result`)).json()).toEqual(made)
+    expect(vendor.requests).toBe(1)
+    expect((await second.charges()).map(({ state, amount }) => [state, amount])).toEqual([
+      ['settled', IMAGE_NANO],
+    ])
+    expect((await call(`/v1/tasks/${task.id}`, 'DELETE')).status).toBe(200)
+    const gone = await fetch(`${first.url}/v1/tasks/${task.id}/result`, { headers: { authorization } })
+    expect(gone.status).toBe(404)
+    await second.close()
+    await first.close()
+    await vendor.stop()
+  },
+)

@@ -181,7 +181,7 @@ describe('the vendor gets', () => {
     }
     const spoken = await speak(gateway, { model: 'kokoro', ...body, stream_format: 'audio' })
     expect(spoken.calls[0]?.path).toBe('/v1/audio/speech')
-    expect(sentBody(spoken)).toEqual({ model: 'local-kokoro', ...body, response_format: 'mp3' })
+    expect(sentBody(spoken)).toEqual({ model: 'local-kokoro', ...body })
   })
 
   test('for events where tokens are paid, whatever the caller wants', async () => {

@@ -87,16 +87,14 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
   },
 
   // Usage is reported only in events. Other servers send no events, or other samples in them (src/speaches/routers/speech.py of
-  // speaches-ai/speaches): the gateway requests the file from them and makes the caller's events itself. Without a format LocalAI
-  // (core/http/endpoints/localai/tts.go) and vLLM-Omni (docs.nvidia.com/dynamo/v1.4.0/diffusion/text-to-audio) make WAV.
+  // speaches-ai/speaches): the gateway requests the file from them and makes the caller's events itself. No format is set for a caller
+  // who names none: some servers make only WAV, and LocalAI makes it by default (core/http/endpoints/localai/tts.go).
   call({ body }, model): Call {
     const stream = isPricedByTokens(model)
     const set: Record<string, string> = {}
     if (body.model !== model.upstreamModel) set.model = JSON.stringify(model.upstreamModel)
     if (stream) set.stream_format = '"sse"'
-    if (!OPENAI_MODEL.test(model.upstreamModel)) {
-      if (!body.response_format) set.response_format = JSON.stringify(fileFormatOf(body))
-    } else if (!isObject(body.voice)) {
+    if (OPENAI_MODEL.test(model.upstreamModel) && !isObject(body.voice)) {
       const voice = voiceOf(body, PRESETS)
       if (voice !== body.voice) set.voice = JSON.stringify(voice)
     }

@@ -38,9 +38,9 @@ export interface AudioFileContract<Body = unknown> {
   events(body: Body): AudioEvents | undefined
   /**
    * Quantities for a number of bytes of a file, for an answer without figures of the vendor. Absent or undefined: the quote is
-   * charged, whatever was delivered.
+   * charged, whatever was delivered. `type` is the media type that the vendor names, if it names one.
    */
-  estimate?(bytes: number, body: Body, model: Model): Quantities | undefined
+  estimate?(bytes: number, body: Body, model: Model, type?: string): Quantities | undefined
 }
 
 /** Writes the events of a file. */

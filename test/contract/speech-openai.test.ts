@@ -239,8 +239,10 @@ describe('the price', () => {
     ['mp3', 32_000, 40],
     // 60 characters are four seconds, whatever the bytes.
     ['opus', 32_000, 80],
+    // A server that makes WAV by default.
+    [undefined, 192_000, 80],
   ])('of tokens that a server does not count is estimated: %s', async (response_format, bytes, tokens) => {
-    odd.answer = () => sound(Buffer.alloc(bytes), `audio/${response_format}`)
+    odd.answer = () => sound(Buffer.alloc(bytes), `audio/${response_format ?? 'wav'}`)
     const spoken = await speak(gateway, { model: 'odd-tokens', input: 'word '.repeat(12), response_format })
     const [charge] = spoken.charges
     const textTokens = (Number(charge?.amount) - tokens * SOUND_TOKEN) / TEXT_TOKEN

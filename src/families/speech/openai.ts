@@ -14,7 +14,6 @@ import {
   countCharacters,
   eventsOf,
   FILE_WANTED,
-  fileFormatOf,
   formatsOf,
   mediaTypeOf,
   plainSpeech,
@@ -51,7 +50,13 @@ const TOKENS_PER_SECOND = 20
  * Bytes per second, if known: samples of 16 bits at 24 kHz, and MP3 at 128 kbit/s. 4,096 characters were 268 seconds in 4.3 MB of
  * MP3 on 2025-11-02 (sanand0/blog on GitHub, posts/2025/openai-tts-cost.md).
  */
-const BYTES_PER_SECOND: Partial<Record<string, number>> = { pcm: 48_000, wav: 48_000, mp3: 16_000 }
+const BYTES_PER_SECOND: Partial<Record<string, number>> = {
+  'audio/pcm': 48_000,
+  'audio/wav': 48_000,
+  'audio/x-wav': 48_000,
+  'audio/mpeg': 16_000,
+  'audio/mp3': 16_000,
+}
 /** Characters per second, by the same measurement. */
 const CHARACTERS_PER_SECOND = 15
 /** Minimum number of characters per second for the hold: for Latin words, and for Chinese or digits, which are read as words. */
@@ -126,10 +131,10 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
     },
     isMetered: isPricedByTokens,
     events: eventsOf,
-    estimate(bytes, body, model) {
+    estimate(bytes, body, model, type = mediaTypeOf(body)) {
       if (!isPricedByTokens(model)) return undefined
       const whole = countCharacters(body.input) / CHARACTERS_PER_SECOND / (body.speed ?? 1)
-      const rate = BYTES_PER_SECOND[fileFormatOf(body)]
+      const rate = BYTES_PER_SECOND[type.split(';', 1)[0] as string]
       const seconds = rate === undefined ? whole : bytes / rate
       return { output_audio_token: Math.ceil(seconds * TOKENS_PER_SECOND) }
     },

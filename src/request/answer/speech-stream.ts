@@ -229,7 +229,7 @@ export function outcomeOfSpeech(
   { request: { parsed, model, family } }: Reservation,
   endedBy: EndedBy,
   delivered: boolean,
-  { usage, usageJson, bytes }: AudioNotes,
+  { usage, usageJson, bytes, type }: AudioNotes,
 ): Outcome {
   const audio = family.kind === 'speech' ? family.audio : undefined
   return {
@@ -239,7 +239,7 @@ export function outcomeOfSpeech(
     text: '',
     textOmitted: 0,
     output: delivered ? 'shown' : undefined,
-    made: audio?.kind === 'file' ? audio.estimate?.(bytes, parsed.body, model) : undefined,
+    made: audio?.kind === 'file' ? audio.estimate?.(bytes, parsed.body, model, type) : undefined,
     failed: false,
   }
 }

@@ -336,6 +336,25 @@ describe('fields other than the input', () => {
     ])
   })
 
+  test('Voyage’s own name of the dimensions has the same effect', async () => {
+    const ask = { model: 'vgx-4', input: 'one' }
+    for (const lengths of [{ output_dimension: 256 }, { output_dimension: 256, dimensions: 256 }]) {
+      const played = await embed({ ...ask, ...lengths })
+      expect(vectorsOf(played)[0]).toHaveLength(256)
+      expect(vendorBodies(played)[0].output_dimension).toBe(256)
+    }
+    const played = await embed({ ...ask, output_dimension: null })
+    expect(vectorsOf(played)[0]).toHaveLength(1_024)
+    const rejected = { status: 400, vendorCalls: 0, charges: 0, error: { param: 'output_dimension' } }
+    for (const lengths of [
+      { output_dimension: 300 },
+      { output_dimension: '256' },
+      { output_dimension: 256, dimensions: 512 },
+    ]) {
+      await embed({ ...ask, ...lengths }, rejected)
+    }
+  })
+
   test('OpenAI-compatible vendors get all others', async () => {
     const played = await embed({ model: 'text-embedding-3-small', input: 'one', user: 'user-1' })
     expect(vendorBodies(played)).toEqual([

@@ -61,16 +61,18 @@ export function textsOf(body: EmbeddingsBody): string[] {
 }
 
 export function checkDimensions({ dimensions }: EmbeddingsBody, model: Model): void {
+  checkVectorLength('dimensions', dimensions, model)
+}
+
+/** Throws 400 if a model has no vectors of the length that a field requests. */
+export function checkVectorLength(field: string, length: number | null | undefined, model: Model): void {
   const allowed = model.dimensions
-  if (dimensions === undefined || dimensions === null || allowed === undefined) return
+  if (length === undefined || length === null || allowed === undefined) return
   const list = Array.isArray(allowed) ? (allowed as readonly number[]) : undefined
   const range = list ? undefined : (allowed as { min: number; max: number })
-  if (list?.includes(dimensions) || (range && dimensions >= range.min && dimensions <= range.max)) return
+  if (list?.includes(length) || (range && length >= range.min && length <= range.max)) return
   const expected = list ? `one of ${list.join(', ')}` : `${range?.min} to ${range?.max}`
-  throw invalidRequest(
-    'dimensions',
-    `Invalid 'dimensions': ${model.id} has ${expected}, but got ${dimensions} instead.`,
-  )
+  throw invalidRequest(field, `Invalid '${field}': ${model.id} has ${expected}, but got ${length} instead.`)
 }
 
 /** Tokens held for the inputs: no tokenizer produces more tokens than the text has bytes, and a token array is its own count. */

@@ -1,10 +1,14 @@
 // Embeddings of Voyage AI, `vgx-*` in gateway.config.ts. Voyage refuses unknown fields, so only known ones must be
 // sent.
 
+import { type Static, Type } from '@sinclair/typebox'
 import { nativeCall } from '../../contract/call'
 import type { Call, MadeFamily } from '../../contract/family'
+import { invalidRequest } from '../../lib/errors'
+import { optionalField } from '../shared-schemas'
 import {
   checkDimensions,
+  checkVectorLength,
   chunk,
   EmbeddingsBody,
   embeddingsReply,
@@ -20,17 +24,36 @@ const MAX_TOKENS_A_CALL = 120_000
 /** Voyage's own fields, for callers who know them. */
 const NATIVE_FIELDS = ['input_type', 'truncation'] as const
 
-export const voyageEmbeddings: MadeFamily<EmbeddingsBody> = {
+const VoyageBody = Type.Object(
+  {
+    ...EmbeddingsBody.properties,
+    output_dimension: optionalField(
+      Type.Integer({ minimum: 1, description: "Voyage's name of `dimensions`, which its SDKs send." }),
+    ),
+  },
+  { additionalProperties: true },
+)
+type VoyageBody = Static<typeof VoyageBody>
+
+export const voyageEmbeddings: MadeFamily<VoyageBody> = {
   kind: 'made',
   name: 'voyage-embeddings',
   operation: 'embeddings',
   units: [['input_token']],
   dialect: 'openai',
-  body: EmbeddingsBody,
+  body: VoyageBody,
   fields: NATIVE_FIELDS,
 
   check(body, model) {
+    const { dimensions, output_dimension: length } = body
     checkDimensions(body, model)
+    if (dimensions && length && dimensions !== length) {
+      throw invalidRequest(
+        'output_dimension',
+        "Invalid 'output_dimension': 'dimensions' has another number. Send only one of them.",
+      )
+    }
+    checkVectorLength('output_dimension', length, model)
     textsOf(body)
   },
 
@@ -41,7 +64,8 @@ export const voyageEmbeddings: MadeFamily<EmbeddingsBody> = {
     for (const field of NATIVE_FIELDS) {
       if (field in body) extra[field] = (body as Record<string, unknown>)[field]
     }
-    if (body.dimensions) extra.output_dimension = body.dimensions
+    const length = body.dimensions ?? body.output_dimension
+    if (length) extra.output_dimension = length
     const chunks = chunk(
       textsOf(body),
       model.batchSize ?? MAX_INPUTS_A_CALL,

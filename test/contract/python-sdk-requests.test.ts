@@ -1,5 +1,5 @@
 // The same comparison as in vendor-sdks.test.ts with official SDKs in Python: the SDKs and the gateway send the same requests to
-// DashScope, ModelArk, Voyage and Cohere. xAI's SDK speaks gRPC: python-sdk-xai.test.ts compares its messages with ours.
+// DashScope, ModelArk, Voyage and Cohere. SDKs that callers use with the gateway must also read its answers. xAI's SDK speaks gRPC: python-sdk-xai.test.ts compares its messages with ours.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { type Sandbox, startSandbox } from '../../sandbox'
@@ -32,6 +32,8 @@ interface Row {
   path?: string
   body?: object
   returns: object
+  /** The path of the gateway's address for this SDK; absent if the SDK cannot be used with the gateway. */
+  ownPath?: string
   /** Wanted differences by their places, each with its reason. */
   wanted?: Readonly<Record<string, string>>
 }
@@ -129,6 +131,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'embeddings of Voyage': {
     call: 'voyage.embeddings',
+    ownPath: '/v1',
     vendor: 'voyage',
     arguments: { texts: ['a', 'b'], model: 'voyage-4', input_type: 'query', output_dimension: 256 },
     path: '/v1/embeddings',
@@ -141,6 +144,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'reranking of Voyage': {
     call: 'voyage.rerank',
+    ownPath: '/v1',
     vendor: 'voyage',
     arguments: { ...ranked, model: 'rerank-2.5', top_k: 1 },
     path: '/v1/rerank',
@@ -150,6 +154,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'reranking of Cohere': {
     call: 'cohere.rerank',
+    ownPath: '',
     vendor: 'cohere',
     arguments: { ...ranked, model: 'rerank-v3.5', top_n: 1 },
     path: '/v1/rerank',
@@ -159,18 +164,27 @@ const rows: Readonly<Record<string, Row>> = {
   },
 }
 
+const ownRows = Object.entries(rows).filter(([, { ownPath }]) => ownPath !== undefined)
+
 describe('called as by its Python SDK', () => {
   let sandbox: Sandbox
   let gateway: TestGateway
-  const answers: { result?: object; error?: string }[] = []
+  type Answer = { result?: object; error?: string }
+  const answers: Answer[] = []
   const direct: SentRequest[] = []
+  /** The results of calls to the gateway. */
+  const own: Answer[] = []
 
   beforeAll(async () => {
     if (!python.folder) return
     sandbox = startSandbox({ record: true })
     gateway = await startTestGateway({ sandbox, models })
-    answers.push(...(await called(python.folder)))
+    const { baseUrls, secrets } = sandbox
+    const ofVendors = Object.values(rows).map((row) => lineOf(row, baseUrls[row.vendor], secrets[row.vendor]))
+    answers.push(...(await called(python.folder, ofVendors)))
     direct.push(...sandbox.calls.map(asSent))
+    const ofGateway = ownRows.map(([, row]) => lineOf(row, gateway.url + row.ownPath, gateway.secret))
+    own.push(...(await called(python.folder, ofGateway)))
   })
   afterAll(async () => {
     await gateway?.close()
@@ -196,19 +210,21 @@ describe('called as by its Python SDK', () => {
     })
   }
 
+  for (const [index, [name, row]] of ownRows.entries()) {
+    test.skipIf(!python.folder)(named(`${name}, from the gateway`, python), () => {
+      expect(own[index]).toMatchObject({ result: row.returns })
+    })
+  }
+
   /** The results of all calls, by one process. */
-  async function called(folder: string): Promise<typeof answers> {
-    const lines = Object.values(rows).map(({ call, vendor, arguments: given }) =>
-      JSON.stringify({
-        call,
-        url: sandbox.baseUrls[vendor],
-        key: sandbox.secrets[vendor],
-        arguments: given,
-      }),
-    )
+  function called(folder: string, lines: readonly string[]): Promise<Answer[]> {
     return runOverLines(folder, 'vendor_calls.py', lines)
   }
 })
+
+function lineOf({ call, arguments: given }: Row, url: string, key: string): string {
+  return JSON.stringify({ call, url, key, arguments: given })
+}
 
 /** A request without members that are null, which some SDKs write for every argument that is not given. */
 function withoutNulls(request: SentRequest): SentRequest {

@@ -524,6 +524,11 @@ const REFUSE = `void (navigator.mediaDevices.getUserMedia = () => Promise.reject
 /** In the page: the person allows the microphone, and its stream can be observed. */
 const WATCH = `void (navigator.mediaDevices.getUserMedia = async (wanted) =>
   window.heard = await MediaDevices.prototype.getUserMedia.call(navigator.mediaDevices, wanted))`
+/** In the page: the person allows the microphone only when `allow` is called. */
+const HOLD = `void (navigator.mediaDevices.getUserMedia = async (wanted) => {
+  await new Promise((done) => window.allow = done)
+  return window.heard = await MediaDevices.prototype.getUserMedia.call(navigator.mediaDevices, wanted)
+})`
 /** In the page: whether the microphone no longer records. */
 const IS_RELEASED = `window.heard.getTracks().every(({ readyState }) => readyState === 'ended')`
 
@@ -548,11 +553,25 @@ test('transcription: the microphone is recorded, priced and transcribed; without
   const file = new Map(lastCall()?.form).get('file')
   expect(file).toBeDefined()
   expect((await page.locator('.reply .prose').textContent())?.length).toBeGreaterThan(3)
-  // Leaving the page also releases it.
+  expect(visit.faults).toEqual([])
+})
+
+test('transcription: leaving the page releases the microphone, even if it is allowed later', async () => {
+  const { page, open } = visit
+  const record = page.getByRole('button', { name: 'Record', exact: true })
+  await begin('kind=transcription&model=test-transcribe')
+  await page.evaluate(WATCH)
   await record.click()
-  await stop.waitFor()
-  await visit.open('connect')
+  await page.getByRole('button', { name: 'Stop recording' }).waitFor()
+  await open('connect')
   await waitFor(() => page.evaluate<boolean>(IS_RELEASED))
+  await begin('kind=transcription&model=test-transcribe')
+  await page.evaluate(`window.heard = undefined; ${HOLD}`)
+  await record.click()
+  await waitFor(() => page.evaluate<boolean>(`'allow' in window`))
+  await open('connect')
+  await page.evaluate('allow()')
+  await waitFor(() => page.evaluate<boolean>(`window.heard !== undefined && ${IS_RELEASED}`))
   expect(visit.faults).toEqual([])
 })
 

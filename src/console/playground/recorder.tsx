@@ -16,17 +16,26 @@ interface RecorderProps {
 
 export function Recorder({ done, failed }: RecorderProps) {
   const recording = useRef<MediaRecorder | null>(null)
+  const isGone = useRef(false)
   const [isOn, setOn] = useState(false)
   const stop = () => recording.current?.state === 'recording' && recording.current.stop()
-  useEffect(() => () => void stop(), [])
+  useEffect(
+    () => () => {
+      isGone.current = true
+      stop()
+    },
+    [],
+  )
   const start = async () => {
     try {
       const stream = await navigator.mediaDevices.getUserMedia({ audio: true })
+      // The page may be left while the browser asks for permission.
+      if (isGone.current) return release(stream)
       const recorder = new MediaRecorder(stream)
       const pieces: Blob[] = []
       recorder.ondataavailable = ({ data }) => pieces.push(data)
       recorder.onstop = () => {
-        for (const track of stream.getTracks()) track.stop()
+        release(stream)
         setOn(false)
         const [type = 'audio/webm'] = recorder.mimeType.split(';')
         done(new File(pieces, words.recording, { type }))
@@ -44,4 +53,8 @@ export function Recorder({ done, failed }: RecorderProps) {
       {isOn ? words.stopRecording : words.record}
     </button>
   )
+}
+
+function release(stream: MediaStream): void {
+  for (const track of stream.getTracks()) track.stop()
 }

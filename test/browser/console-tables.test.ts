@@ -42,7 +42,7 @@ const FIRST_LINES = `[...document.querySelectorAll('main tbody tr:first-child td
 /** In the page: the highest number of lines in the cells of each column, by its title. */
 const LINES = `[...document.querySelectorAll('main tbody td[data-title]')].reduce((most, cell) => {
   const range = document.createRange()
-  range.selectNodeContents(cell.querySelector('.whole') ?? cell)
+  range.selectNodeContents(cell.querySelector('.whole, .two-lines') ?? cell)
   const tops = new Set([...range.getClientRects()].map(({ top }) => Math.round(top / 10)))
   return { ...most, [cell.dataset.title]: Math.max(most[cell.dataset.title] ?? 0, tops.size) }
 }, {})`
@@ -263,8 +263,10 @@ test('names and hours take one line, and prices at most two', async () => {
   for (const [width, address, lines] of [
     [1280, 'requests', { Model: 1 }],
     [768, 'requests', { Model: 1 }],
+    [768, 'accounts/alice', { Model: 1 }],
     [768, 'usage?by=hour', { 'Hour (UTC)': 1 }],
     [768, 'models', { Price: 2 }],
+    [1280, 'models', { Price: 2, Operations: 2 }],
   ] as const) {
     const visit = await visitConsole(browser, gateway, { width })
     await visit.open(address)

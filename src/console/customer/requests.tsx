@@ -46,7 +46,7 @@ export const requestColumns: readonly Column<RequestOfCustomer>[] = [
     isFirstLine: true,
     cell: ({ model, asked_model: asked, operation }) => (
       <>
-        {model ?? asked ?? '–'} <span class="quiet">{operation}</span>
+        <span class="whole">{model ?? asked ?? '–'}</span> <span class="quiet">{operation}</span>
       </>
     ),
   },

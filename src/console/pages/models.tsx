@@ -36,7 +36,9 @@ const columns: readonly Column<Row>[] = [
   {
     title: words.operations,
     priority: 3,
-    cell: ({ model }) => ('operations' in model ? model.operations.join(', ') : words.route),
+    cell: ({ model }) => (
+      <span class="two-lines">{'operations' in model ? model.operations.join(', ') : words.route}</span>
+    ),
   },
   {
     title: words.upstreams,
@@ -47,7 +49,7 @@ const columns: readonly Column<Row>[] = [
     priority: 1,
     cell: ({ model }) =>
       'price' in model && (
-        <span class="whole">
+        <span class="two-lines">
           <PriceLine price={model.price} />
         </span>
       ),

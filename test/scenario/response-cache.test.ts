@@ -120,6 +120,13 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
 
   const chat = (content: string, more: Json = {}) => ({ model: 'test-chat', messages: say(content), ...more })
 
+  /** Waits until a later answer is kept: an answer before it is then kept too, or never. */
+  async function afterWrites(): Promise<void> {
+    const before = await kept()
+    await ask('/v1/chat/completions', chat(fresh()))
+    await waitFor(async () => (await kept()) > before)
+  }
+
   const OPERATIONS: [name: string, path: string, body: () => Json][] = [
     ['a chat', '/v1/chat/completions', () => chat(fresh())],
     ['a message', '/v1/messages', () => ({ model: 'test-messages', max_tokens: 50, messages: say(fresh()) })],
@@ -255,6 +262,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
   test.each(NOT_KEPT)('%s is not kept', async (_name, body, status, path = '/v1/chat/completions') => {
     const before = await kept()
     const asked = body()
+    const question = `Question ${questions} `
     for (let time = 0; time < 2; time++) {
       const answer = await ask(path, asked).catch(() => undefined)
       if (answer)
@@ -262,11 +270,12 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
           status,
           cache: status < 400 ? 'miss' : null,
         })
-      await Bun.sleep(20)
+      await afterWrites()
     }
-    const calls = gateway.sandbox.calls.filter((call) => call.body?.includes(`Question ${questions} `))
+    const calls = gateway.sandbox.calls.filter((call) => call.body?.includes(question))
     expect(calls.length).toBeGreaterThanOrEqual(2)
-    expect(await kept()).toBe(before)
+    // Only the answers that were waited for.
+    expect(await kept()).toBe(before + 2)
   })
 
   const BYPASSED: [reason: string, path: string, body: () => Json, headers?: Record<string, string>][] = [
@@ -297,8 +306,8 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
         logged: `bypass ${reason}`,
       })
     }
-    await Bun.sleep(20)
-    expect(await kept()).toBe(before)
+    await afterWrites()
+    expect(await kept()).toBe(before + 1)
   })
 
   test('tools of the caller do not bypass the cache', async () => {
@@ -324,6 +333,16 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     clock.passedMs += 60_000
     expect((await ask('/v1/chat/completions', body, { 'cache-control': 'max-age=120' })).cache).toBe('hit')
     expect((await ask('/v1/chat/completions', body, { 'cache-control': 'max-age=30' })).cache).toBe('miss')
+  })
+
+  test('the answer of a fallback is not kept as that of the first model', async () => {
+    const body = chat(fresh('[sandbox status=503 times=1]'), { model: 'first' })
+    const served = ({ response, cache }: Exchange) => [response.headers.get('x-gateway-model'), cache]
+    expect(served(await ask('/v1/chat/completions', body))).toEqual(['test-local', 'miss'])
+    await afterWrites()
+    expect(served(await ask('/v1/chat/completions', body))).toEqual(['test-chat', 'miss'])
+    await afterWrites()
+    expect(served(await ask('/v1/chat/completions', body))).toEqual(['test-chat', 'hit'])
   })
 
   test('a model without the setting has no cache and no header', async () => {
@@ -678,6 +697,37 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     ])
     expect(await keepCachedAnswer(db, answer('e', 11), 2_500)).toBe(false)
   })
+})
+
+test('an answer that is shorter because its account cannot pay more is not kept', async () => {
+  const cache = { ttl: '1h' }
+  const gateway = await startTestGateway({
+    models: { 'test-chat': { ...(testModels['test-chat'] as ModelConfig), cache } },
+    config: { limitToBalance: true },
+  })
+  const { secret } = await gateway.makeKey('finn', '0.004')
+  const { db, newId, now } = gateway.server.world
+  const keptOf = async (account: string) =>
+    (await db.query({ sql: 'select id from cached_answers where account = $1', parameters: [account] }))
+      .length
+  const askOf = async (content: string, by = gateway.secret) => {
+    const response = await gateway.chat({ messages: say(content) }, { authorization: `Bearer ${by}` })
+    const { usage } = (await response.json()) as Json
+    return { cache: response.headers.get('x-gateway-cache'), output: usage?.completion_tokens }
+  }
+  const long = '[sandbox tokens=3000] Tell me all.'
+  const short = await askOf(long, secret)
+  expect(short).toEqual({ cache: 'miss', output: expect.any(Number) })
+  expect(short.output).toBeLessThan(3_000)
+  // Once a later answer is kept, an earlier one is kept too, or never.
+  await askOf('Hello')
+  await waitFor(async () => (await keptOf('alice')) === 1)
+  expect(await keptOf('finn')).toBe(0)
+  await addCredit(db, { id: newId('tr'), account: 'finn', amountNano: 1e9, now: now(), note: null })
+  expect(await askOf(long, secret)).toEqual({ cache: 'miss', output: 3_000 })
+  await waitFor(async () => (await keptOf('finn')) === 1)
+  expect(await askOf(long, secret)).toEqual({ cache: 'hit', output: 3_000 })
+  await gateway.close()
 })
 
 test('a kept answer is found by every node, without waiting', async () => {

@@ -240,11 +240,11 @@ describe('messages', () => {
 })
 
 describe('tools', () => {
-  const asked = { messages: say('[sandbox tool=2] Weather and time?'), tools: [weather, clock] }
+  const request = { messages: say('[sandbox tool=2] Weather and time?'), tools: [weather, clock] }
 
   for (const model of ['test-chat', 'test-dashscope', 'test-xai', 'test-google']) {
     test(`${model} calls two tools at once`, async () => {
-      const { json } = await chat({ model, ...asked })
+      const { json } = await chat({ model, ...request })
       const [choice] = json.choices
       expect(choice.finish_reason).toBe('tool_calls')
       expect(choice.message.content).toBeNull()
@@ -254,7 +254,7 @@ describe('tools', () => {
     })
 
     test(`${model} streams the same calls`, async () => {
-      const { text } = await chat({ model, ...asked, stream: true })
+      const { text } = await chat({ model, ...request, stream: true })
       const built: { name: string; arguments: string }[] = []
       for (const call of chunksOf(text).flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? [])) {
         const known = built[call.index] ?? { name: call.function.name, arguments: '' }
@@ -366,7 +366,7 @@ describe('what the caller gets', () => {
 })
 
 describe('stop', () => {
-  const said = '[sandbox] one two three four'
+  const text = '[sandbox] one two three four'
 
   test.each([
     ['three', 'You said: one two '],
@@ -376,7 +376,7 @@ describe('stop', () => {
   ])(
     '%j ends the simulated answer before that text: whole, streamed and in messages',
     async (stop, expected) => {
-      const body = { model: 'test-chat', messages: say(said), stop }
+      const body = { model: 'test-chat', messages: say(text), stop }
       const { json } = await chat(body)
       const content = expected ?? json.choices[0].message.content
       expect(json.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content } })
@@ -390,7 +390,7 @@ describe('stop', () => {
       const message = {
         model: 'test-messages',
         max_tokens: 500,
-        messages: say(said),
+        messages: say(text),
         stop_sequences: [stop].flat(),
       }
       const answer = (await (await gateway.post('/v1/messages', message)).json()) as Json

@@ -94,13 +94,13 @@ for (const database of databaseKinds) {
   test(`a key is accepted from its networks and rejected from others (${database})`, async () => {
     const gateway = at()
     const { secret } = await gateway.makeKey(newId('key'), '5', { addresses: NETWORKS })
-    for (const [use, asked] of Object.entries(USES)) {
-      expect([use, (await send(gateway, secret, INSIDE, asked)).status]).toEqual([use, 200])
-      expect([use, (await send(gateway, secret, '2001:db8::7', asked)).status]).toEqual([use, 200])
-      expect([use, (await send(gateway, secret, '::ffff:203.0.113.7', asked)).status]).toEqual([use, 200])
+    for (const [use, request] of Object.entries(USES)) {
+      expect([use, (await send(gateway, secret, INSIDE, request)).status]).toEqual([use, 200])
+      expect([use, (await send(gateway, secret, '2001:db8::7', request)).status]).toEqual([use, 200])
+      expect([use, (await send(gateway, secret, '::ffff:203.0.113.7', request)).status]).toEqual([use, 200])
       const { length: charged } = await gateway.charges()
       for (const from of [OUTSIDE, '2001:db9::7', '127.0.0.1']) {
-        const refused = await send(gateway, secret, from, asked)
+        const refused = await send(gateway, secret, from, request)
         expect([use, from, refused.status]).toEqual([use, from, 403])
         expect(JSON.stringify(refused.answer)).toContain(`may not be used from ${from}`)
       }
@@ -124,9 +124,9 @@ for (const database of databaseKinds) {
     for (const token of [secret, admin]) {
       const own = { origin: gateway.url }
       const body = { token }
-      const asked = { path: '/console/session', body, headers: own }
-      expect((await send(gateway, '', OUTSIDE, asked)).code).toBe('address_not_allowed')
-      const signedIn = await send(gateway, '', INSIDE, asked)
+      const request = { path: '/console/session', body, headers: own }
+      expect((await send(gateway, '', OUTSIDE, request)).code).toBe('address_not_allowed')
+      const signedIn = await send(gateway, '', INSIDE, request)
       expect(signedIn.status).toBe(200)
       const cookie = signedIn.headers
         .getSetCookie()
@@ -150,10 +150,10 @@ for (const database of databaseKinds) {
       body: { name: newId('bob'), role: 'viewer', addresses: ['203.0.113.9', '203.0.113.9/32'] },
     })
     expect(made.answer).toMatchObject({ addresses: ['203.0.113.9/32'] })
-    const asked = { path: '/admin/v1/keys' }
+    const request = { path: '/admin/v1/keys' }
     for (let time = 0; time < 20; time++)
-      expect((await send(gateway, made.answer.token, OUTSIDE, asked)).code).toBe('address_not_allowed')
-    expect((await send(gateway, made.answer.token, '203.0.113.9', asked)).status).toBe(200)
+      expect((await send(gateway, made.answer.token, OUTSIDE, request)).code).toBe('address_not_allowed')
+    expect((await send(gateway, made.answer.token, '203.0.113.9', request)).status).toBe(200)
   })
 
   test(`networks are set, shown, audited and removed (${database})`, async () => {

@@ -52,7 +52,7 @@ function clientOf(apiKey: string, { url } = gateway): GoogleGenAI {
 
 const lastBody = () => JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '')
 const pathOf = (model: string, method = 'generateContent') => `/v1beta/models/${model}:${method}`
-const said = (text: string) => ({ contents: [{ role: 'user', parts: [{ text }] }] })
+const contentsOf = (text: string) => ({ contents: [{ role: 'user', parts: [{ text }] }] })
 
 function ask(body: unknown, expected: Partial<Scenario> = {}) {
   const rest = { status: 200, vendorCalls: 1, charges: 1, ...expected }
@@ -226,7 +226,7 @@ describe('the form of a stream', () => {
     fetch(`${gateway.url}${pathOf(model, 'streamGenerateContent')}${query}`, {
       method: 'POST',
       headers: { 'x-goog-api-key': gateway.secret, 'content-type': 'application/json' },
-      body: JSON.stringify(said(text)),
+      body: JSON.stringify(contentsOf(text)),
     })
   const textOf = (events: Json[]) =>
     events
@@ -272,7 +272,7 @@ describe('the form of a stream', () => {
   })
 
   test('is an error with its status before it begins', async () => {
-    const { json, response } = await ask(said('[sandbox status=429 retry_after=2] Hello'), {
+    const { json, response } = await ask(contentsOf('[sandbox status=429 retry_after=2] Hello'), {
       path: `${pathOf('test-chat', 'streamGenerateContent')}?alt=sse`,
       status: 429,
       charges: 1,
@@ -285,9 +285,12 @@ describe('the form of a stream', () => {
 describe('the charge', () => {
   test('is for the tokens that the vendor counted, whole and streamed', async () => {
     for (const path of [pathOf('test-chat'), pathOf('test-chat', 'streamGenerateContent')]) {
-      const { charges, json } = await ask(said('[sandbox prompt_tokens=1000 cached=400 tokens=50] Hi'), {
-        path,
-      })
+      const { charges, json } = await ask(
+        contentsOf('[sandbox prompt_tokens=1000 cached=400 tokens=50] Hi'),
+        {
+          path,
+        },
+      )
       const { usageMetadata: usage } = Array.isArray(json) ? json.at(-1) : json
       expect(usage).toMatchObject({
         promptTokenCount: 1_000,
@@ -345,19 +348,19 @@ describe('both spellings', () => {
 
   const wrong: [name: string, body: object, field: string][] = [
     ['no contents', {}, 'contents'],
-    ['a search', { ...said('Hi'), tools: [{ googleSearch: {} }] }, 'tools[0].googleSearch'],
+    ['a search', { ...contentsOf('Hi'), tools: [{ googleSearch: {} }] }, 'tools[0].googleSearch'],
     [
       'a search in the other spelling',
-      { ...said('Hi'), tools: [{ google_search: {} }] },
+      { ...contentsOf('Hi'), tools: [{ google_search: {} }] },
       'tools[0].google_search',
     ],
-    ['kept content', { ...said('Hi'), cachedContent: 'cachedContents/x' }, 'cachedContent'],
+    ['kept content', { ...contentsOf('Hi'), cachedContent: 'cachedContents/x' }, 'cachedContent'],
     [
       'an image as the answer',
-      { ...said('Hi'), generationConfig: { responseModalities: ['IMAGE'] } },
+      { ...contentsOf('Hi'), generationConfig: { responseModalities: ['IMAGE'] } },
       'generationConfig.responseModalities[0]',
     ],
-    ['an unknown field', { ...said('Hi'), colour: 'red' }, 'colour'],
+    ['an unknown field', { ...contentsOf('Hi'), colour: 'red' }, 'colour'],
     [
       'an address of a file that is kept at Google',
       {
@@ -378,10 +381,10 @@ describe('both spellings', () => {
     ],
     [
       'another model',
-      { ...said('Hi'), generation_config: { routingConfig: {} } },
+      { ...contentsOf('Hi'), generation_config: { routingConfig: {} } },
       'generation_config.routingConfig',
     ],
-    ['a tier', { ...said('Hi'), serviceTier: 'flex' }, 'serviceTier'],
+    ['a tier', { ...contentsOf('Hi'), serviceTier: 'flex' }, 'serviceTier'],
     [
       'a part of a film',
       {
@@ -414,8 +417,8 @@ test('an unknown model is 404, and a repeat with the same idempotency key is rep
   const { status, error } = await refused(client.models.generateContent({ model: 'none', contents: 'Hi' }))
   expect([status, error.status]).toEqual([404, 'NOT_FOUND'])
   const headers = { 'idempotency-key': 'once' }
-  const first = await ask(said('Hi'), { headers })
-  const again = await ask(said('Hi'), { headers, vendorCalls: 0, charges: 0 })
+  const first = await ask(contentsOf('Hi'), { headers })
+  const again = await ask(contentsOf('Hi'), { headers, vendorCalls: 0, charges: 0 })
   expect(again.text).toBe(first.text)
 })
 

@@ -170,13 +170,13 @@ describe('a video from the request to its bytes', () => {
 })
 
 describe('one request becomes the fields of each family', () => {
-  const asked = { prompt: `a fox ${FAST}`, seconds: '5' as '4', size: '1280x720' as const }
+  const request = { prompt: `a fox ${FAST}`, seconds: '5' as '4', size: '1280x720' as const }
   const rows: [model: string, vendor: Json][] = [
     [
       'vidw2.6-t2v',
       {
         model: 'wan2.6-t2v',
-        input: { prompt: asked.prompt },
+        input: { prompt: request.prompt },
         parameters: { size: '1280*720', duration: 5 },
       },
     ],
@@ -184,7 +184,7 @@ describe('one request becomes the fields of each family', () => {
       'gkx-imagine-video',
       {
         model: 'grok-imagine-video',
-        prompt: asked.prompt,
+        prompt: request.prompt,
         duration: 5,
         resolution: '720p',
         aspect_ratio: '16:9',
@@ -194,7 +194,7 @@ describe('one request becomes the fields of each family', () => {
       'test-seedance',
       {
         model: 'seedance-2-0-260128',
-        content: [{ type: 'text', text: asked.prompt }],
+        content: [{ type: 'text', text: request.prompt }],
         duration: 5,
         resolution: '720p',
         ratio: '16:9',
@@ -204,7 +204,7 @@ describe('one request becomes the fields of each family', () => {
   ]
   for (const [model, vendor] of rows) {
     test(model, async () => {
-      const { id } = await client.videos.create({ model, ...asked })
+      const { id } = await client.videos.create({ model, ...request })
       expect(lastSubmit()).toEqual(vendor)
       expect(await rowsOf(gateway, id)).toMatchObject({ held: 5 * CENT })
     })
@@ -273,10 +273,10 @@ describe('one request, one task', () => {
     const before = gateway.sandbox.calls.length
     const options = { headers: { 'Idempotency-Key': 'fox-1' } }
     const image = await toFile(picture('png').bytes, 'a.png', { type: 'image/png' })
-    const asked = { ...fox, seconds: '4', input_reference: image } as const
-    const first = await client.videos.create(asked, options)
+    const request = { ...fox, seconds: '4', input_reference: image } as const
+    const first = await client.videos.create(request, options)
     // Some clients reorder the fields of a form.
-    const shuffled = Object.fromEntries(Object.entries(asked).reverse()) as unknown as typeof asked
+    const shuffled = Object.fromEntries(Object.entries(request).reverse()) as unknown as typeof request
     const { data: second, response } = await client.videos.create(shuffled, options).withResponse()
     expect(second).toEqual(first)
     expect(response.headers.get('idempotent-replayed')).toBe('true')
@@ -527,16 +527,16 @@ describe('a vendor that does not deliver the video', () => {
   const there = (host: string) => `http://${host}/a.mp4?Signature=secret`
 
   test('because the file is on a foreign host: that host is not called', async () => {
-    let asked = 0
+    let requests = 0
     const { read, close, log } = await made(
       () => 'http://169.254.169.254/a.mp4',
-      () => new Response(String(++asked)),
+      () => new Response(String(++requests)),
     )
     const response = await read()
     expect(response.status).toBe(502)
     expect(await response.text()).toContain('upstream_file_refused')
     expect(log.filter(({ event }) => event === 'upstream_file_refused')).toHaveLength(1)
-    expect(asked).toBe(0)
+    expect(requests).toBe(0)
     await close()
   })
 

@@ -33,7 +33,7 @@ const parameters = {
   required: ['city'],
 }
 const weather = { name: 'get_weather', description: 'Weather of a city', parameters }
-const asked = { messages: say('Name the capital of Italy.'), max_tokens: 8, temperature: 0 }
+const request = { messages: say('Name the capital of Italy.'), max_tokens: 8, temperature: 0 }
 const calling = {
   messages: say('What is the weather in Rome?'),
   tools: [{ type: 'function' as const, function: weather }],
@@ -77,9 +77,9 @@ describe('llama.cpp', () => {
   real(
     name('says through the gateway what it says itself, and is paid for the tokens that it counts'),
     async () => {
-      const own = await direct.chat.completions.create({ model: 'gemma', ...asked })
+      const own = await direct.chat.completions.create({ model: 'gemma', ...request })
       const { data, response } = await client.chat.completions
-        .create({ model: 'gemma', ...asked })
+        .create({ model: 'gemma', ...request })
         .withResponse()
       expect(data.choices[0]?.message.content).toBe(own.choices[0]?.message.content as string)
       expect(data.choices[0]?.finish_reason).toBe(own.choices[0]?.finish_reason as 'stop')
@@ -95,17 +95,17 @@ describe('llama.cpp', () => {
     },
   )
 
-  real(name('streams the same, and reports its usage only where that is asked for'), async () => {
-    const whole = await client.chat.completions.create({ model: 'gemma', ...asked })
+  real(name('streams the same, and reports its usage only where that is requested'), async () => {
+    const whole = await client.chat.completions.create({ model: 'gemma', ...request })
     for (const include_usage of [false, true]) {
       const stream = await client.chat.completions.create({
-        ...{ model: 'gemma', ...asked },
+        ...{ model: 'gemma', ...request },
         ...(include_usage && { stream_options: { include_usage } }),
         stream: true,
       })
       const chunks = await Array.fromAsync(stream)
-      const said = chunks.map(({ choices: [choice] }) => choice?.delta.content ?? '').join('')
-      expect(said).toBe(whole.choices[0]?.message.content as string)
+      const streamed = chunks.map(({ choices: [choice] }) => choice?.delta.content ?? '').join('')
+      expect(streamed).toBe(whole.choices[0]?.message.content as string)
       const ends = chunks.flatMap(({ choices: [choice] }) => choice?.finish_reason ?? [])
       expect(ends).toEqual([whole.choices[0]?.finish_reason as 'stop'])
       const figures = chunks.flatMap(({ usage }) => usage ?? [])
@@ -120,7 +120,7 @@ describe('llama.cpp', () => {
 
   // This model has no template for tools, so the server ignores them, both directly and through the gateway.
   real(name('takes tools and a schema as the server itself does'), async () => {
-    for (const ask of [calling, { ...asked, response_format: city, max_tokens: 20 }]) {
+    for (const ask of [calling, { ...request, response_format: city, max_tokens: 20 }]) {
       const own = await direct.chat.completions.create({ model: 'gemma', ...ask })
       const through = await client.chat.completions.create({ model: 'gemma', ...ask })
       expect(through.choices[0]?.message.content).toBe(own.choices[0]?.message.content as string)
@@ -195,13 +195,13 @@ describe('a call of a tool by a real model', () => {
   const model = 'smollm'
   const content = 'What is the weather in Rome?'
   const input = { city: 'Rome' }
-  const asked = { model, messages: say(content), max_tokens: 30, temperature: 0 }
+  const request = { model, messages: say(content), max_tokens: 30, temperature: 0 }
   const tools = [{ type: 'function' as const, function: weather }]
 
   realTool(
     named('chat: the same as of the server itself, whole, streamed, and after a result', tooled),
     async () => {
-      const ask = { ...asked, tools, tool_choice: 'required' as const }
+      const ask = { ...request, tools, tool_choice: 'required' as const }
       const direct = await own.chat.completions.create(ask)
       const through = await client.chat.completions.create(ask)
       const [call] = through.choices[0]?.message.tool_calls ?? []
@@ -228,7 +228,7 @@ describe('a call of a tool by a real model', () => {
 
   realTool(named('messages, whole and streamed', tooled), async () => {
     const ask = {
-      ...asked,
+      ...request,
       tools: [{ name: weather.name, description: weather.description, input_schema: parameters }],
       tool_choice: { type: 'any' as const },
     }

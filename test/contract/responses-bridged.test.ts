@@ -86,10 +86,10 @@ beforeEach(() => {
   ofMessages.answer = () => message([{ type: 'text', text: 'Done.' }])
 })
 
-function completion(said: Json): Json {
+function completion(reply: Json): Json {
   return {
     id: 'chatcmpl-1',
-    choices: [{ index: 0, message: { role: 'assistant', content: null, ...said }, finish_reason: 'stop' }],
+    choices: [{ index: 0, message: { role: 'assistant', content: null, ...reply }, finish_reason: 'stop' }],
     usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
   }
 }
@@ -172,7 +172,7 @@ describe('a loop of tools', () => {
       },
     ],
   }
-  const asked = { role: 'user', content: 'Look.' }
+  const question = { role: 'user', content: 'Look.' }
   const settings = { tools: [look], reasoning: { effort: 'low' } }
   const outputOf = ({ output }: Json) => ({
     type: 'function_call_output',
@@ -183,11 +183,11 @@ describe('a loop of tools', () => {
   describe.each(['deepseek', 'claude'] as const)('on %s', (model) => {
     test('with the items as they came (vllm-project/vllm 33089, maximhq/bifrost 3802, 5410)', async () => {
       const sent = turns[model]()
-      const first = await ask({ ...settings, model, input: [asked], store: false })
+      const first = await ask({ ...settings, model, input: [question], store: false })
       const second = await ask({
         ...settings,
         model,
-        input: [asked, ...first.output, outputOf(first)],
+        input: [question, ...first.output, outputOf(first)],
         store: false,
       })
       expect(second.output_text).toBe('It is fine.')
@@ -196,9 +196,9 @@ describe('a loop of tools', () => {
 
     test('with references to the items (vercel/ai 7543)', async () => {
       const sent = turns[model]()
-      const first = await ask({ ...settings, model, input: [asked] })
+      const first = await ask({ ...settings, model, input: [question] })
       const references = first.output.map(({ id }: Json) => ({ type: 'item_reference', id }))
-      const second = await ask({ ...settings, model, input: [asked, ...references, outputOf(first)] })
+      const second = await ask({ ...settings, model, input: [question, ...references, outputOf(first)] })
       expect(second.output_text).toBe('It is fine.')
       expect(sent()).toEqual(expected[model])
     })
@@ -218,13 +218,13 @@ describe('a loop of tools', () => {
 
     test('of another account, the reasoning is dropped and the rest is read', async () => {
       const sent = turns[model]()
-      const first = await ask({ ...settings, model, input: [asked], store: false })
+      const first = await ask({ ...settings, model, input: [question], store: false })
       const { secret } = await gateway.makeKey(`stranger-${model}`, '10')
       const stranger = new OpenAI({ apiKey: secret, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
       await stranger.responses.create({
         ...settings,
         model,
-        input: [asked, ...first.output, outputOf(first)],
+        input: [question, ...first.output, outputOf(first)],
         store: false,
       } as Json)
       expect(JSON.stringify(sent())).not.toContain('I should look.')

@@ -36,7 +36,7 @@ const conversation: Json[] = [
   { role: 'assistant', content: 'It is lit.' },
   { role: 'user', content: 'And the door?' },
 ]
-const asked = { input: [...conversation, trigger], tools: [look], tool_choice: 'auto' }
+const request = { input: [...conversation, trigger], tools: [look], tool_choice: 'auto' }
 const sealed = {
   type: 'compaction',
   id: expect.stringMatching(/^cmp_[0-9a-f]{34}$/),
@@ -82,7 +82,7 @@ describe.each(databaseKinds)('on %s', (database) => {
       const format = { type: 'json_schema', name: 'a', schema: { type: 'object' } }
       const update = { type: 'configuration_update', text: { format } }
       const input = [...conversation, update, trigger]
-      const answer = await create({ ...asked, input, model, text: { format } })
+      const answer = await create({ ...request, input, model, text: { format } })
       expect(answer).toMatchObject({ object: 'response', status: 'completed', error: null })
       expect(answer.output).toEqual([sealed])
       expect(answer.usage).toMatchObject({ input_tokens: USED.input, output_tokens: USED.output })
@@ -99,14 +99,14 @@ describe.each(databaseKinds)('on %s', (database) => {
     })
 
     test('is one item in a stream, in the grammar of events', async () => {
-      const { events, response, items } = await streamed({ ...asked, model })
+      const { events, response, items } = await streamed({ ...request, model })
       expect(outlineOf(events)).toEqual(['0 + compaction', '0 - compaction', 'completed'])
       expect(items).toEqual([sealed])
       expect(response.usage).toMatchObject({ input_tokens: USED.input, output_tokens: USED.output })
       expect(JSON.stringify(events)).not.toContain('lamp is red')
       expect(await paid()).toMatchObject({ amount: COST, state: 'settled' })
       const { final } = await client.responses
-        .stream({ ...asked, model } as never)
+        .stream({ ...request, model } as never)
         .finalResponse()
         .then((answer) => ({ final: answer.output }))
       expect(final).toEqual([sealed as never])
@@ -115,7 +115,7 @@ describe.each(databaseKinds)('on %s', (database) => {
     test('is continued by its id, twice, and by the item, on each model', async () => {
       for (const next of Object.keys(models)) {
         vendor.says = { text: 'The lamp is red.' }
-        const { response: compacted } = await streamed({ ...asked, model })
+        const { response: compacted } = await streamed({ ...request, model })
         vendor.says = { text: 'Green.' }
         const after = { model: next, input: 'And the roof?', previous_response_id: compacted.id }
         const answer = await create(after)
@@ -149,7 +149,7 @@ describe.each(databaseKinds)('on %s', (database) => {
       await create({ model, input: 'And the roof?', conversation: id })
       expect(lastText()).toContain(SUMMARY)
       expect(lastText()).not.toContain('crimson')
-      const begun = await create({ ...asked, model, background: true })
+      const begun = await create({ ...request, model, background: true })
       let answer: Json = begun
       await waitFor(async () => {
         answer = await client.responses.retrieve(begun.id)
@@ -160,8 +160,8 @@ describe.each(databaseKinds)('on %s', (database) => {
 
     test('that was cut off adds no item, and its conversation continues without it', async () => {
       vendor.says = { text: 'The lamp', isCut: true }
-      const whole = await create({ ...asked, model })
-      const { response } = await streamed({ ...asked, model })
+      const whole = await create({ ...request, model })
+      const { response } = await streamed({ ...request, model })
       for (const answer of [whole, response]) {
         expect(answer).toMatchObject({
           status: 'incomplete',
@@ -177,9 +177,9 @@ describe.each(databaseKinds)('on %s', (database) => {
 
     test('without a summary is an error, and gives nothing to continue from', async () => {
       vendor.says = { thought: 'A thought.', call: 'look' }
-      const refused = await create({ ...asked, model }).catch(({ status }) => status)
+      const refused = await create({ ...request, model }).catch(({ status }) => status)
       expect(refused).toBe(502)
-      const { response, error } = await streamed({ ...asked, model })
+      const { response, error } = await streamed({ ...request, model })
       expect(response).toMatchObject({ status: 'failed', output: [], error: { code: 'server_error' } })
       expect(error.message).toContain('no summary')
     })
@@ -194,7 +194,7 @@ describe.each(databaseKinds)('on %s', (database) => {
         error: { param: 'input[0]', message: expect.stringContaining('must be the last item') },
       })
       expect(vendor.received).toEqual([])
-      const { output } = await client.responses.compact({ ...asked, model } as never)
+      const { output } = await client.responses.compact({ ...request, model } as never)
       expect(output.map(({ type }: Json) => type)).toEqual(['message', 'message', 'compaction'])
       expect(vendor.received).toHaveLength(1)
     })

@@ -63,7 +63,7 @@ interface Turn {
 /** A dialect as its official client speaks it. */
 interface Speaker {
   ask(turn: Turn): Promise<Json>
-  said(text: string): Json
+  question(text: string): Json
   /** The part of an answer that the client keeps. */
   kept(answer: Json): Json[]
   /** Results for the calls of an answer; empty for an answer without calls. */
@@ -79,7 +79,7 @@ const chat: Speaker = {
       : await openai.chat.completions.create(body)
     return completion.choices[0]?.message as Json
   },
-  said: (content) => ({ role: 'user', content }),
+  question: (content) => ({ role: 'user', content }),
   kept: ({ parsed: _, ...message }) => [message],
   results: ({ tool_calls: calls = [] }) =>
     calls.map(({ id }: Json) => ({ role: 'tool', tool_call_id: id, content: 'fine' })),
@@ -93,7 +93,7 @@ const messages: Speaker = {
       ? await anthropic.messages.stream(body).finalMessage()
       : await anthropic.messages.create(body)
   },
-  said: (content) => ({ role: 'user', content }),
+  question: (content) => ({ role: 'user', content }),
   kept: ({ content }) => [{ role: 'assistant', content }],
   results({ content }) {
     const calls = content.filter(({ type }: Json) => type === 'tool_use')
@@ -110,7 +110,7 @@ const responses: Speaker = {
       ? await openai.responses.stream(body).finalResponse()
       : await openai.responses.create(body)
   },
-  said: (content) => ({ role: 'user', content }),
+  question: (content) => ({ role: 'user', content }),
   kept: ({ output }) => output,
   results: ({ output }) =>
     output
@@ -145,7 +145,7 @@ interface Loop {
 
 /** A conversation of turns, each with calls, their results and an answer. */
 async function converse(
-  { ask, said, kept, results }: Speaker,
+  { ask, question, kept, results }: Speaker,
   { model = 'gemini', calls = 1, turns = 2, isStreamed = false, directives = '', lost = (all) => all }: Loop,
 ): Promise<Json[]> {
   let history: Json[] = []
@@ -155,7 +155,7 @@ async function converse(
     return answer
   }
   for (let turn = 0; turn < turns; turn++) {
-    history = [...history, said(`[sandbox tool=${calls} ${directives}] Turn ${turn}`)]
+    history = [...history, question(`[sandbox tool=${calls} ${directives}] Turn ${turn}`)]
     const results_ = results(await add())
     expect(results_.length).toBeGreaterThan(0)
     history = [...history, ...results_]
@@ -201,9 +201,9 @@ describe.each(ways)('%s', (_, dialect, isStreamed) => {
   })
 
   test('a signature of a text comes back', async () => {
-    const history = [speaker.said('Hi')]
+    const history = [speaker.question('Hi')]
     history.push(...speaker.kept(await speaker.ask({ history, model: 'gemini', isStreamed })))
-    await speaker.ask({ history: [...history, speaker.said('And?')], model: 'gemini', isStreamed })
+    await speaker.ask({ history: [...history, speaker.question('And?')], model: 'gemini', isStreamed })
     expect(atob(signatureOf(assistantsOf()[0]) ?? '')).toStartWith('sandbox-signature gemini-3-flash')
   })
 
@@ -280,7 +280,7 @@ describe.each(ways)('%s', (_, dialect, isStreamed) => {
   test('a conversation moves from model to model', async () => {
     let history: Json[] = []
     for (const model of MOVES) {
-      history.push(speaker.said('[sandbox tool=2] Go on'))
+      history.push(speaker.question('[sandbox tool=2] Go on'))
       for (const _ of ['calls', 'answers']) {
         const answer = await speaker.ask({ history, model, isStreamed })
         history = [...history, ...speaker.kept(answer), ...speaker.results(answer)]
@@ -295,7 +295,7 @@ describe.each([
   ['responses', responses, 'encrypted_content', 'input[1].encrypted_content'],
 ] as const)('reasoning that is sealed in %s', (_, speaker, member, place) => {
   const begin = async (model: ModelId, isStreamed = false) => {
-    const history = [speaker.said('[sandbox tool=1] Go')]
+    const history = [speaker.question('[sandbox tool=1] Go')]
     const answer = await speaker.ask({ history, model, isStreamed })
     return [...history, ...speaker.kept(answer), ...speaker.results(answer)]
   }

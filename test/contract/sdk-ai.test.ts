@@ -31,8 +31,8 @@ const ids = ['pgt-4.1-mini', 'claude-haiku-4-5', 'gkx-imagine-image', 'text-embe
 
 /** Models with the words of their vendors when a stream fails. The second is translated to another dialect and back. */
 const languageModels = [
-  { id: 'pgt-4.1-mini', said: expect.stringContaining('The server had an error') },
-  { id: 'claude-haiku-4-5', said: 'Overloaded' },
+  { id: 'pgt-4.1-mini', failure: expect.stringContaining('The server had an error') },
+  { id: 'claude-haiku-4-5', failure: 'Overloaded' },
 ]
 
 let installation: Installation
@@ -77,7 +77,7 @@ const inCity = jsonSchema<{ city: string }>({
   additionalProperties: false,
 })
 
-for (const { id, said } of languageModels) {
+for (const { id, failure } of languageModels) {
   describe(id, () => {
     test('generateText, with its usage and the price in a header', async () => {
       const { provider, requests } = connect()
@@ -128,7 +128,7 @@ for (const { id, said } of languageModels) {
       test(`tool calls and their results${streamed ? ', streamed' : ''}`, async () => {
         const { provider, requests } = connect()
         const before = vendorCalls()
-        const asked: string[] = []
+        const cities: string[] = []
         const question = {
           model: provider(id),
           prompt: '[sandbox tool] How is it in Kyiv?',
@@ -138,7 +138,7 @@ for (const { id, said } of languageModels) {
               description: 'Weather of a city',
               inputSchema: inCity,
               execute: ({ city }) => {
-                asked.push(city)
+                cities.push(city)
                 return '21 degrees'
               },
             }),
@@ -148,8 +148,8 @@ for (const { id, said } of languageModels) {
         expect(await result.text).toContain('21 degrees')
         const steps = await result.steps
         expect(steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop'])
-        expect(steps[0]?.toolCalls).toMatchObject([{ toolName: 'get_weather', input: { city: asked[0] } }])
-        expect(asked).toHaveLength(1)
+        expect(steps[0]?.toolCalls).toMatchObject([{ toolName: 'get_weather', input: { city: cities[0] } }])
+        expect(cities).toHaveLength(1)
         expect(requests).toHaveLength(2)
         expect(vendorCalls() - before).toBe(2)
       })
@@ -187,7 +187,7 @@ for (const { id, said } of languageModels) {
       for await (const part of result.fullStream) parts.push(part.type)
       expect(parts).toContain('text-delta')
       expect(parts.indexOf('error')).toBeGreaterThan(parts.lastIndexOf('text-delta'))
-      expect(failures).toMatchObject([{ message: said }])
+      expect(failures).toMatchObject([{ message: failure }])
     })
   })
 }

@@ -63,10 +63,10 @@ const client = () => new OpenAI({ baseURL: `${server.url}/v1`, apiKey: secret, m
 const calls = () => installation.sandbox.calls
 
 /** The tool that the models should call. */
-const weather = (asked: string[]) => ({
+const weather = (cities: string[]) => ({
   description: 'Weather of a city',
   execute: async ({ city }: { city: string }) => {
-    asked.push(city)
+    cities.push(city)
     return '21 degrees'
   },
 })
@@ -98,19 +98,19 @@ for (const [id, path] of kinds) {
 
     for (const streamed of [false, true]) {
       test(`tools, there and back by ids of items${streamed ? ', streamed' : ''}`, async () => {
-        const asked: string[] = []
+        const cities: string[] = []
         const before = calls().length
         const question = {
           model: provider()(id),
           prompt: '[sandbox tool] How is it in Kyiv?',
           stopWhen: stepCountIs(3),
-          tools: { get_weather: tool({ ...weather(asked), inputSchema: inCity }) },
+          tools: { get_weather: tool({ ...weather(cities), inputSchema: inCity }) },
         }
         const result = streamed ? streamText(question) : await generateText(question)
         expect(await result.text).toContain('21 degrees')
         const steps = await result.steps
         expect(steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop'])
-        expect(asked).toHaveLength(1)
+        expect(cities).toHaveLength(1)
         expect(calls().length - before).toBe(2)
       })
     }
@@ -151,16 +151,16 @@ for (const [id, path] of kinds) {
     })
 
     test('with nothing stored the items are sent whole', async () => {
-      const asked: string[] = []
+      const cities: string[] = []
       const { text } = await generateText({
         model: provider()(id),
         prompt: '[sandbox tool] How is it in Kyiv?',
         stopWhen: stepCountIs(3),
-        tools: { get_weather: tool({ ...weather(asked), inputSchema: inCity }) },
+        tools: { get_weather: tool({ ...weather(cities), inputSchema: inCity }) },
         providerOptions: { openai: { store: false } },
       })
       expect(text).toContain('21 degrees')
-      expect(asked).toHaveLength(1)
+      expect(cities).toHaveLength(1)
     })
   })
 
@@ -169,12 +169,12 @@ for (const [id, path] of kinds) {
 
     test('an agent with a tool, whole and streamed', async () => {
       for (const stream of [false, true]) {
-        const asked: string[] = []
+        const cities: string[] = []
         const agent = new Agent({
           name: 'Forecaster',
           instructions: 'Be brief.',
           model: id,
-          tools: [agentTool({ name: 'get_weather', ...weather(asked), parameters: inCity })],
+          tools: [agentTool({ name: 'get_weather', ...weather(cities), parameters: inCity })],
         })
         const prompt = '[sandbox tool] How is it in Kyiv?'
         if (stream) {
@@ -182,7 +182,7 @@ for (const [id, path] of kinds) {
           for await (const _ of result);
           expect(result.finalOutput).toContain('21 degrees')
         } else expect((await runner().run(agent, prompt)).finalOutput).toContain('21 degrees')
-        expect(asked).toHaveLength(1)
+        expect(cities).toHaveLength(1)
       }
     })
 

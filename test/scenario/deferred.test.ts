@@ -324,6 +324,16 @@ for (const database of databaseKinds) {
       expect(await spent()).toEqual({ paid: IMAGE_NANO, held: 0, calls: 1, charges: ['settled'] })
     })
 
+    test('an Idempotency-Key of a deferred request is refused for the same request without deferral', async () => {
+      hold()
+      letGo()
+      const key = { 'idempotency-key': `later-${database}` }
+      const task = (await (await gateway.post(IMAGES, image, { ...LATER, ...key })).json()) as Json
+      await taskOf(task.id)
+      expect((await gateway.post(IMAGES, image, key)).status).toBe(422)
+      expect(await (await gateway.post(IMAGES, image, { ...LATER, ...key })).json()).toEqual(task)
+    })
+
     test('clients of other gateways find their paths and field names', async () => {
       hold()
       const response = await gateway.post(`${IMAGES}/async`, image)

@@ -8,7 +8,7 @@ import { program } from '../../src/db/schema/program'
 import { lineOf } from '../../src/lib/error-line'
 import { type ControlHandlers, openControl } from './control-channel'
 import type { ServeLock } from './serve-lock'
-import { Handover } from './take-over'
+import { commandOfSuccessor, Handover } from './take-over'
 
 /** How long running requests may continue after another gateway has taken over, in seconds. */
 export const DRAIN_SECONDS_WHEN_REPLACED = 1_800
@@ -30,7 +30,7 @@ export function openControls(server: Server, parts: ControlParts): () => Promise
   const { dataDir, lock, leaving, log } = parts
   const by: { restarted: string | null } = { restarted: null }
   const departure = new Handover({
-    ...{ server, dataDir, lock },
+    ...{ server, dataDir, lock, command: commandOfSuccessor() },
     reopenControl() {
       if (!channels.at(-1)?.isInPlace()) channels.push(openControl(dataDir, controlled, log))
     },

@@ -41,7 +41,7 @@ interface Leaving {
   dataDir: string
   lock: ServeLock
   /** The command line of a successor. */
-  command?: readonly string[]
+  command: readonly string[]
   /** Opens the control channel again where it was lost to a successor. */
   reopenControl(): void
   /** Runs once this process has left. */
@@ -59,7 +59,7 @@ export class Handover {
   private readonly left = Promise.withResolvers<void>()
 
   constructor(private readonly parts: Leaving) {
-    this.successors = new Successors(parts.command ?? commandOfSuccessor())
+    this.successors = new Successors(parts.command)
   }
 
   /** Starts a successor. Resolves when this process has left, or with the reason why it keeps serving. */
@@ -178,7 +178,7 @@ class Successors {
 }
 
 /** The command line of this process, with the program that has its file now. */
-function commandOfSuccessor(): string[] {
+export function commandOfSuccessor(): string[] {
   const words = process.argv.slice(2)
   const flag = words.includes('--take-over') ? [] : ['--take-over']
   return [program, ...(isCompiled() ? [] : [Bun.main]), ...words, ...flag]

@@ -5,6 +5,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { Call, Model, Quantities, SpeechFamily } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { isUntypedError } from '../../lib/error-shapes'
+import { mediaTypeIn } from '../../lib/file-formats/media-types'
 import { isObject } from '../../lib/objects'
 import { countedFigure } from '../shared-schemas'
 import { otherModels } from '../surcharges'
@@ -28,11 +29,7 @@ const SpeechBody = Type.Object(
 )
 type SpeechBody = Static<typeof SpeechBody>
 
-/**
- * Fields that may be null here. Kokoro-FastAPI (api/src/structures/schemas.py) and Speaches (src/speaches/routers/speech.py) refuse
- * null.
- */
-const NULLABLE: (keyof SpeechBody)[] = ['voice', 'instructions', 'speed', 'response_format', 'stream_format']
+const FIELDS = Object.keys(SpeechBody.properties) as (keyof SpeechBody)[]
 
 /** Models of OpenAI, whose voices are known: developers.openai.com/api/docs/guides/text-to-speech, 2026-11-27. */
 const OPENAI_MODEL = /^(tts-1|gpt-4o-mini-tts)(-|$)/
@@ -53,9 +50,7 @@ const TOKENS_PER_SECOND = 20
 const BYTES_PER_SECOND: Partial<Record<string, number>> = {
   'audio/pcm': 48_000,
   'audio/wav': 48_000,
-  'audio/x-wav': 48_000,
   'audio/mpeg': 16_000,
-  'audio/mp3': 16_000,
 }
 /** Characters per second, by the same measurement. */
 const CHARACTERS_PER_SECOND = 15
@@ -103,7 +98,8 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
       const voice = voiceOf(body, PRESETS)
       if (voice !== body.voice) set.voice = JSON.stringify(voice)
     }
-    const drop = NULLABLE.filter((field) => body[field] === null && !(field in set))
+    // Kokoro-FastAPI (api/src/structures/schemas.py) and Speaches (src/speaches/routers/speech.py) refuse null.
+    const drop = FIELDS.filter((field) => body[field] === null && !(field in set))
     if (!stream) drop.push('stream_format')
     return {
       path: '/audio/speech',
@@ -134,7 +130,7 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
     estimate(bytes, body, model, type = mediaTypeOf(body)) {
       if (!isPricedByTokens(model)) return undefined
       const whole = countCharacters(body.input) / CHARACTERS_PER_SECOND / (body.speed ?? 1)
-      const rate = BYTES_PER_SECOND[type.split(';', 1)[0] as string]
+      const rate = BYTES_PER_SECOND[mediaTypeIn(type)]
       const seconds = rate === undefined ? whole : bytes / rate
       return { output_audio_token: Math.ceil(seconds * TOKENS_PER_SECOND) }
     },

@@ -30,10 +30,15 @@ const aliases: Record<string, string> = {
 
 export const UNKNOWN_TYPE = 'application/octet-stream'
 
+/** The media type that a header names, without parameters and by its usual name; empty if there is none. */
+export function mediaTypeIn(header: string | null): string {
+  const named = header?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  return aliases[named] ?? named
+}
+
 /** The safe type of a file by its header, otherwise by the extension of its name. */
 export function safeTypeOf(header: string | null, pathname: string): string {
-  const named = header?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  const type = aliases[named] ?? named
+  const type = mediaTypeIn(header)
   if (safeTypes.has(type)) return type
   // File stores often declare everything as bytes. A declared type that is not safe is served as bytes.
   if (type !== '' && type !== UNKNOWN_TYPE && type !== 'binary/octet-stream') return UNKNOWN_TYPE

@@ -2,7 +2,8 @@
 // may have many with the same name.
 
 import type { ComponentChildren } from 'preact'
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
+import { useResize } from './resize'
 
 interface ScrollerProps {
   label: string
@@ -15,16 +16,9 @@ interface ScrollerProps {
 export function Scroller({ label, class: name, children }: ScrollerProps) {
   const frame = useRef<HTMLElement>(null)
   const [canScroll, setCanScroll] = useState(false)
-  useLayoutEffect(() => {
-    const box = frame.current
-    if (!box) return
-    const observer = new ResizeObserver(() =>
-      setCanScroll(box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight),
-    )
-    observer.observe(box)
-    if (box.firstElementChild) observer.observe(box.firstElementChild)
-    return () => observer.disconnect()
-  }, [])
+  useResize(frame, ({ scrollWidth, clientWidth, scrollHeight, clientHeight }) =>
+    setCanScroll(scrollWidth > clientWidth || scrollHeight > clientHeight),
+  )
   return (
     <figure ref={frame} class={name} aria-label={label} tabIndex={canScroll ? 0 : undefined}>
       {children}

@@ -19,6 +19,7 @@ import { texts } from '../texts'
 import { Icon } from './icon'
 import { Empty } from './loaded'
 import { fineDigitsOf, Money } from './money'
+import { useResize } from './resize'
 
 export type { Column } from '../columns'
 
@@ -268,15 +269,8 @@ function useRoom<Row>(frame: { current: HTMLElement | null }, columns: readonly 
     if (further.length > 0) setGone([...gone, ...further])
     setWide(missing > 0 && further.length === 0)
   }
-  const latest = useRef(measure)
-  latest.current = measure
   useLayoutEffect(measure)
-  useLayoutEffect(() => {
-    const observer = new ResizeObserver(() => latest.current())
-    if (frame.current) observer.observe(frame.current)
-    if (frame.current?.firstElementChild) observer.observe(frame.current.firstElementChild)
-    return () => observer.disconnect()
-  }, [])
+  useResize(frame, measure)
   return { gone, isWide }
 }
 

@@ -10,7 +10,7 @@ import { useQuery } from '../query'
 import { FailuresOf } from '../records/failures'
 import { texts } from '../texts'
 import type { CustomerJson } from './customer'
-import { askRequestsOf, requestColumns } from './requests'
+import { askRequestsOf, customerRequestColumns } from './requests'
 
 const words = texts.accounts
 const LAST_REQUESTS = 8
@@ -75,7 +75,7 @@ function LastRequests({ account }: { account: string }) {
           <Table
             label={words.lastRequests}
             rows={data}
-            columns={requestColumns}
+            columns={customerRequestColumns}
             keyOf={({ id }) => id}
             hrefOf={({ id }) => hrefOf('requests', { account }, id)}
             empty={words.noRequests}

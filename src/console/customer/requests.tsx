@@ -2,28 +2,12 @@
 
 import { hrefOf, periodQuery } from '../address'
 import { call, fileAddress, type PageOf } from '../api'
-import { Money } from '../parts/money'
 import { PagedTable, usePages } from '../parts/paged'
-import { HttpStatus } from '../parts/status'
 import type { Column } from '../parts/table'
-import { Duration, LogTime } from '../parts/time'
+import { type ListedRequest, requestColumns } from '../records/request-columns'
 import { texts } from '../texts'
 
 const words = texts.requests
-
-/** A row as in the log: columns by name. */
-export interface RequestOfCustomer {
-  id: string
-  at: string
-  key: string | null
-  model: string | null
-  asked_model: string | null
-  operation: string
-  status: number
-  error_code: string | null
-  duration_ms: number
-  amount_usd: string | null
-}
 
 interface Part {
   since?: string
@@ -36,38 +20,10 @@ export function askRequestsOf(account: string, part: Part, signal?: AbortSignal)
   return call('listRequests', {
     query: { account, ...part },
     ...(signal && { signal }),
-  }) as unknown as Promise<PageOf<RequestOfCustomer>>
+  }) as unknown as Promise<PageOf<ListedRequest>>
 }
 
-export const requestColumns: readonly Column<RequestOfCustomer>[] = [
-  { title: texts.time, isFirstLine: true, cell: ({ at }) => <LogTime at={at} /> },
-  {
-    title: words.model,
-    isFirstLine: true,
-    cell: ({ model, asked_model: asked, operation }) => (
-      <>
-        <span class="whole">{model ?? asked ?? '–'}</span> <span class="quiet">{operation}</span>
-      </>
-    ),
-  },
-  { title: words.key, priority: 3, cell: ({ key }) => key && <a href={hrefOf('keys', {}, key)}>{key}</a> },
-  {
-    title: words.status,
-    priority: 1,
-    cell: ({ status, error_code }) => (
-      <>
-        <HttpStatus status={status} error={error_code} /> <span class="quiet">{error_code}</span>
-      </>
-    ),
-  },
-  { title: words.duration, isNumber: true, cell: ({ duration_ms }) => <Duration ms={duration_ms} /> },
-  {
-    title: words.paid,
-    isNumber: true,
-    isFirstLine: true,
-    cell: ({ amount_usd }) => <Money usd={amount_usd} />,
-  },
-]
+export const customerRequestColumns: readonly Column<ListedRequest>[] = Object.values(requestColumns)
 
 export function CustomerRequests({ account }: { account: string }) {
   const period = periodQuery()
@@ -88,7 +44,7 @@ export function CustomerRequests({ account }: { account: string }) {
       <PagedTable
         label={words.title}
         pages={pages}
-        columns={requestColumns}
+        columns={customerRequestColumns}
         keyOf={({ id }) => id}
         hrefOf={({ id }) => hrefOf('requests', { account }, id)}
         empty={texts.accounts.noRequests}

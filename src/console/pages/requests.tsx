@@ -9,7 +9,7 @@ import { Charge, type ChargeJson } from '../parts/charge'
 import { Copy, Danger } from '../parts/form'
 import { KeptBodies } from '../parts/kept-bodies'
 import { Loaded } from '../parts/loaded'
-import { Money, moneyText } from '../parts/money'
+import { moneyText } from '../parts/money'
 import { PagedTable, usePages } from '../parts/paged'
 import { Facts, Panel } from '../parts/panel'
 import { Results } from '../parts/results'
@@ -19,6 +19,7 @@ import { Duration, LogTime } from '../parts/time'
 import { type Span, Timeline } from '../parts/timeline'
 import { tokensText } from '../parts/tokens'
 import { useQuery } from '../query'
+import { requestColumns } from '../records/request-columns'
 import { texts } from '../texts'
 
 const words = texts.requests
@@ -65,40 +66,19 @@ const FACETS = [
 ] as const
 
 const columns: readonly Column<LoggedRequest>[] = [
-  { title: texts.time, isFirstLine: true, cell: ({ at }) => <LogTime at={at} /> },
-  {
-    title: words.model,
-    isFirstLine: true,
-    cell: ({ model, asked_model: asked, operation }) => (
-      <>
-        <span class="whole">{model ?? asked ?? '–'}</span> <span class="quiet">{operation}</span>
-      </>
-    ),
-  },
-  { title: words.key, priority: 3, cell: ({ key }) => key && <a href={hrefOf('keys', {}, key)}>{key}</a> },
-  {
-    title: words.status,
-    priority: 1,
-    cell: ({ status, error_code }) => (
-      <>
-        <HttpStatus status={status} error={error_code} /> <span class="quiet">{error_code}</span>
-      </>
-    ),
-  },
+  requestColumns.time,
+  requestColumns.model,
+  requestColumns.key,
+  requestColumns.status,
   { title: words.upstream, priority: 4, cell: ({ upstream }) => upstream ?? '' },
-  { title: words.duration, isNumber: true, cell: ({ duration_ms }) => <Duration ms={duration_ms} /> },
+  requestColumns.duration,
   {
     title: words.tokens,
     isNumber: true,
     priority: 3,
     cell: ({ input_tokens, output_tokens }) => tokensText(input_tokens, output_tokens),
   },
-  {
-    title: words.paid,
-    isNumber: true,
-    isFirstLine: true,
-    cell: ({ amount_usd }) => <Money usd={amount_usd} />,
-  },
+  requestColumns.paid,
 ]
 
 export default function Requests() {

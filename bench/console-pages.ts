@@ -2,21 +2,16 @@
 // keys, and measures in a real browser how long each page of the console takes from a click on its link until all of its answers are
 // shown. It must never fail because something was slow: it only reports.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { openRequestStore } from '../src/app/request-store'
 import { DAY_MS } from '../src/billing/reports/usage-totals'
 import { apply } from '../src/db/db'
 import { openSqlite } from '../src/db/drivers/sqlite'
-import { unpackBrowser } from '../test/support/browser/browser'
-import { killAll, stopAll } from './children'
+import { loadText, signIn, spreadOf, withBrowser } from './console-browser'
 import { fillRequests, fillTasks, type History } from './console-rows'
-import { type GatewaySetup, runCommand, setUpGateway, startGateway } from './gateway'
+import { type GatewaySetup, startGateway } from './gateway'
 import { addCharges, prepareHistory } from './history-rows'
-import { median } from './statistics'
-import { startMock } from './targets'
 
 const ROWS = 200_000
 const ACCOUNTS = 1_000
@@ -27,6 +22,7 @@ const WIDTH = 1440
 
 /** Where each page is opened from: a page of operators and of holders that asks for little. */
 const elsewhere = (address: string) => (address === 'statements' ? 'playground' : 'statements')
+
 /** Resolves when a page has replaced the one with another heading, and no part of it waits for an answer. */
 const SETTLED = (before: string | undefined) => `new Promise((done) => {
   const look = () => {
@@ -72,58 +68,28 @@ async function fill({ directory }: GatewaySetup): Promise<void> {
   await db.close()
 }
 
-async function signIn(browser: Browser, url: string, token: string): Promise<Page> {
-  const context = await browser.newContext({ viewport: { width: WIDTH, height: 900 } })
-  const page = await context.newPage()
-  await page.goto(url)
-  await page.locator('[name=token]').fill(token)
-  await page.locator('form button[type=submit]').click()
-  await page.getByRole('navigation').first().waitFor()
-  return page
-}
-
 /** Measures the pages of the side bar, and others. */
-async function measurePages(
-  page: Page,
-  url: string,
-  rounds: number,
-  others: readonly string[] = [],
-): Promise<Map<string, number[]>> {
+async function measurePages(page: Page, url: string, others: readonly string[] = []): Promise<string[]> {
   const links = page.locator('nav a[href^="#/"]')
   const hashes = await links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
   const addresses = [...new Set(hashes.map((hash) => hash.slice(2))), ...others]
   const figures = new Map<string, number[]>(addresses.map((address) => [address, []]))
   for (let round = 0; round < rounds; round++)
     for (const address of addresses) figures.get(address)?.push(await openPage(page, url, address))
-  return figures
-}
-
-function report(kind: string, figures: Map<string, number[]>): void {
-  for (const [address, values] of figures) {
-    values.sort((one, other) => one - other)
-    const shown = [values[0] ?? Number.NaN, median(values), values.at(-1) ?? Number.NaN]
-    const [least, middle, most] = shown.map((ms) => ms.toFixed(0).padStart(5))
-    console.log(`${`${kind}: ${address}`.padEnd(40)} least ${least}  median ${middle}  most ${most} ms`)
-  }
+  return [...figures].map(([address, values]) => `${address}: ${spreadOf(values)} ms`)
 }
 
 const rounds = Number(process.argv[2] ?? 5)
-const directory = mkdtempSync(join(tmpdir(), 'gateway-bench-'))
-const browser = await chromium.launch({ executablePath: await unpackBrowser(), args: ['--no-sandbox'] })
-try {
-  const mock = await startMock(directory)
-  const setup = setUpGateway(['dist/gateway'], directory, mock.port)
-  const admin = JSON.parse(runCommand(setup, ['admins', 'create', 'bench', '--role', 'owner', '--json']))
+await withBrowser(async (browser, setup) => {
   await fill(setup)
   const { target } = await startGateway(setup)
   const url = `http://127.0.0.1:${target.port}/console`
-  console.log(`${ROWS} requests, ${ACCOUNTS} accounts, load average ${loadavg()[0]?.toFixed(1)}`)
+  console.log(`${ROWS} requests, ${ACCOUNTS} accounts, ${loadText()}`)
+  const pageOf = async (secret: string) =>
+    signIn(await browser.newContext({ viewport: { width: WIDTH, height: 900 } }), url, secret)
   const customer = `accounts/${encodeURIComponent(`account ${HOLDER}`)}`
-  report('operator', await measurePages(await signIn(browser, url, admin.token), url, rounds, [customer]))
-  report('holder', await measurePages(await signIn(browser, url, setup.key), url, rounds))
-  await stopAll()
-} finally {
-  await browser.close()
-  killAll()
-  rmSync(directory, { recursive: true, force: true })
-}
+  const operator = await measurePages(await pageOf(setup.token), url, [customer])
+  console.log(`\nOperator\n${operator.join('\n')}`)
+  const holder = await measurePages(await pageOf(setup.key), url)
+  console.log(`\nHolder of a key\n${holder.join('\n')}`)
+})

@@ -2,16 +2,10 @@
 // first painted, for the first request of a process and for a later one, and the memory of the process before the first request and
 // after its pages were used. It must never fail because something was slow: it only reports.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { loadavg, tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type Browser, type BrowserContext, chromium } from 'playwright-core'
-import { unpackBrowser } from '../test/support/browser/browser'
-import { killAll, stopAll } from './children'
-import { type GatewaySetup, setUpGateway, startGateway } from './gateway'
+import type { Browser, BrowserContext } from 'playwright-core'
+import { loadText, signIn, spreadOf, withBrowser } from './console-browser'
+import { type GatewaySetup, startGateway } from './gateway'
 import { rssMb } from './process-meter'
-import { median } from './statistics'
-import { startMock } from './targets'
 
 /** Pause before memory is read, in which a runtime compiles and collects. */
 const IDLE_PAUSE_MS = 3_000
@@ -42,13 +36,6 @@ interface Figures {
   usedMb: number
 }
 
-function makeToken({ command, flags }: GatewaySetup): string {
-  const words = ['admins', 'create', `bench-${Bun.randomUUIDv7()}`, '--role', 'owner', '--json', ...flags]
-  const created = Bun.spawnSync([...command, ...words])
-  if (!created.success) throw new Error(`cannot create an admin: ${created.stderr}`)
-  return (JSON.parse(created.stdout.toString()) as { token: string }).token
-}
-
 /** Milliseconds to the first contentful paint, in a browser without cached files of the console. */
 async function paintMs(context: BrowserContext, url: string): Promise<number> {
   const page = await context.newPage()
@@ -62,11 +49,7 @@ async function paintMs(context: BrowserContext, url: string): Promise<number> {
 
 /** Signs in and opens each page, as an operator would. */
 async function usePages(context: BrowserContext, url: string, token: string): Promise<void> {
-  const page = await context.newPage()
-  await page.goto(url)
-  await page.getByLabel('Token or key').fill(token)
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('navigation').first().waitFor()
+  const page = await signIn(context, url, token)
   for (const each of PAGES) {
     await page.evaluate(`location.hash = '#/${each}'`)
     await page.locator('main h1').waitFor({ state: 'attached' })
@@ -93,24 +76,10 @@ async function measureOnce(setup: GatewaySetup, token: string, browser: Browser)
 }
 
 const runs = Number(process.argv[2] ?? 9)
-const directory = mkdtempSync(join(tmpdir(), 'gateway-bench-'))
-// Without the switches that make tests cheap.
-const browser = await chromium.launch({ executablePath: await unpackBrowser(), args: ['--no-sandbox'] })
-try {
-  const mock = await startMock(directory)
-  const setup = setUpGateway(['dist/gateway'], directory, mock.port)
-  const token = makeToken(setup)
+await withBrowser(async (browser, setup) => {
   const all: Figures[] = []
-  for (let run = 0; run < runs; run++) all.push(await measureOnce(setup, token, browser))
-  const rows = (Object.keys(all[0] ?? {}) as (keyof Figures)[]).map((name) => {
-    const values = all.map((figures) => figures[name]).sort((one, other) => one - other)
-    const shown = [values[0] ?? Number.NaN, median(values), values.at(-1) ?? Number.NaN].map(Math.round)
-    return `${name}: least ${shown[0]}, median ${shown[1]}, most ${shown[2]}`
-  })
-  console.log([`${runs} starts, load average ${loadavg()[0]?.toFixed(1)}`, ...rows].join('\n'))
-  await stopAll()
-} finally {
-  await browser.close()
-  killAll()
-  rmSync(directory, { recursive: true, force: true })
-}
+  for (let run = 0; run < runs; run++) all.push(await measureOnce(setup, setup.token, browser))
+  const names = Object.keys(all[0] ?? {}) as (keyof Figures)[]
+  const rows = names.map((name) => `${name}: ${spreadOf(all.map((figures) => figures[name]))}`)
+  console.log([`${runs} starts, ${loadText()}`, ...rows].join('\n'))
+})

@@ -5,15 +5,14 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { picture } from '../../sandbox/pictures'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
-import { wavOf } from '../../src/lib/file-formats/wav'
 import { databaseKinds, postgresUrl } from '../support/databases/databases'
 import { TABLES } from '../support/databases/postgres'
 import { type Stall, stallAt } from '../support/databases/stalled-database'
-import { imageModel, say, waitFor } from '../support/gateway'
+import { imageEditModel, imageModel, say, waitFor } from '../support/gateway'
 import { type Installation, install, type Running, stopWell } from '../support/processes/executable'
+import { foxPicture, sentFields, silentSound } from '../support/sent-fields'
 import {
   idsOf,
   RECEIVER_NETWORK,
@@ -28,12 +27,7 @@ const BALANCE_NANO = 100_000_000_000
 
 const models = {
   'odd-image': { ...imageModel, upstream: 'odd' },
-  'odd-edit': {
-    family: 'dalle-image-edits',
-    upstream: 'odd',
-    upstreamModel: 'dall-e-2',
-    price: { per_image: { '1024x1024': '0.03' } },
-  },
+  'odd-edit': { ...imageEditModel, upstream: 'odd' },
   'odd-speech': { family: 'openai-speech', upstream: 'odd', price: { per_1m_characters: '15' } },
   'odd-chat': {
     family: 'openai-chat',
@@ -53,10 +47,6 @@ interface Kind {
 }
 
 const pictures = () => Response.json({ created: 1, data: [{ url: 'https://files.example.com/fox.png' }] })
-const { bytes: png } = picture('png', 64, 64)
-const silence = wavOf({ sampleRate: 8_000, channels: 1 }, [new Uint8Array(32_000)])
-const file = (bytes: Uint8Array, name: string, type: string) =>
-  new File([bytes as Uint8Array<ArrayBuffer>], name, { type })
 
 const image: Kind = {
   path: '/v1/images/generations',
@@ -70,7 +60,7 @@ const image: Kind = {
 const others: Record<string, Kind> = {
   edit: {
     path: '/v1/images/edits',
-    fields: { model: 'odd-edit', prompt: 'At night', image: file(png, 'fox.png', 'image/png') },
+    fields: { model: 'odd-edit', prompt: 'At night', image: foxPicture() },
     nano: 30_000_000,
     answer: pictures,
     result: 'fox.png',
@@ -91,7 +81,7 @@ const others: Record<string, Kind> = {
   },
   transcription: {
     path: '/v1/audio/transcriptions',
-    fields: { model: 'odd-hear', response_format: 'text', file: file(silence, 'sky.wav', 'audio/wav') },
+    fields: { model: 'odd-hear', response_format: 'text', file: silentSound(2) },
     nano: 200_000,
     answer: () => new Response('The sky is blue.', { headers: { 'content-type': 'text/plain' } }),
     result: 'The sky is blue.',
@@ -182,19 +172,16 @@ for (const database of databaseKinds) {
 }
 
 function submit({ url }: Running, secret: string, { path, fields }: Kind, webhook_url: string) {
-  const all: Record<string, unknown> = { ...fields, webhook_url }
-  const isForm = Object.values(all).some((value) => value instanceof File)
-  const form = new FormData()
-  for (const [name, value] of Object.entries(all)) form.append(name, value as string | File)
+  const { body, headers } = sentFields({ ...fields, webhook_url })
   return fetch(`${url}${path}`, {
     method: 'POST',
     headers: {
+      ...headers,
       authorization: `Bearer ${secret}`,
       'idempotency-key': 'order-1',
       prefer: 'respond-async',
-      ...(!isForm && { 'content-type': 'application/json' }),
     },
-    body: isForm ? form : JSON.stringify(all),
+    body,
   })
 }
 

@@ -3,24 +3,16 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'
-import { picture } from '../../sandbox/pictures'
 import type { ModelConfig } from '../../src/config/schema'
 import { type OperationName, operations } from '../../src/contract/operations'
-import { wavOf } from '../../src/lib/file-formats/wav'
 import { databaseKinds } from '../support/databases/databases'
 import { imageModel, say, startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
+import { foxPicture, hasFile, sentFields, silentSound } from '../support/sent-fields'
 
 setDefaultTimeout(120_000)
 
 const listed = shipped.models as Record<string, ModelConfig>
-const { bytes: png } = picture('png', 64, 64)
-const silence = wavOf({ sampleRate: 8_000, channels: 1 }, [new Uint8Array(8_000 * 2 * 3)])
-const file = (bytes: Uint8Array, name: string, type: string) =>
-  new File([bytes as Uint8Array<ArrayBuffer>], name, { type })
-const fox = file(png, 'fox.png', 'image/png')
-const sky = file(silence, 'sky.wav', 'audio/wav')
-
 /** A request of each operation that can be deferred. A file makes it a form. */
 const requests: Partial<Record<OperationName, Record<string, unknown>>> = {
   chat: { model: 'test-chat', messages: say('Hello') },
@@ -28,9 +20,9 @@ const requests: Partial<Record<OperationName, Record<string, unknown>>> = {
   completions: { model: 'instruct', prompt: 'Hello' },
   speech: { model: 'tts-1', input: 'Hello there', voice: 'nova' },
   image: { model: 'picture', prompt: 'A fox' },
-  'image-edit': { model: 'pgt-image-2', prompt: 'At night', image: fox },
-  transcription: { model: 'whisper-1', file: sky, response_format: 'srt' },
-  translation: { model: 'whisper-1', file: sky },
+  'image-edit': { model: 'pgt-image-2', prompt: 'At night', image: foxPicture() },
+  transcription: { model: 'whisper-1', file: silentSound(3), response_format: 'srt' },
+  translation: { model: 'whisper-1', file: silentSound(3) },
 }
 const refused: Partial<Record<OperationName, Record<string, unknown>>> = {
   embeddings: { model: 'test-embedding', input: 'x' },
@@ -81,14 +73,11 @@ for (const database of databaseKinds) {
     const pathOf = (name: string) => operations.find((operation) => operation.name === name)?.path ?? ''
 
     function send(path: string, fields: Record<string, unknown>, headers: Record<string, string> = {}) {
-      if (!Object.values(fields).some((value) => value instanceof File))
-        return gateway.post(path, fields, headers)
-      const form = new FormData()
-      for (const [field, value] of Object.entries(fields)) form.append(field, value as string | File)
+      const { body, headers: own } = sentFields(fields)
       return fetch(`${gateway.url}${path}`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${gateway.secret}`, ...headers },
-        body: form,
+        headers: { ...own, authorization: `Bearer ${gateway.secret}`, ...headers },
+        body,
       })
     }
 
@@ -124,8 +113,7 @@ for (const database of databaseKinds) {
           calls: 1,
           charges: [{ state: 'settled', amount: expect.any(Number) }],
         })
-        const isForm = Object.values(fields).some((value) => value instanceof File)
-        const byField = { ...fields, async: isForm ? 'true' : true }
+        const byField = { ...fields, async: hasFile(fields) ? 'true' : true }
         expect(await effectsOf(async () => resultOf(await send(path, byField)))).toEqual(atOnce)
         const preferred = () => send(path, fields, { prefer: 'respond-async' })
         expect(await effectsOf(async () => resultOf(await preferred()))).toEqual(atOnce)

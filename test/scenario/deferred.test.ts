@@ -5,15 +5,14 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import shipped from '../../gateway.config'
-import { picture as drawn } from '../../sandbox/pictures'
 import type { ModelConfig } from '../../src/config/schema'
 import { sweepResponses } from '../../src/kept-responses/keep'
-import { wavOf } from '../../src/lib/file-formats/wav'
 import { databaseKinds } from '../support/databases/databases'
 import { holdTask } from '../support/databases/task-rows'
 import { imageModel, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { startNodes } from '../support/nodes'
 import type { Json } from '../support/scenario'
+import { foxPicture, sentFields, silentSound } from '../support/sent-fields'
 import { RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../support/servers/webhook-receiver'
 import { completion, type OddVendor, startVendor } from '../support/vendors/vendor'
 
@@ -244,17 +243,12 @@ for (const database of databaseKinds) {
           },
         },
       })
-      const { bytes, contentType } = drawn('png', 64, 64)
-      const picture = new File([bytes as Uint8Array<ArrayBuffer>], 'fox.png', { type: contentType })
-      const silence = new Uint8Array(wavOf({ sampleRate: 8_000, channels: 1 }, [new Uint8Array(32_000)]))
-      const sound = new File([silence as Uint8Array<ArrayBuffer>], 'sky.wav', { type: 'audio/wav' })
-      const send = (path: string, fields: Record<string, string | File>, headers = {}) => {
-        const form = new FormData()
-        for (const [name, value] of Object.entries(fields)) form.append(name, value)
+      const send = (path: string, fields: Record<string, string | File>, more = {}) => {
+        const { body, headers } = sentFields(fields)
         return fetch(`${own.url}${path}`, {
           method: 'POST',
-          headers: { authorization: `Bearer ${own.secret}`, ...headers },
-          body: form,
+          headers: { ...headers, authorization: `Bearer ${own.secret}`, ...more },
+          body,
         })
       }
       const ended = async (response: Response) => {
@@ -265,13 +259,18 @@ for (const database of databaseKinds) {
         return fetch(`${own.url}/v1/tasks/${id}/result`, { headers })
       }
       const edited = await ended(
-        await send('/v1/images/edits', { model: 'edit', prompt: 'Night', image: picture, async: 'true' }),
+        await send('/v1/images/edits', {
+          model: 'edit',
+          prompt: 'Night',
+          image: foxPicture(),
+          async: 'true',
+        }),
       )
       expect(await edited.json()).toMatchObject({ data: [{ b64_json: 'iVBORw0KGgo=' }] })
       const heard = await ended(
         await send(
           '/v1/audio/transcriptions',
-          { model: 'hear', file: sound, response_format: 'text' },
+          { model: 'hear', file: silentSound(2), response_format: 'text' },
           LATER,
         ),
       )

@@ -4,10 +4,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { picture } from '../../sandbox/pictures'
 import { databaseKinds } from '../support/databases/databases'
-import { imageModel, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { imageEditModel, imageModel, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import type { Json } from '../support/scenario'
+import { foxPicture, sentFields } from '../support/sent-fields'
 import { RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../support/servers/webhook-receiver'
 import { type OddVendor, startVendor } from '../support/vendors/vendor'
 
@@ -19,8 +19,7 @@ const EDIT_NANO = 30_000_000
 /** A generation with one input image. */
 const JSON_EDIT_NANO = 22_000_000
 
-const { bytes: png } = picture('png', 64, 64)
-const fox = new File([png as Uint8Array<ArrayBuffer>], 'fox.png', { type: 'image/png' })
+const fox = foxPicture()
 
 for (const database of databaseKinds) {
   describe(`tasks of images on ${database}`, () => {
@@ -45,12 +44,7 @@ for (const database of databaseKinds) {
         upstreams: { odd: vendor.upstream },
         models: {
           'odd-image': { ...imageModel, upstream: 'odd' },
-          'odd-edit': {
-            family: 'dalle-image-edits',
-            upstream: 'odd',
-            upstreamModel: 'dall-e-2',
-            price: { per_image: { '1024x1024': '0.03' } },
-          },
+          'odd-edit': { ...imageEditModel, upstream: 'odd' },
         },
         config: { webhooks: { allow: [RECEIVER_NETWORK] } },
       })
@@ -71,13 +65,16 @@ for (const database of databaseKinds) {
     }
 
     function edit(fields: Record<string, string> = {}, headers: Record<string, string> = {}) {
-      const form = new FormData()
-      const all = { model: 'odd-edit', prompt: 'At night', image: fox, ...fields }
-      for (const [name, value] of Object.entries(all)) form.append(name, value)
+      const { body, headers: own } = sentFields({
+        model: 'odd-edit',
+        prompt: 'At night',
+        image: fox,
+        ...fields,
+      })
       return fetch(`${gateway.url}${EDIT}`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${gateway.secret}`, ...headers },
-        body: form,
+        headers: { ...own, authorization: `Bearer ${gateway.secret}`, ...headers },
+        body,
       })
     }
 
@@ -142,7 +139,7 @@ for (const database of databaseKinds) {
       // The vendor gets the file, and no field of the gateway.
       const [sent = ''] = received.slice(-1)
       expect(sent).toStartWith('/v1/images/edits\n')
-      expect(sent).toContain(Buffer.from(png).toString('latin1'))
+      expect(sent).toContain(Buffer.from(await fox.arrayBuffer()).toString('latin1'))
       expect(sent).not.toContain('webhook_url')
       expect(readdirSync(join(gateway.dataDir, 'uploads'))).toEqual([])
     })

@@ -145,6 +145,14 @@ export const imageModel: ModelConfig = {
   price: { per_image: '0.02', per_input_image: '0.002' },
 }
 
+/** Edits of images at three cents each. */
+export const imageEditModel: ModelConfig = {
+  family: 'dalle-image-edits',
+  upstream: 'openai',
+  upstreamModel: 'dall-e-2',
+  price: { per_image: { '1024x1024': '0.03' } },
+}
+
 /** Video models: one cent per second at 720p, two at 1080p, half a cent at 480p. */
 export const videoModels: Record<string, ModelConfig> = {
   'vidw2.6-t2v': videoModel('dashscope-video', 'dashscope', 'wan2.6-t2v', {

@@ -2,12 +2,12 @@
 // amount. Nothing is computed here: the server makes the lines as it makes prices.
 
 import type { Reply } from '../api'
+import { Code } from '../parts/code'
+import { Money, moneyText, nanoOf, sumUsd } from '../parts/money'
+import { Facts } from '../parts/panel'
+import { Status } from '../parts/status'
+import { type Column, Table } from '../parts/table'
 import { texts } from '../texts'
-import { Code } from './code'
-import { Money, moneyText, nanoOf, sumUsd } from './money'
-import { Facts } from './panel'
-import { Status } from './status'
-import { type Column, Table } from './table'
 
 const words = texts.requests
 

@@ -4,11 +4,11 @@
 import { useState } from 'preact/hooks'
 import { go, hrefOf } from '../address'
 import { ApiError, call } from '../api'
+import { Code } from '../parts/code'
+import { Action, Copy } from '../parts/form'
+import { Loaded } from '../parts/loaded'
 import { useQuery } from '../query'
 import { keyTexts, texts } from '../texts'
-import { Code } from './code'
-import { Action, Copy } from './form'
-import { Loaded } from './loaded'
 
 const words = texts.requests
 

@@ -1,7 +1,7 @@
 // Removes an upstream's keys from its answers, headers included, before they are read, relayed, logged or stored. It must never
 // change an answer without a key.
 
-import { HttpBody, HttpResponse } from '../http-client/response'
+import { type BodySink, type Flow, HttpBody, HttpResponse } from '../http-client/response'
 import { isEventStream } from './reply'
 import { SplitKeys, type SplitMask } from './split-keys'
 
@@ -50,7 +50,9 @@ export function createMask(secrets: readonly (string | null)[]): Mask {
         : response.header('content-type')?.includes('json')
           ? splitKeys.inDocument()
           : undefined
-      return new HttpResponse({ status: response.status, get }, maskedBody(response.body, search, split))
+      const mask = new BodyMask(response.body, search, split)
+      response.body.start(mask)
+      return new HttpResponse({ status: response.status, get }, mask.masked)
     },
     text,
   }
@@ -65,69 +67,90 @@ function longestFirst(one: string, other: string): number {
   return other.length - one.length
 }
 
-function maskedBody(body: HttpBody, search: Search, split: SplitMask | undefined): HttpBody {
-  let isOver = false
-  const masked = new HttpBody({
-    pause: () => body.pause(),
-    resume: () => body.resume(),
-    cancel() {
-      isOver = true
-      body.cancel()
-    },
-  })
-  // The beginning of a possible key, at the end of a piece.
-  let held: Buffer = NOTHING
+/** Masks a body as it arrives: it receives the vendor's body, and is the source of the masked one. */
+class BodyMask implements BodySink, Flow {
+  readonly masked = new HttpBody(this)
+  private isOver = false
+  /** The beginning of a possible key, at the end of a piece. */
+  private held: Buffer = NOTHING
 
-  function pass(bytes: Buffer): void {
-    const shown = split ? split.push(bytes) : bytes
-    if (shown.length > 0) masked.push(shown)
+  constructor(
+    private readonly body: HttpBody,
+    private readonly search: Search,
+    private readonly split: SplitMask | undefined,
+  ) {}
+
+  pause(): void {
+    this.body.pause()
   }
 
-  /** Releases what is held. At the end of the body it can only be part of a key. */
-  function release(): void {
-    if (held.length > 0) pass(held.length < search.least ? held : MASK_BYTES)
-    held = NOTHING
-    const rest = split?.end() ?? NOTHING
-    if (rest.length > 0) masked.push(rest)
+  resume(): void {
+    this.body.resume()
   }
 
-  function fail(error: unknown): void {
-    if (isOver) return
-    isOver = true
-    masked.fail(error)
-    body.cancel()
+  cancel(): void {
+    this.isOver = true
+    this.body.cancel()
   }
 
-  /** Breaks the body off if a step throws: an event is too long. */
-  function attempt(step: () => void): void {
+  data(piece: Uint8Array): void {
+    if (this.isOver) return
     try {
-      if (!isOver) step()
+      this.mask(this.held.length === 0 ? bufferOf(piece) : Buffer.concat([this.held, piece]))
     } catch (error) {
-      fail(error)
+      this.breakOff(error)
     }
   }
 
-  body.start({
-    data: (piece) =>
-      attempt(() => {
-        const bytes = search.mask(held.length === 0 ? bufferOf(piece) : Buffer.concat([held, piece]))
-        const end = search.beginningAt(bytes)
-        held = end === bytes.length ? NOTHING : Buffer.from(bytes.subarray(end))
-        if (end > 0) pass(end === bytes.length ? bytes : bytes.subarray(0, end))
-      }),
-    end: () =>
-      attempt(() => {
-        release()
-        isOver = true
-        masked.end()
-      }),
-    fail: (error) =>
-      attempt(() => {
-        release()
-        fail(error)
-      }),
-  })
-  return masked
+  end(): void {
+    if (this.isOver) return
+    try {
+      this.release()
+      this.isOver = true
+      this.masked.end()
+    } catch (error) {
+      this.breakOff(error)
+    }
+  }
+
+  fail(error: unknown): void {
+    if (this.isOver) return
+    try {
+      this.release()
+      this.breakOff(error)
+    } catch (tooLong) {
+      this.breakOff(tooLong)
+    }
+  }
+
+  private mask(whole: Buffer): void {
+    const bytes = this.search.mask(whole)
+    const end = this.search.beginningAt(bytes)
+    this.held = end === bytes.length ? NOTHING : Buffer.from(bytes.subarray(end))
+    if (end > 0) this.pass(end === bytes.length ? bytes : bytes.subarray(0, end))
+  }
+
+  private pass(bytes: Buffer): void {
+    const shown = this.split ? this.split.push(bytes) : bytes
+    if (shown.length > 0) this.masked.push(shown)
+  }
+
+  /** Releases what is held. At the end of the body it can only be part of a key. */
+  private release(): void {
+    const { held } = this
+    if (held.length > 0) this.pass(held.length < this.search.least ? held : MASK_BYTES)
+    this.held = NOTHING
+    const rest = this.split?.end() ?? NOTHING
+    if (rest.length > 0) this.masked.push(rest)
+  }
+
+  /** Ends both bodies: the vendor's has failed, or has an event that is too long. */
+  private breakOff(error: unknown): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.masked.fail(error)
+    this.body.cancel()
+  }
 }
 
 function bufferOf(piece: Uint8Array): Buffer {

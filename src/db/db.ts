@@ -52,8 +52,8 @@ export interface Movement {
   kind: 'hold' | 'end' | 'other'
   /** The account whose row is locked for it. */
   account: string
-  /** Data that the function reads, by the names of its columns. */
-  columns: Columns
+  /** Data that the function reads, by the names of its columns. Called only for a database with such a function. */
+  columns(): Columns
   /** Equivalent statements, without `also`. The function returns the same results. */
   statements(): Statement[]
   /** Additional statements that are executed with it or not at all. */

@@ -565,7 +565,7 @@ test('SQLite syncs a hold together with its end, for a few in a row, and syncs e
   await db.batch([{ sql: THINGS }])
   let id = 0
   const moved = (kind: Movement['kind'], also: Statement[] = []) =>
-    db.move({ kind, account: 'a', columns: {}, statements: () => [insert(++id)], also })
+    db.move({ kind, account: 'a', columns: () => ({}), statements: () => [insert(++id)], also })
   const NORMAL = 1
   const FULL = 2
   /** How each commit is written, in their order. */

@@ -7,7 +7,7 @@ import { MovementGroups } from '../../src/db/movements/groups'
 const movement: Movement = {
   kind: 'hold',
   account: 'alice',
-  columns: { id: 'charge', account: 'alice', held: 1 },
+  columns: () => ({ id: 'charge', account: 'alice', held: 1 }),
   statements: () => [],
   also: [],
 }

@@ -31,11 +31,9 @@ export function bookedEnding(endedBy: EndedBy): string | null {
   return ENDINGS[placeOf(endedBy)] ?? null
 }
 
-/** The end of a charge as the caller knows it. */
-interface ChargeEnding extends Pick<Settlement, 'costNano' | 'usageJson' | 'endedBy' | 'endedAt'> {
-  state: (typeof STATES)[number]
-  usageSource: UsageSource | null
-}
+/** The end of a charge as the caller knows it. A charge that costs nothing has no source of usage. */
+type ChargeEnding = Pick<Settlement, 'costNano' | 'endedBy' | 'endedAt'> &
+  Partial<Pick<Settlement, 'usageJson' | 'usageSource'>>
 
 /** The words of a row that are stored as indexes. */
 export function describeCodes(row: Row): { state: string; usage_source: string | null; ended_by: string } {
@@ -63,26 +61,31 @@ export type EndedRow = {
 }
 
 /** Makes the row of a charge. It is a promise only if something appears for the first time. */
-export function endedRow(db: Db, charge: Charge, ending: ChargeEnding): EndedRow | Promise<EndedRow> {
+export function endedRow(
+  db: Db,
+  charge: Charge,
+  state: (typeof STATES)[number],
+  ending: ChargeEnding,
+): EndedRow | Promise<EndedRow> {
   const references = referencesOf(db)
   const series = references.seriesId(charge)
   const priceList = references.priceListId(charge.pricesJson)
   if (typeof series !== 'number' || typeof priceList !== 'number') {
-    return Promise.all([series, priceList]).then(() => endedRow(db, charge, ending))
+    return Promise.all([series, priceList]).then(() => endedRow(db, charge, state, ending))
   }
-  const usage = ending.usageJson === null ? NO_USAGE : references.usage(series, ending.usageJson)
-  if (usage instanceof Promise)
-    return usage.then((stored) => rowOf(charge, ending, series, priceList, stored))
-  return rowOf(charge, ending, series, priceList, usage)
+  const places = { state: STATES.indexOf(state), series, price_list: priceList }
+  const { usageJson = null } = ending
+  const usage = usageJson === null ? NO_USAGE : references.usage(series, usageJson)
+  if (usage instanceof Promise) return usage.then((stored) => rowOf(charge, ending, places, stored))
+  return rowOf(charge, ending, places, usage)
 }
 
 const NO_USAGE: StoredUsage = { usageShape: null, usage: null }
 
 function rowOf(
   charge: Charge,
-  { state, costNano = null, usageSource, endedBy, endedAt }: ChargeEnding,
-  series: number,
-  priceList: number,
+  { costNano = null, usageSource, endedBy, endedAt }: ChargeEnding,
+  { state, series, price_list }: Pick<EndedRow, 'state' | 'series' | 'price_list'>,
   { usageShape, usage }: StoredUsage,
 ): EndedRow {
   if (costNano !== null) {
@@ -92,12 +95,12 @@ function rowOf(
   return {
     id: charge.id,
     series,
-    price_list: priceList,
-    state: STATES.indexOf(state),
+    price_list,
+    state,
     held: charge.heldNano,
     usage_shape: usageShape,
     usage,
-    usage_source: usageSource === null ? null : USAGE_SOURCES.indexOf(usageSource),
+    usage_source: usageSource === undefined ? null : USAGE_SOURCES.indexOf(usageSource),
     ended_by: placeOf(endedBy),
     created_at: charge.createdAt,
     ended_at: endedAt,

@@ -112,7 +112,7 @@ export async function hold(
     insertOpen(charge, priceList),
   ]
   const result = await db.move(
-    holdMovement(charge, priceList, inside, statements, [...noteSpender(charge), ...along, ...also]),
+    holdMovement(charge, priceList, inside, statements, noteSpender(charge).concat(along, also)),
   )
   if ('rows' in result) return { held: true }
   return { refusedBy: result.missed as Condition['guard'] | 'balance' }
@@ -153,7 +153,7 @@ export async function extendHold(
   const result = await db.move({
     kind: 'other',
     account: charge.account,
-    columns: {},
+    columns: () => ({}),
     statements: () => statements,
     also: [],
   })
@@ -192,11 +192,11 @@ export async function settle(
   assertNano(priceNano)
   assert(priceNano >= 0, 'a price is not negative')
   const covered = priceNano <= charge.heldNano
-  const found = endedRow(db, charge, { state: 'settled', ...settlement })
+  const found = endedRow(db, charge, 'settled', settlement)
   const row = found instanceof Promise ? await found : found
   const statements = () =>
     covered ? settleCovered(charge, settlement, row) : settleBeyond(charge, settlement, row)
-  const along = covered ? [...correctSpender(charge, priceNano), ...also] : also
+  const along = covered ? correctSpender(charge, priceNano).concat(also) : also
   // If the same batch opens the charge, those statements come first. Only these statements know what is paid beyond a hold, which
   // the budget of a spender needs.
   const isAlone = first.length > 0 || (!covered && charge.spender)
@@ -221,8 +221,7 @@ export async function release(
   ending: Released,
   also: readonly Statement[] = [],
 ): Promise<boolean> {
-  const { usageJson = null } = ending
-  const found = endedRow(db, charge, { state: 'released', usageSource: null, ...ending, usageJson })
+  const found = endedRow(db, charge, 'released', ending)
   // Without waiting where possible: calls at the same moment join one group.
   const row = found instanceof Promise ? await found : found
   const statements = () => [

@@ -30,14 +30,16 @@ export function holdMovement(
   statements: () => Statement[],
   also: readonly Statement[],
 ): Movement {
-  const columns: Columns = {
-    ...columnsOf(charge),
-    model: charge.model,
-    operation: charge.operation,
-    price_list: priceList,
-    expires_at: charge.expiresAt,
+  const columns = () => {
+    const own: Columns = {
+      ...columnsOf(charge),
+      model: charge.model,
+      operation: charge.operation,
+      price_list: priceList,
+      expires_at: charge.expiresAt,
+    }
+    return Object.assign(own, ...conditions.map((condition) => condition.columns))
   }
-  for (const condition of conditions) Object.assign(columns, condition.columns)
   return { kind: 'hold', account: charge.account, columns, statements, also }
 }
 
@@ -49,14 +51,16 @@ export function endMovement(
   statements: () => Statement[],
   also: readonly Statement[],
 ): Movement {
-  const columns: Columns = { ...columnsOf(charge), ...row, price: priceNano, tokens }
   const inside = also.filter((statement) => statement.columns)
-  for (const statement of inside) Object.assign(columns, statement.columns)
+  const columns = () => {
+    const own: Columns = { ...columnsOf(charge), ...row, price: priceNano, tokens }
+    return Object.assign(own, ...inside.map((statement) => statement.columns))
+  }
   return {
     kind: 'end',
     account: charge.account,
     columns,
-    statements: () => [...statements(), ...inside],
+    statements: () => statements().concat(inside),
     also: also.filter((statement) => !statement.columns),
   }
 }

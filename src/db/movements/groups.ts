@@ -169,9 +169,9 @@ function listOf({ kind, also }: Movement): Place['list'] {
 }
 
 function textOf({ kind, columns, also, statements }: Movement): string {
-  if (kind !== 'other' && also.length === 0) return movementRecord(kind, columns)
+  if (kind !== 'other' && also.length === 0) return movementRecord(kind, columns())
   if (kind === 'other') return toJson({ statements: [...statements(), ...also].map(serverStatement) })
-  const single = { ...columns, place: 1 }
+  const single = { ...columns(), place: 1 }
   return toJson({ [kind]: single, statements: also.map(serverStatement) })
 }
 

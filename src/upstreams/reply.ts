@@ -101,10 +101,9 @@ export function withModel(
   return 'members' in scanned ? editObject(text, scanned, { set: { model: `"${model.id}"` } }) : text
 }
 
-/** The vendor's usage object, unchanged. */
-export function usageJsonOf(json: object): string | null {
-  const usage = usageOf(json)
-  return usage === undefined ? null : JSON.stringify(usage)
+/** The vendor's usage object, unchanged, as JSON. `reported` is the one that the family found in another place. */
+export function usageJsonOf(json: object, reported: unknown = usageOf(json)): string | null {
+  return reported === undefined ? null : JSON.stringify(reported)
 }
 
 function usageOf(json: object): unknown {

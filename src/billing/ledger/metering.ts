@@ -142,10 +142,15 @@ function withoutZeros(outcome: Outcome): Outcome {
   const isUnwritten = outputTokensOf(usage) === 0 && text !== ''
   let figures = isUnread ? withoutSide('input', usage) : usage
   if (isUnwritten) figures = withoutSide('output', figures)
-  const isNothing = Object.values(figures).every((figure) => figure === 0)
+  const isNothing = isAllZero(figures)
   return isUnread || isUnwritten || isNothing
     ? { ...outcome, usage: isNothing ? undefined : figures }
     : outcome
+}
+
+function isAllZero(figures: Quantities): boolean {
+  for (const unit in figures) if (figures[unit as Unit] !== 0) return false
+  return true
 }
 
 /** Whether the caller has any output that is useful by itself. */
@@ -300,11 +305,10 @@ export function aboveQuote(
   const output = family.output?.(parsed.body, model)
   // Without a limit a quote is only the usual length of an answer.
   const mostOutput = output ? output.most * output.candidates : outputTokensOf(quote)
-  const [inputTokens, outputTokens] = [inputTokensOf(quantities), outputTokensOf(quantities)]
-  const [quotedInputTokens, quotedOutputTokens] = [
-    inputTokensOf(quote),
-    Number.isFinite(mostOutput) ? mostOutput : undefined,
-  ]
+  const inputTokens = inputTokensOf(quantities)
+  const outputTokens = outputTokensOf(quantities)
+  const quotedInputTokens = inputTokensOf(quote)
+  const quotedOutputTokens = Number.isFinite(mostOutput) ? mostOutput : undefined
   const isAbove =
     inputTokens > quotedInputTokens || outputTokens > mostOutput || isAnyAbove(quantities, quote)
   return isAbove ? { inputTokens, outputTokens, quotedInputTokens, quotedOutputTokens } : undefined
@@ -398,7 +402,7 @@ export function requestedTier({ body }: ParsedRequest): string | undefined {
   return typeof tier === 'string' ? tier : undefined
 }
 
-/** The outcome of a request with a whole answer: the family's reading of the reply, and the figures as reported. */
+/** The outcome of a request with a whole answer: the family's reading of the reply, and the vendor's usage object. */
 export function outcomeOfReply(
   reading: Reading,
   usageJson: string | null,
@@ -411,7 +415,7 @@ export function outcomeOfReply(
     endedBy: 'done',
     usage: plausible(usage?.figures, parsed, model),
     serviceTier,
-    usageJson: usage?.reported === undefined ? usageJson : JSON.stringify(usage.reported),
+    usageJson,
     text: shown?.text ?? '',
     textOmitted: 0,
     output: output?.kind,

@@ -44,7 +44,7 @@ export async function answerJson(
     if (!json) return textAnswer(reservation, family, text, contentType)
     const reading = readUpstream(model, () => family.read(json, parsed, model))
     if (hasFailed(reading)) throw model.upstream.errorOf(400, json)
-    const outcome = outcomeOfReply(reading, usageJsonOf(json), parsed, model)
+    const outcome = outcomeOfReply(reading, usageJsonOf(json, reading.usage?.reported), parsed, model)
     const measured = await measure(outcome, parsed, model, line.world.tokenCounter)
     assertWanted(reservation, outcome, reading.isFiltered, measured)
     const plain = readUpstream(model, () => family.plainAnswer?.(json)) ?? json

@@ -158,7 +158,9 @@ async function made(
   const refusal = all.find(({ reading }) => hasFailed(reading))
   if (refusal && !(family.isSeparable && good.length > 0)) throw model.upstream.errorOf(400, refusal.reply)
   const replies = good.map(({ reply }) => reply)
-  const parts = good.map(({ reply, reading }) => outcomeOfReply(reading, usageJsonOf(reply), parsed, model))
+  const parts = good.map(({ reply, reading }) =>
+    outcomeOfReply(reading, usageJsonOf(reply, reading.usage?.reported), parsed, model),
+  )
   const outcome = sumOutcomes(parts, parsed, model)
   if (good.length < calls) outcome.isPart = true
   const measured = await measure(outcome, parsed, model, world.tokenCounter)

@@ -115,9 +115,7 @@ async function* readJson(
     for await (const { json, status } of messages) {
       const reading = model.family.read(json, parsed, model)
       if (hasFailed(reading)) throw model.upstream.errorOf(status, json)
-      const reported = reading.usage?.reported
-      const written = reported === undefined ? usageJsonOf(json) : JSON.stringify(reported)
-      notes.usageJson = written ?? notes.usageJson
+      notes.usageJson = usageJsonOf(json, reading.usage?.reported) ?? notes.usageJson
       if (reading.usage) notes.usage = reading.usage
       yield json
       if (!hasFinished(reading)) continue

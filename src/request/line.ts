@@ -298,20 +298,23 @@ function addRouteHeaders(headers: Headers, logRow: RequestLogRow, incoming: Inco
   for (const [name, value] of Object.entries(routeHeaders(logRow, incoming))) headers.set(name, value)
 }
 
-/** The key of a request, which counts as running from now on. */
-async function authenticate(
+/** The key of a request, which counts as running from now on. It is a promise only if the key must be looked up. */
+function authenticate(
   { world }: Line,
   running: RunningRequests,
   { authorization, clientAddress = null, tokens = API_TOKENS }: Incoming,
   logRow: RequestLogRow,
-): Promise<Key> {
-  const key = await world.authenticator.identify(authorization, clientAddress, tokens)
-  logRow.keyId = key.id
-  logRow.spenderId = key.spender?.id ?? null
-  logRow.account = key.account
-  assertAwake(key)
-  running.enter(key)
-  return key
+): Key | Promise<Key> {
+  const admit = (key: Key) => {
+    logRow.keyId = key.id
+    logRow.spenderId = key.spender?.id ?? null
+    logRow.account = key.account
+    assertAwake(key)
+    running.enter(key)
+    return key
+  }
+  const found = world.authenticator.identify(authorization, clientAddress, tokens)
+  return found instanceof Promise ? found.then(admit) : admit(found)
 }
 
 /** The answer of the first model that can give one. */
@@ -432,9 +435,8 @@ async function endedFile(
 
 /** Starts a stream, which ends in the common place after its last event. */
 function begun({ world }: Line, reservation: Reservation, { body, headers }: StreamAnswer): Response {
-  const { logRow } = reservation
+  const { logRow, record } = reservation
   logRow.firstByteMs ??= world.monotonic() - logRow.startedAt
-  const { record } = reservation
   const shown = record ? record.followed(body, headers['content-type']) : body
   return new Response(shown, { headers: withIds(headers, reservation) })
 }
@@ -489,7 +491,7 @@ function withIds(
   headers['x-request-id'] = logRow.id
   if (logRow.model !== null) headers['x-gateway-model'] = logRow.model
   const { body, leftOut = [] } = parsed
-  const ignored = [...leftOut, ...(family.ignored?.(body, model) ?? []), ...ignoredStrict(body, model)]
+  const ignored = leftOut.concat(family.ignored?.(body, model) ?? [], ignoredStrict(body, model))
   if (ignored.length > 0) headers['x-gateway-ignored'] = ignored.join(', ')
   if (model.retirement) Object.assign(headers, retirementHeaders(model.retirement))
   Object.assign(headers, cacheHeaders(request))

@@ -52,18 +52,18 @@ export async function prepareRequest(
 }
 
 /** The request, checked for the models that may answer it, in the order in which they are tried. */
-async function checkForModels(
+function checkForModels(
   line: RoutingParts,
   read: ReadRequest,
   asking: Asking,
   logRow: Parameters<typeof checkRoute>[3],
-): Promise<CheckedRequest> {
+): CheckedRequest | Promise<CheckedRequest> {
   chooseOrder(line.world, read, asking)
   return read.route ? checkRoute(line, read, asking, logRow) : checkRequest(read, asking, logRow.at)
 }
 
 /** The request checked as if it were sent, without side effects: it is not counted among those that measure the models of a route. */
-export function checkForQuote(
+export async function checkForQuote(
   line: RoutingParts,
   read: ReadRequest,
   asking: Asking,

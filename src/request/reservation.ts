@@ -134,12 +134,7 @@ export class Reservations {
   }
 
   /** Settles the charge of an answered request. Returns the nano-dollars that are paid, or certainly will be. */
-  async settle(
-    reservation: Reservation,
-    outcome: Outcome,
-    measured: Measure,
-    saved: SavedAnswer,
-  ): Promise<number> {
+  settle(reservation: Reservation, outcome: Outcome, measured: Measure, saved: SavedAnswer): Promise<number> {
     this.close(reservation)
     return this.end(reservation, () => this.settlementOf(reservation, outcome, measured, saved))
   }

@@ -243,20 +243,28 @@ function chargeOf(request: CheckedRequest, id: string, now: number, process: str
 }
 
 /**
- * Holds the rest of the price of an answer that arrived whole and costs more than is held. Returns the caller's error if it cannot
- * be held: then nothing of the answer may be delivered.
+ * Holds the rest of the price of an answer that arrived whole and costs more than is held. Resolves with the caller's error if it
+ * cannot be held: then nothing of the answer may be delivered.
  */
-export async function holdRest(
+export function holdRest(
   { db }: Line['world'],
   reservation: Reservation,
   outcome: Outcome,
   { quantities }: Measure,
-): Promise<GatewayError | undefined> {
+): Promise<GatewayError | undefined> | undefined {
   const {
-    request: { parsed, model, key },
+    request: { parsed, model },
     charge,
   } = reservation
   const priceNano = tableNano(quantities, billOf(parsed, model, quantities, outcome).table)
+  return priceNano > charge.heldNano ? holdUpTo(db, reservation, priceNano) : undefined
+}
+
+async function holdUpTo(
+  db: Db,
+  { request: { key }, charge }: Reservation,
+  priceNano: number,
+): Promise<GatewayError | undefined> {
   for (;;) {
     const amountNano = priceNano - charge.heldNano
     if (amountNano <= 0) return undefined
@@ -359,6 +367,7 @@ function mostOf(
 /** The highest price among the models that may answer, in nano-dollars. Equal connections of a model have one price. */
 function mostNano(request: CheckedRequest, priceOf: (model: Model) => number): number {
   const { model } = request
+  if (request.others.length === 0) return priceOf(model)
   const others = request.others.filter((other) => !areEqual(model, other))
   return mostOf({ model, others }, priceOf)
 }

@@ -58,11 +58,11 @@ export interface Requester {
 }
 
 /**
- * Calls the vendor and reads its answer. Throws a GatewayError if there is no answer; then nothing is charged. If the caller has
- * already disconnected, nothing is sent: Bun closes a connection whose caller ends its half, or sends invalid bytes after the
- * request, and then no answer is possible.
+ * Calls the vendor and reads its answer. Throws or rejects with a GatewayError if there is no answer; then nothing is charged. If
+ * the caller has already disconnected, nothing is sent: Bun closes a connection whose caller ends its half, or sends invalid bytes
+ * after the request, and then no answer is possible.
  */
-export async function answer(line: Line, reservation: Reservation, caller: Requester): Promise<Answered> {
+export function answer(line: Line, reservation: Reservation, caller: Requester): Promise<Answered> {
   const { family, cacheUse } = reservation.request
   if (cacheUse?.hit) return answerCached(line.world, reservation.request, cacheUse.hit)
   if (caller.signal().aborted) throw callerLeft()

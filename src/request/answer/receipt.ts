@@ -25,11 +25,15 @@ export function receiptOf(
 }
 
 /** Headers with the receipt of a request that has ended. */
-export async function receiptHeaders(
+export function receiptHeaders(
   world: ReceiptWorld,
   reservation: Pick<Reservation, 'charged' | 'logRow'> | undefined,
-): Promise<Record<string, string>> {
-  const receipt = reservation && (await receiptOf(world, reservation))
+): Record<string, string> | Promise<Record<string, string>> {
+  const receipt = reservation && receiptOf(world, reservation)
+  return receipt instanceof Promise ? receipt.then(headersOf) : headersOf(receipt)
+}
+
+function headersOf(receipt: string | undefined): Record<string, string> {
   return receipt === undefined ? {} : { [RECEIPT_HEADER]: receipt }
 }
 
@@ -52,7 +56,7 @@ export async function earlierReceipt(world: ReceiptWorld, charge: string): Promi
     charge,
     async () => (await findReceipt(world.db, charge))?.text ?? undefined,
   )
-  return receipt === undefined ? {} : { [RECEIPT_HEADER]: receipt }
+  return headersOf(receipt)
 }
 
 async function signed(

@@ -66,15 +66,24 @@ export class ResponseCache {
 
   /**
    * Gives a request its answer from the cache, or the task of making it. Waits for an identical request that runs in this process;
-   * if its answer cannot be stored, the others continue by themselves. Rejects only if the caller disconnects meanwhile.
+   * if its answer cannot be stored, the others continue by themselves. Rejects only if the caller disconnects meanwhile. Undefined
+   * if answers of the request are not cached.
    */
-  async begin(
+  begin(
+    request: CheckedRequest,
+    from: { header?(name: string): string | null; signal(): AbortSignal },
+    logRow: RequestLogRow,
+  ): Promise<void> | undefined {
+    const models = modelsToAsk(request)
+    return models.length === 0 ? undefined : this.ask(models, request, from, logRow)
+  }
+
+  private async ask(
+    models: readonly [model: Model, caching: ResponseCaching][],
     request: CheckedRequest,
     from: { header?(name: string): string | null; signal(): AbortSignal },
     logRow: RequestLogRow,
   ): Promise<void> {
-    const models = modelsToAsk(request)
-    if (models.length === 0) return
     const control = cacheControlOf(from.header?.('cache-control'))
     const use: CacheUse = { state: 'miss' }
     const places: Place[] = []
@@ -257,11 +266,12 @@ function hitOf({ parsed, model }: CheckedRequest, answer: CachedAnswer, now: num
  * the next time, so all models of its route are looked up; any other route begins with its first model.
  */
 function modelsToAsk(request: CheckedRequest): [model: Model, caching: ResponseCaching][] {
-  const models = request.route?.prefer ? [request.model, ...request.others] : [request.model]
-  return models.flatMap((model): [Model, ResponseCaching][] => {
-    const caching = canBeCached(model.family) ? ruleFor(request.key, model) : false
-    return caching ? [[model, caching]] : []
-  })
+  const asked: [model: Model, caching: ResponseCaching][] = []
+  for (const model of request.route?.prefer ? [request.model, ...request.others] : [request.model]) {
+    const caching = canBeCached(model.family) && ruleFor(request.key, model)
+    if (caching) asked.push([model, caching])
+  }
+  return asked
 }
 
 /** How answers are cached: the rule of the key takes precedence over that of its plan, and that over the model's. */

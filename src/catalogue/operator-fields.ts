@@ -84,6 +84,8 @@ export function withVendorNames(
     })
     return { json: Object.fromEntries(fields) }
   }
+  const isSent = (name: string) => source?.scanned.members.has(name) || body.edit.set?.[name] !== undefined
+  if (!Object.keys(renamed).some(isSent)) return body
   const set = { ...body.edit.set }
   const drop = [...(body.edit.drop ?? [])]
   for (const [name, own] of Object.entries(renamed)) {

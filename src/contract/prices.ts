@@ -269,7 +269,7 @@ export function billedTable(
   requestedTier: string | undefined,
   longestPrompt?: number,
 ): BilledTable {
-  const [first] = tables
+  const first = tables[0]
   if (tables.length === 1) return first
   const inputTokens = longestPrompt ?? inputTokensOf(quantities)
   const usual = tableFor(tables, null, inputTokens) ?? first
@@ -343,7 +343,7 @@ export function heldTable(
   quantities: Quantities,
   requestedTier: string | undefined,
 ): BilledTable {
-  const [first] = tables
+  const first = tables[0]
   if (tables.length === 1) return first
   const inputTokens = inputTokensOf(quantities)
   // A request that names no tier, or leaves it to the vendor, may get any.

@@ -22,15 +22,20 @@ const EMPTY_LISTS: readonly { list: string; choice: string; others: readonly str
   { list: 'functions', choice: 'function_call', others: [] },
 ]
 
+/** Values of a choice that force no call. */
+const FORCES_NOTHING: ReadonlySet<unknown> = new Set([undefined, null, 'auto', 'none'])
+
 /**
  * The fields of empty lists of tools, which OpenAI refuses ("[] is too short - 'tools'"). Empty if a call is forced: that is a
  * mistake of the caller, which the vendor explains.
  */
 export function emptyListsIn(body: Readonly<Record<string, unknown>>): string[] {
-  return EMPTY_LISTS.flatMap(({ list, choice, others }) => {
+  const fields: string[] = []
+  for (const { list, choice, others } of EMPTY_LISTS) {
     const value = body[list]
-    const isForced = ![undefined, null, 'auto', 'none'].includes(body[choice] as string | null | undefined)
-    if (!Array.isArray(value) || value.length > 0 || isForced) return []
-    return [list, choice, ...others].filter((field) => field in body)
-  })
+    const isEmpty = Array.isArray(value) && value.length === 0
+    if (isEmpty && FORCES_NOTHING.has(body[choice]))
+      fields.push(...[list, choice, ...others].filter((field) => field in body))
+  }
+  return fields
 }

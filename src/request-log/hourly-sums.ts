@@ -56,5 +56,5 @@ export class HourlySums<Sums extends { hour: number }> {
 }
 
 function nameOf(hour: number, series: readonly string[]): string {
-  return [hour, ...series].join('\n')
+  return `${hour}\n${series.join('\n')}`
 }

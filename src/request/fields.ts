@@ -154,8 +154,10 @@ function faultAt(value: unknown, { rules, items, members }: Place, model: Model)
 }
 
 function faultInMembers(value: Record<string, unknown>, members: Place['members'], model: Model) {
-  for (const [name, place] of members) {
-    const fault = faultAt(value[name], place, model)
+  if (members.size === 0) return undefined
+  for (const name in value) {
+    const place = members.get(name)
+    const fault = place && faultAt(value[name], place, model)
     if (fault) return { ...fault, place: `.${name}${fault.place}` }
   }
   return undefined

@@ -37,10 +37,11 @@ export const openaiChat: JsonFamily<ChatBody> = {
   ignoredFor: ignoredInChat,
   fieldRules: chatFieldRules,
   fields: chatFields,
-  ignored: (body, model) => [
-    ...emptyListsIn(body),
-    ...(withAcceptedNames(body.messages, model) === body.messages ? [] : ['messages[].name']),
-  ],
+  ignored(body, model) {
+    const ignored = emptyListsIn(body)
+    if (withAcceptedNames(body.messages, model) !== body.messages) ignored.push('messages[].name')
+    return ignored
+  },
   additional: { family: 'openai-responses', isNeeded: canUseBoth },
   check(body, model) {
     checkChat(body)
@@ -52,14 +53,14 @@ export const openaiChat: JsonFamily<ChatBody> = {
 
   call({ body, outputTokens }, model) {
     const edit = completionEdit(body, model)
-    edit.drop.push(...emptyListsIn(body))
+    edit.drop = emptyListsIn(body)
     const named = withAcceptedNames(body.messages, model)
     const messages = acceptable(named, model) ?? named
     if (messages !== body.messages) edit.set.messages = JSON.stringify(messages)
-    const { max_completion_tokens: limit, max_tokens: older } = limitsOf(body, outputTokens)
-    setLimit(edit, body, 'max_completion_tokens', limit)
-    setLimit(edit, body, 'max_tokens', older)
-    addEdit(edit, chatEdit({ ...body, max_tokens: older, max_completion_tokens: limit }, model))
+    const limited = withLimit(body, outputTokens)
+    setLimit(edit, body, 'max_completion_tokens', limited)
+    setLimit(edit, body, 'max_tokens', limited)
+    addEdit(edit, chatEdit(limited, model))
     return { path: '/chat/completions', protocol: 'openai', body: { edit }, stream: body.stream === true }
   },
 
@@ -78,27 +79,22 @@ export const openaiChat: JsonFamily<ChatBody> = {
   plain: plainChat,
 }
 
-interface Limits {
-  max_completion_tokens?: ChatBody['max_completion_tokens'] | undefined
-  max_tokens?: ChatBody['max_tokens'] | undefined
-}
-
-/** The limits of the request, none above `outputTokens`; if the request has none, the one that most servers know is added. */
-function limitsOf(body: ChatBody, outputTokens: number | undefined): Limits {
+/** The request with no limit above `outputTokens`; if it has none, the one that most servers know is added. */
+function withLimit(body: ChatBody, outputTokens: number | undefined): ChatBody {
   const { max_completion_tokens: limit, max_tokens: older } = body
   if (outputTokens === undefined) return body
-  if (!limit && !older) return { max_tokens: outputTokens }
-  return {
-    max_completion_tokens: limit && Math.min(limit, outputTokens),
-    max_tokens: older && Math.min(older, outputTokens),
-  }
+  if (!limit && !older) return { ...body, max_tokens: outputTokens }
+  const limited = { ...body }
+  if (limit) limited.max_completion_tokens = Math.min(limit, outputTokens)
+  if (older) limited.max_tokens = Math.min(older, outputTokens)
+  return limited
 }
 
 function setLimit(
   { set }: { set: Record<string, string> },
   body: ChatBody,
-  field: keyof Limits,
-  limit: number | null | undefined,
+  field: 'max_completion_tokens' | 'max_tokens',
+  { [field]: limit }: ChatBody,
 ): void {
   if (limit && limit !== body[field]) set[field] = String(limit)
 }

@@ -22,15 +22,11 @@ export function plainCompletion(completion: object): object {
 
 function plainChoice(choice: unknown): unknown {
   if (!isObject(choice)) return choice
-  const { message, delta, usage, ...rest } = choice
-  const plainMessage = plainPart(message)
-  const plainDelta = plainPart(delta)
-  if (plainMessage === message && plainDelta === delta && !isObject(usage)) return choice
-  return {
-    ...rest,
-    ...('message' in choice && { message: plainMessage }),
-    ...('delta' in choice && { delta: plainDelta }),
-  }
+  const message = plainPart(choice.message)
+  const delta = plainPart(choice.delta)
+  if (message === choice.message && delta === choice.delta && !isObject(choice.usage)) return choice
+  const { usage, ...rest } = choice
+  return { ...rest, ...('message' in choice && { message }), ...('delta' in choice && { delta }) }
 }
 
 /** A message or a delta whose content is a text. */

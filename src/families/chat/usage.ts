@@ -27,8 +27,8 @@ export function shownChatUsage(
   figures: Quantities,
   reported?: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const { prompt_tokens: prompt, completion_tokens: completion, ...rest } = chatUsage(figures)
-  if (!reported) return { prompt_tokens: prompt, completion_tokens: completion, ...rest }
+  if (!reported) return chatUsage(figures)
+  const [prompt, completion] = [inputTokensOf(figures), outputTokensOf(figures)]
   const { prompt_tokens: reportedPrompt, completion_tokens: reportedCompletion = 0 } = reported
   if (reportedPrompt === prompt && reportedCompletion === completion) return reported
   const total = { total_tokens: prompt + completion }

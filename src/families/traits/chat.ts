@@ -26,8 +26,7 @@ export function chatEdit(request: object, model: Model): OpenEdit {
     messages,
     tools,
   } = request as Fields
-  const edit = openEdit()
-  edit.drop.push(...ignoredInChat(traits))
+  const edit = openEdit(ignoredInChat(traits))
   if (!traits.maxTokens) {
     edit.drop.push('max_tokens')
     if (older && !limit) edit.set.max_completion_tokens = JSON.stringify(older)

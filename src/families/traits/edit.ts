@@ -31,7 +31,9 @@ export interface OpenEdit extends Edit {
   inside: Record<string, Edit>
 }
 
-export const openEdit = (): OpenEdit => ({ set: {}, drop: [], inside: {} })
+export function openEdit(drop: readonly string[] = []): OpenEdit {
+  return { set: {}, drop: drop.slice(), inside: {} }
+}
 
 /** Adds the members of an edit to another, overriding it. */
 export function addEdit(
@@ -39,6 +41,6 @@ export function addEdit(
   from: OpenEdit,
 ) {
   Object.assign(to.set, from.set)
-  to.drop.push(...from.drop)
+  for (const field of from.drop) to.drop.push(field)
   if (Object.keys(from.inside).length > 0) to.inside = { ...to.inside, ...from.inside }
 }

@@ -44,8 +44,7 @@ const MAX_SHARE_OF_LIMIT = 0.75
  */
 export function messagesEdit(request: Request, model: Model): OpenEdit {
   const traits = traitsFor(model)
-  const edit = openEdit()
-  edit.drop.push(...ignoredInMessages(traits))
+  const edit = openEdit(ignoredInMessages(traits))
   const isPrefilled = endsWithAnswer(request)
   if (isPrefilled && traits.prefill === 'never') throw refusedPrefill(model, request.messages.length - 1)
   const config = asObject(request.output_config)

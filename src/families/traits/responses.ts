@@ -23,8 +23,7 @@ const SEALED_REASONING = 'reasoning.encrypted_content'
 export function responsesEdit(request: object, model: Model): OpenEdit {
   const { traits, family } = model
   const { include, tool_choice: choice, reasoning, text, tools } = request as Fields
-  const edit = openEdit()
-  edit.drop.push(...ignoredInResponses(traits))
+  const edit = openEdit(ignoredInResponses(traits))
   const loose = traits.strictTools ? undefined : withoutStrict(tools)
   if (loose) edit.set.tools = JSON.stringify(loose)
   if (!traits.schemas && asObject(asObject(text).format).type === 'json_schema') throw refusedSchema(model)

@@ -194,7 +194,7 @@ export function editObject(text: string, scan: ScannedObject, edit: Edit): strin
   }
   const kept = drop.size === 0 ? scan.members.size : addDrops(changes, scan, drop)
   if (added) changes.push({ from: scan.end, to: scan.end, put: kept === 0 ? added.slice(1) : added })
-  changes.sort((a, b) => a.from - b.from)
+  if (changes.length > 1) changes.sort((a, b) => a.from - b.from)
   let result = ''
   let at = 0
   for (const { from, to, put } of changes) {

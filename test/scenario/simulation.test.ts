@@ -65,11 +65,12 @@ const HAPPENINGS = [
     'artifact_not_kept',
   ],
   ...[
-    'later succeeded',
     'later task_interrupted',
     'later shutting_down',
-    'chat-later 202',
     'image-later 402',
+    ...Object.keys(kinds).flatMap((kind) =>
+      kind.endsWith('-later') ? [`${kind} 202`, `${kind} succeeded`] : [],
+    ),
   ],
   ...['video 200', 'video 202', 'video 402', 'video 409', 'chat 401', 'chat 429', 'chat 502', 'chat 504'],
   ...Object.keys(kinds).flatMap((kind) =>

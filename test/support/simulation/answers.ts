@@ -141,6 +141,19 @@ export function editAnswer(wish: Wish): Made {
   return whole({ created: 1, data: [{ b64_json: Buffer.from(wish.mark).toString('base64') }], usage }, nano)
 }
 
+/** The tokens of the audio are the whole input. */
+export function transcriptAnswer(wish: Wish): Made {
+  const { input, output, nano } = tokensOf(wish)
+  const usage = {
+    type: 'tokens',
+    input_tokens: input,
+    input_token_details: { text_tokens: 0, audio_tokens: input },
+    output_tokens: output,
+    total_tokens: input + output,
+  }
+  return whole({ text: `what is said in ${wish.mark}`, usage }, nano)
+}
+
 /** The file at the address of a result. */
 export function fileAt(path: string): string {
   return `the file at ${path}`

@@ -3,6 +3,7 @@
 import type { SpenderRule } from '../../../src/accounts/spender-rule'
 import type { Form } from '../../../src/contract/form'
 import { type OperationName, operationOf } from '../../../src/contract/operations'
+import type { Upload } from '../../../src/contract/upload'
 import { GatewayError } from '../../../src/lib/errors'
 import { formatUsd } from '../../../src/lib/money'
 import type { Incoming } from '../../../src/request/line'
@@ -45,6 +46,34 @@ const image = {
   }),
 }
 
+const edit = {
+  operation: 'image-edit' as const,
+  model: 'test-edit',
+  body: (prompt: string) => ({ model: 'test-edit', prompt }),
+}
+
+const transcription = {
+  operation: 'transcription' as const,
+  model: 'test-transcription',
+  body: (prompt: string) => ({ model: 'test-transcription', prompt }),
+}
+
+/** The file of a form, and its field, by operation. */
+const FILES: Partial<Record<OperationName, { field: string; file: Omit<Upload, 'bytes'> }>> = {
+  'image-edit': {
+    field: 'image',
+    file: {
+      filename: 'a.png',
+      contentType: 'image/png',
+      picture: { format: 'png', width: 64, height: 64 },
+    },
+  },
+  transcription: {
+    field: 'file',
+    file: { filename: 'a.mp3', contentType: 'audio/mpeg', audio: { format: 'mp3', seconds: 30 } },
+  },
+}
+
 /** The deferred form of a request of a kind. */
 const later = (kind: Kind) => ({
   ...kind,
@@ -80,7 +109,7 @@ export const kinds = {
   speech: speech('mp3'),
   wav: speech('wav'),
   image,
-  edit: { operation: 'image-edit', model: 'test-edit', body: (prompt) => ({ model: 'test-edit', prompt }) },
+  edit,
   video: {
     operation: 'video',
     model: 'vidw2.6-t2v',
@@ -90,6 +119,8 @@ export const kinds = {
   'route-later': later(chat('either')),
   'wav-later': later(speech('wav')),
   'image-later': later(image),
+  'edit-later': later(edit),
+  'transcription-later': later(transcription),
 } satisfies Record<string, Kind>
 
 type KindName = keyof typeof kinds
@@ -110,8 +141,9 @@ export function isLater(kind: KindName): boolean {
   return kind.endsWith('-later')
 }
 
+/** The deferred form of a kind. Embeddings cannot be deferred: a transcription takes their place. */
 function laterOf(kind: KindName): KindName {
-  const name = `${kind}-later`
+  const name = kind === 'embeddings' ? 'transcription-later' : `${kind}-later`
   return name in kinds ? (name as KindName) : kind
 }
 
@@ -246,12 +278,12 @@ function draw(
 
 function bodyOf({ kind, mark }: SimulatedRequest): Uint8Array | Form {
   const body = kinds[kind].body(`${SECRET_WORD} ${mark}`, mark)
-  if (kind !== 'edit') return Buffer.from(JSON.stringify(body))
-  const bytes = new Blob(['the picture'])
-  const picture = { format: 'png' as const, width: 64, height: 64 }
+  const sent = FILES[kinds[kind].operation]
+  if (!sent) return Buffer.from(JSON.stringify(body))
+  const bytes = new Blob(['the contents of the file'])
   return {
-    fields: new Map(Object.entries(body as Record<string, string>)),
-    files: new Map([['image', [{ filename: 'a.png', contentType: 'image/png', bytes, picture }]]]),
+    fields: new Map(Object.entries(body).map(([name, value]) => [name, String(value)])),
+    files: new Map([[sent.field, [{ ...sent.file, bytes }]]]),
     textBytes: 64,
     hash: mark,
     dispose: async () => {},

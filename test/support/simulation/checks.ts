@@ -175,7 +175,7 @@ function checkLater({ vendor, asked, count }: Simulation, task: Row, charge: Row
   must(charge?.model === task.model, `${about} has the model ${task.model}, but ${charge?.model} was charged`)
   must(charge?.state === 'settled' && task.cost === charge.amount, `${about} is ${JSON.stringify(charge)}`)
   must(made.length === 0 || made[0]?.nano === paid, `${about} paid ${paid}: ${JSON.stringify(made)}`)
-  count('later succeeded')
+  count(`${one.kind} succeeded`)
 }
 
 /** Whether the vendor finally makes the video, whatever it reported before. */

@@ -13,6 +13,7 @@ export const TOKEN_NANO: Record<string, readonly [input: number, output: number]
   'claude-test': [3_000, 7_000],
   'text-embedding-v4': [1_000, 0],
   'gpt-image-1': [1_000, 2_000],
+  'gpt-4o-transcribe': [1_000, 2_000],
 }
 export const CHARACTER_NANO = 100_000
 export const IMAGE_NANO = 10_000_000
@@ -93,6 +94,12 @@ export const config = {
         per_1m_input_image_tokens: dollars(1_000),
         per_1m_output_image_tokens: dollars(2_000),
       },
+    },
+    'test-transcription': {
+      family: 'openai-transcriptions',
+      upstream: 'openai',
+      upstreamModel: 'gpt-4o-transcribe',
+      price: { ...price('gpt-4o-transcribe'), per_1m_input_audio_tokens: dollars(1_000) },
     },
     'vidw2.6-t2v': {
       family: 'dashscope-video',

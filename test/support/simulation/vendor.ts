@@ -13,6 +13,7 @@ import {
   type Made,
   messageAnswer,
   speechAnswer,
+  transcriptAnswer,
   type Wish,
 } from './answers'
 import { FILE_HOST, VENDOR_SECRET } from './config'
@@ -200,7 +201,8 @@ export class SimulatedVendor {
     await this.pause()
     const failure = (await this.early(exchange)) ?? (await this.late(exchange))
     if (failure) return failure
-    const model = /"model":"([^"]+)"/.exec(text)?.[1] ?? 'gpt-image-1'
+    const [, inJson, inForm = ''] = /"model":"([^"]+)"|name="model"\s+(\S+)/.exec(text) ?? []
+    const model = inJson ?? inForm
     const { pieces, contentType, nano, cutAt } = made({
       model,
       mark,
@@ -344,6 +346,7 @@ export class SimulatedVendor {
     if (request.path.endsWith('/chat/completions')) return this.make(exchange, chatAnswer)
     if (request.path.endsWith('/messages')) return this.make(exchange, messageAnswer)
     if (request.path.endsWith('/images/edits')) return this.make(exchange, editAnswer)
+    if (request.path.endsWith('/audio/transcriptions')) return this.make(exchange, transcriptAnswer)
     if (request.path.endsWith('/embeddings')) {
       const { length } = (JSON.parse(text) as { input: string[] }).input
       return this.make(exchange, (wish) => embeddingsAnswer(wish, length))

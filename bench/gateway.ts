@@ -14,6 +14,8 @@ export interface GatewaySetup {
   directory: string
   flags: string[]
   key: string
+  /** Further variables of the server's environment. */
+  environment?: Record<string, string>
 }
 
 export interface GatewayStart {
@@ -151,6 +153,7 @@ export async function startGateway(setup: GatewaySetup): Promise<GatewayStart> {
     name: 'gateway',
     command: [...setup.command, 'serve', '--port', String(port), ...setup.flags],
     directory: setup.directory,
+    ...(setup.environment && { environment: setup.environment }),
   })
   const answers = async (path: string) => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers })

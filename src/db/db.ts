@@ -109,9 +109,13 @@ export class DatabaseUnavailable extends Error {
 
 /** A movement as a batch of statements. */
 export function batchOf({ statements, also }: Movement): Statement[] {
-  const batch = statements()
-  for (const statement of also) batch.push(statement)
-  return batch
+  return appended(statements(), also)
+}
+
+/** The first list with the second at its end. Most second lists are empty, and every movement makes several. */
+export function appended(statements: Statement[], also: readonly Statement[]): Statement[] {
+  for (const statement of also) statements.push(statement)
+  return statements
 }
 
 /** A database that calls back for each transaction that it has written. */

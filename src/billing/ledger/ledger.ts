@@ -6,7 +6,7 @@
 
 import { strict as assert } from 'node:assert'
 import type { EndedBy } from '../../contract/failures'
-import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../../db/db'
+import { appended, apply, type Db, type Row, type Statement, tryApply, type Value } from '../../db/db'
 import { assertNano, formatUsd, MAX_NANO } from '../../lib/money'
 import { firstPositionSince, HOUR_MS } from '../reports/usage-totals'
 import { bookOf } from './balances'
@@ -25,7 +25,7 @@ import {
 } from './charge-statements'
 import { endedRow, insertEnded } from './ended-charges'
 import { freeKey } from './idempotency'
-import { endMovement, holdMovement } from './movements'
+import { divided, endMovement, holdMovement } from './movements'
 import { referencesOf } from './shared-rows'
 
 export interface Charge {
@@ -104,16 +104,14 @@ export async function hold(
   const known = referencesOf(db).priceListId(charge.pricesJson)
   const priceList = typeof known === 'number' ? known : await known
   // The server's function checks the limits of keys and accounts; other conditions are sent as statements.
-  const inside = conditions.filter(({ columns }) => columns)
-  const along = conditions.filter(({ columns }) => !columns)
+  const { inside, others } = divided(conditions)
+  const along = appended(appended(noteSpender(charge), others), also)
   const statements = () => [
     holdMore(charge.account, charge.heldNano),
     ...inside,
     insertOpen(charge, priceList),
   ]
-  const result = await db.move(
-    holdMovement(charge, priceList, inside, statements, noteSpender(charge).concat(along, also)),
-  )
+  const result = await db.move(holdMovement(charge, priceList, inside, statements, along))
   if ('rows' in result) return { held: true }
   return { refusedBy: result.missed as Condition['guard'] | 'balance' }
 }
@@ -196,7 +194,7 @@ export async function settle(
   const row = found instanceof Promise ? await found : found
   const statements = () =>
     covered ? settleCovered(charge, settlement, row) : settleBeyond(charge, settlement, row)
-  const along = covered ? correctSpender(charge, priceNano).concat(also) : also
+  const along = covered ? appended(correctSpender(charge, priceNano), also) : also
   // If the same batch opens the charge, those statements come first. Only these statements know what is paid beyond a hold, which
   // the budget of a spender needs.
   const isAlone = first.length > 0 || (!covered && charge.spender)
@@ -234,7 +232,7 @@ export async function release(
     ...correctBudget(charge, 0),
     ...correctWindow(charge, 0),
   ]
-  const along = [...correctSpender(charge, 0), ...also]
+  const along = appended(correctSpender(charge, 0), also)
   return 'rows' in (await db.move(endMovement(charge, row, NOTHING_USED, statements, along)))
 }
 

@@ -1,7 +1,7 @@
 // Holds and ends of charges as the data that a database applies in groups. The names are those of the columns that its
 // function reads. It must match the statements of the ledger.
 
-import type { Columns, Movement, Statement } from '../../db/db'
+import { appended, type Columns, type Movement, type Statement } from '../../db/db'
 import type { EndedRow } from './ended-charges'
 import type { Charge, Condition, Settlement } from './ledger'
 
@@ -20,6 +20,15 @@ function columnsOf(charge: Charge): Columns {
   if (charge.metadataId) columns.metadata_id = charge.metadataId
   if (charge.windowMinute !== null) columns.window_minute = charge.windowMinute
   return columns
+}
+
+/** The statements that the server's function executes by their columns, and the others. */
+export function divided<Kind extends Statement>(
+  statements: readonly Kind[],
+): { inside: readonly Kind[]; others: readonly Kind[] } {
+  const [inside, others]: [Kind[], Kind[]] = [[], []]
+  for (const statement of statements) (statement.columns ? inside : others).push(statement)
+  return { inside, others }
 }
 
 /** The movement that opens a charge, with conditions that the server's function knows. */
@@ -51,7 +60,7 @@ export function endMovement(
   statements: () => Statement[],
   also: readonly Statement[],
 ): Movement {
-  const inside = also.filter((statement) => statement.columns)
+  const { inside, others } = divided(also)
   const columns = () => {
     const own: Columns = { ...columnsOf(charge), ...row, price: priceNano, tokens }
     return Object.assign(own, ...inside.map((statement) => statement.columns))
@@ -60,7 +69,7 @@ export function endMovement(
     kind: 'end',
     account: charge.account,
     columns,
-    statements: () => statements().concat(inside),
-    also: also.filter((statement) => !statement.columns),
+    statements: () => appended(statements(), inside),
+    also: others,
   }
 }

@@ -355,6 +355,14 @@ describe('fields other than the input', () => {
     }
   })
 
+  test('Voyage’s packed numbers are refused, and floats are what every answer has', async () => {
+    const ask = { model: 'vgx-4', input: 'one' }
+    for (const output_dtype of ['float', null])
+      expect(vectorsOf(await embed({ ...ask, output_dtype }))[0]).toHaveLength(1_024)
+    const rejected = { status: 400, vendorCalls: 0, charges: 0, error: { param: 'output_dtype' } }
+    for (const output_dtype of ['int8', 'ubinary', 8]) await embed({ ...ask, output_dtype }, rejected)
+  })
+
   test('OpenAI-compatible vendors get all others', async () => {
     const played = await embed({ model: 'text-embedding-3-small', input: 'one', user: 'user-1' })
     expect(vendorBodies(played)).toEqual([

@@ -27,8 +27,12 @@ const NATIVE_FIELDS = ['input_type', 'truncation'] as const
 const VoyageBody = Type.Object(
   {
     ...EmbeddingsBody.properties,
+    // Source: Client.embed of Voyage's SDK for Python, 0.5.0.
     output_dimension: optionalField(
       Type.Integer({ minimum: 1, description: "Voyage's name of `dimensions`, which its SDKs send." }),
+    ),
+    output_dtype: optionalField(
+      Type.Literal('float', { description: "A field of Voyage's SDKs: vectors are floats here." }),
     ),
   },
   { additionalProperties: true },

@@ -109,11 +109,11 @@ export class DatabaseUnavailable extends Error {
 
 /** A movement as a batch of statements. */
 export function batchOf({ statements, also }: Movement): Statement[] {
-  return appended(statements(), also)
+  return append(statements(), also)
 }
 
-/** The first list with the second at its end. Most second lists are empty, and every movement makes several. */
-export function appended(statements: Statement[], also: readonly Statement[]): Statement[] {
+/** Adds statements to the end of a list, and returns that list. A spread of the list, mostly empty, would copy it twice. */
+export function append(statements: Statement[], also: readonly Statement[]): Statement[] {
   for (const statement of also) statements.push(statement)
   return statements
 }

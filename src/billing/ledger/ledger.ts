@@ -6,7 +6,7 @@
 
 import { strict as assert } from 'node:assert'
 import type { EndedBy } from '../../contract/failures'
-import { appended, apply, type Db, type Row, type Statement, tryApply, type Value } from '../../db/db'
+import { append, apply, type Db, type Row, type Statement, tryApply, type Value } from '../../db/db'
 import { assertNano, formatUsd, MAX_NANO } from '../../lib/money'
 import { firstPositionSince, HOUR_MS } from '../reports/usage-totals'
 import { bookOf } from './balances'
@@ -105,7 +105,7 @@ export async function hold(
   const priceList = typeof known === 'number' ? known : await known
   // The server's function checks the limits of keys and accounts; other conditions are sent as statements.
   const { inside, others } = divided(conditions)
-  const along = appended(appended(noteSpender(charge), others), also)
+  const along = append(append(noteSpender(charge), others), also)
   const statements = () => [
     holdMore(charge.account, charge.heldNano),
     ...inside,
@@ -194,7 +194,7 @@ export async function settle(
   const row = found instanceof Promise ? await found : found
   const statements = () =>
     covered ? settleCovered(charge, settlement, row) : settleBeyond(charge, settlement, row)
-  const along = covered ? appended(correctSpender(charge, priceNano), also) : also
+  const along = covered ? append(correctSpender(charge, priceNano), also) : also
   // If the same batch opens the charge, those statements come first. Only these statements know what is paid beyond a hold, which
   // the budget of a spender needs.
   const isAlone = first.length > 0 || (!covered && charge.spender)
@@ -232,7 +232,7 @@ export async function release(
     ...correctBudget(charge, 0),
     ...correctWindow(charge, 0),
   ]
-  const along = appended(correctSpender(charge, 0), also)
+  const along = append(correctSpender(charge, 0), also)
   return 'rows' in (await db.move(endMovement(charge, row, NOTHING_USED, statements, along)))
 }
 

@@ -1,7 +1,7 @@
 // Holds and ends of charges as the data that a database applies in groups. The names are those of the columns that its
 // function reads. It must match the statements of the ledger.
 
-import { appended, type Columns, type Movement, type Statement } from '../../db/db'
+import { append, type Columns, type Movement, type Statement } from '../../db/db'
 import type { EndedRow } from './ended-charges'
 import type { Charge, Condition, Settlement } from './ledger'
 
@@ -69,7 +69,7 @@ export function endMovement(
     kind: 'end',
     account: charge.account,
     columns,
-    statements: () => appended(statements(), inside),
+    statements: () => append(statements(), inside),
     also: others,
   }
 }

@@ -78,6 +78,7 @@ export class ResponseCache {
     return models.length === 0 ? undefined : this.ask(models, request, from, logRow)
   }
 
+  /** Looks for an answer of one of these models, and adds the result to the request and to its row of the log. */
   private async ask(
     models: readonly [model: Model, caching: ResponseCaching][],
     request: CheckedRequest,

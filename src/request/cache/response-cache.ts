@@ -12,6 +12,7 @@ import { tableNano, tariffOfVariant, withShare } from '../../contract/prices'
 import { type CachedAnswer, findCachedAnswer, keepCachedAnswer } from '../../kept-responses/cached-answers'
 import type { RequestLogRow } from '../../request-log/row'
 import type { CheckedRequest } from '../check'
+import type { Incoming } from '../line'
 import type { RequestWorld } from '../world'
 import { type Bypass, cacheControlOf, cacheIdOf, isCacheable } from './cache-rules'
 
@@ -56,6 +57,7 @@ interface Place {
 const MAX_WAIT_MS = 60_000
 
 type CacheWorld = Pick<RequestWorld, 'db' | 'now' | 'after' | 'log' | 'keptResponses'>
+type Caller = Pick<Incoming, 'header' | 'signal'>
 
 export class ResponseCache {
   /** Requests that run here, by their names in the cache: each resolves when its answer is stored or cannot be stored. */
@@ -69,11 +71,7 @@ export class ResponseCache {
    * if its answer cannot be stored, the others continue by themselves. Rejects only if the caller disconnects meanwhile. Undefined
    * if answers of the request are not cached.
    */
-  begin(
-    request: CheckedRequest,
-    from: { header?(name: string): string | null; signal(): AbortSignal },
-    logRow: RequestLogRow,
-  ): Promise<void> | undefined {
+  begin(request: CheckedRequest, from: Caller, logRow: RequestLogRow): Promise<void> | undefined {
     const models = modelsToAsk(request)
     return models.length === 0 ? undefined : this.ask(models, request, from, logRow)
   }
@@ -82,7 +80,7 @@ export class ResponseCache {
   private async ask(
     models: readonly [model: Model, caching: ResponseCaching][],
     request: CheckedRequest,
-    from: { header?(name: string): string | null; signal(): AbortSignal },
+    from: Caller,
     logRow: RequestLogRow,
   ): Promise<void> {
     const control = cacheControlOf(from.header?.('cache-control'))

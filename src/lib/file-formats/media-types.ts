@@ -30,7 +30,7 @@ const aliases: Record<string, string> = {
 
 export const UNKNOWN_TYPE = 'application/octet-stream'
 
-/** The media type that a header names, without parameters and by its usual name; empty if there is none. */
+/** The media type in a header, under its usual name and without parameters. Empty if the header has none. */
 export function mediaTypeIn(header: string | null): string {
   const named = header?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   return aliases[named] ?? named

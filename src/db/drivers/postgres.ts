@@ -18,7 +18,7 @@ import {
 import { clearCodec, type RowCodec } from '../encryption/codec'
 import { MovementGroups } from '../movements/groups'
 import { MOVE_MONEY } from '../movements/records'
-import { hangs, PostgresServers } from './postgres-servers'
+import { type Connections, hangs, PostgresServers } from './postgres-servers'
 
 const POOL_SIZE = 16
 /** Connections of a command, which runs one query after another. */
@@ -96,7 +96,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
   async function batch(statements: readonly Statement[], options?: BatchOptions): Promise<BatchResult> {
     if (options?.mayBeLate) return abandonable.add(batch(statements))
     try {
-      return await commit(db, () => servers.use(({ pool }) => transact(pool, statements, limits)))
+      return await commit(db, () => servers.use((at) => transact(at, statements, limits)))
     } catch (error) {
       if (error instanceof Missed) return { missed: error.guard }
       throw unavailable(error)
@@ -170,9 +170,12 @@ function openServers(
   })
 }
 
-/** Runs statements in one transaction. Throws if a guard misses, so that nothing is changed. */
+/**
+ * Runs statements in one transaction. Throws if a guard misses, so that nothing is changed. A server that answers one statement
+ * after the other is not silent, however long the transaction takes.
+ */
 async function transact(
-  pool: SQL,
+  { pool, watch }: Connections,
   statements: readonly Statement[],
   before: Statement | undefined,
 ): Promise<{ rows: Row[][] }> {
@@ -188,6 +191,7 @@ async function transact(
     const rows: Row[][] = []
     for (const statement of statements) {
       const { hits, found } = await run(transaction, statement)
+      watch.answered()
       if (statement.guard && hits === 0) throw new Missed(statement.guard)
       rows.push(found)
     }

@@ -371,14 +371,59 @@ group('an address with one server', () => {
     await db.close()
   })
 
-  test('that answers slowly keeps its connections', async () => {
+  test('that answers others, but one connection no more: waiting changes fail in time, and it is replaced', async () => {
     const url = new URL(await postgresUrl())
     const door = await makeDoor(url)
     await door.open()
     const db = openPostgres(`postgres://postgres:secret@127.0.0.1:${door.port}${url.pathname}`, {
       silenceMs: SILENCE_MS,
     })
-    const slow = db.query({ sql: `select 1 as one from pg_sleep(${(3 * SILENCE_MS) / 1000})` })
+    await fundDirectly(url)
+    const load = startLoad(db)
+    await waitFor(() => load.settled.length > 100)
+    door.hush(true, await portOfMovements(db))
+    const isAnswered = async (before: number) => {
+      await db.query({ sql: 'select 1 as one' })
+      return load.settled.length > before + 100
+    }
+    const before = load.settled.length
+    await waitFor(() => isAnswered(before))
+    await load.stop()
+    await proveBooks(db, load.settled)
+    await db.close()
+  })
+
+  test('whose commits wait without an end, although it answers others: requests are refused in time', async () => {
+    const { gateway, door } = await startBehindDoor()
+    const { db } = gateway.server.world
+    expect((await gateway.chat()).status).toBe(200)
+    await waitFor(async () => (await gateway.newestCharge())?.state === 'settled')
+    door.hush(true, await portOfMovements(db))
+    const refused = inTime(gateway.chat())
+    let isRefused = false
+    void refused.finally(() => {
+      isRefused = true
+    })
+    while (!isRefused) {
+      await db.query({ sql: 'select 2 as two' })
+      await Bun.sleep(20)
+    }
+    const reply = await refused
+    expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, '1'])
+    door.hush(false)
+    await waitFor(async () => (await gateway.chat()).status === 200)
+    await waitFor(async () => (await gateway.balance()).heldNano === 0)
+    await gateway.close()
+  })
+
+  test('that answers a report slowly keeps its connections', async () => {
+    const url = new URL(await postgresUrl())
+    const door = await makeDoor(url)
+    await door.open()
+    const db = openPostgres(`postgres://postgres:secret@127.0.0.1:${door.port}${url.pathname}`, {
+      silenceMs: SILENCE_MS,
+    })
+    const slow = db.query({ sql: `select 1 as one from pg_sleep(${(2 * SILENCE_MS) / 1_000})` })
     let isAnswered = false
     void slow.finally(() => {
       isAnswered = true
@@ -465,15 +510,16 @@ interface Door {
   open(): Promise<void>
   /** Ends its connections. */
   cut(): Promise<void>
-  /** Keeps its connections, takes new ones, and passes nothing on. */
-  hush(isHushed: boolean): void
+  /** Keeps its connections, takes new ones, and passes nothing on: of all, or of the one that has this port at the database. */
+  hush(isHushed: boolean, port?: number): void
   shut(): Promise<void>
 }
 
 async function makeDoor(to: URL): Promise<Door> {
   let server: Server | undefined
   let isHushed = false
-  const sockets = new Set<Socket>()
+  /** Both of a connection, each with the one to the database. */
+  const sockets = new Map<Socket, Socket>()
   const door: Door = {
     port: await freePort(),
     connections: 0,
@@ -482,7 +528,7 @@ async function makeDoor(to: URL): Promise<Door> {
         door.connections++
         const far = openSocket(Number(to.port), to.hostname)
         for (const [one, other] of [[near, far] as const, [far, near] as const]) {
-          sockets.add(one)
+          sockets.set(one, far)
           one.on('error', () => other.destroy())
           one.on('close', () => other.destroy())
           one.pipe(other)
@@ -493,12 +539,14 @@ async function makeDoor(to: URL): Promise<Door> {
       await new Promise((resolve) => listening.once('listening', resolve))
     },
     async cut() {
-      for (const socket of sockets) socket.destroy()
+      for (const socket of sockets.keys()) socket.destroy()
       sockets.clear()
     },
-    hush(next) {
-      isHushed = next
-      for (const socket of sockets) next ? socket.pause() : socket.resume()
+    hush(next, port) {
+      if (port === undefined) isHushed = next
+      for (const [socket, far] of sockets) {
+        if (port === undefined || far.localPort === port) next ? socket.pause() : socket.resume()
+      }
     },
     async shut() {
       server?.close()
@@ -517,6 +565,15 @@ function addressOf(url: URL, servers: readonly Door[]): string {
 async function fund(db: Db): Promise<void> {
   await migrate(db)
   await addCredit(db, { id: 'funds', account: 'alice', amountNano: FUNDS_NANO, now: START, note: null })
+}
+
+/** Of the connection that sends movements of money. */
+async function portOfMovements(db: Db): Promise<number> {
+  const sql = `select client_port as port from pg_stat_activity
+    where datname = current_database() and query like 'select ${MOVE_MONEY}%'`
+  const rows = await db.query({ sql })
+  expect(rows).toHaveLength(1)
+  return Number(rows[0]?.port)
 }
 
 /** Past the limit for silence: a busy machine may take as long to create the tables. */

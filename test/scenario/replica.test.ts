@@ -181,7 +181,7 @@ function failoverContract(): void {
   test('is used by all nodes, and the replaced server never again', async () => {
     // As when a machine comes back and starts what it ran before.
     await server.start()
-    const old = openPostgres(addressOf(server), { silenceMs: 500 })
+    const old = openPostgres(addressOf(server), { silenceMs: 3_000 })
     const isWritable = { sql: 'select cast(not pg_is_in_recovery() as int) as is_writable' }
     expect(await old.query(isWritable)).toEqual([{ is_writable: 1 }])
     // A synchronous server promises nothing without its replica.

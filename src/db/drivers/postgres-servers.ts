@@ -1,21 +1,25 @@
 // The PostgreSQL servers of one address: `postgres://user@one,two:5433/name?target_session_attrs=read-write` names
 // several, and the first that accepts changes is used. If it fails, or no longer accepts changes, all are tried again. Connections
-// to a server that does not answer are closed, so that pending queries fail as if the server were gone. It must never repeat what
-// was sent: only the sender knows whether that is safe. Nor must it return to a server that a promoted replica has replaced:
-// payments there would be paid twice. `pgbouncer=true` says that a pooler gives each transaction any session: then no state is kept
-// in sessions. `connection_limit=5` limits the connections of a process; Bun opens all connections of a pool at its first use.
+// to a server that does not answer, or leaves one change without an answer, are closed, so that pending queries fail as if the server
+// were gone. It must never repeat what was sent: only the sender knows whether that is safe. Nor must it return to a server that a
+// promoted replica has replaced: payments there would be paid twice. `pgbouncer=true` says that a pooler gives each transaction any
+// session: then no state is kept in sessions. `connection_limit=5` limits the connections of a process; Bun opens all connections of
+// a pool at its first use.
 
 import type { SQL } from 'bun'
 import { SilenceWatch, watchSilence } from './hang-detector'
 
 /** Open connections to one server. */
-export interface Connections {
+interface Connections {
   pool: SQL
   /** One connection for all groups of movements: its plans are made once. */
   groups: SQL
-  /** Called when the server answers. */
+  /** Closes the connections if the server is silent. */
   watch: SilenceWatch
 }
+
+/** Work with the current server, which reports each answer in its middle. */
+type Work<Result> = (connections: Connections, answered: () => void) => Promise<Result>
 
 interface ConnectionOptions {
   /** Connections in addition to that of the groups, if the address sets no limit. */
@@ -89,27 +93,48 @@ export class PostgresServers {
     this.urls = urls
     this.target = target
     this.hang = new SilenceWatch(HANG_CHECK_MS, (quietChecks) => {
-      if (!options.onHang) return
-      if (quietChecks === PROBE_CHECKS) void this.use(({ pool }) => pool.unsafe(PROBE)).catch(() => {})
-      if (quietChecks === HANG_CHECKS) options.onHang()
+      if (quietChecks === PROBE_CHECKS) void this.read(({ pool }) => pool.unsafe(PROBE)).catch(() => {})
+      if (quietChecks === HANG_CHECKS) options.onHang?.()
     })
     // A single server is not probed, so a wrong address is noticed at its first use.
     const [only, second] = urls
     if (only !== undefined && second === undefined) this.current = Promise.resolve(this.open(only))
   }
 
-  /** Works with the current server. Rejects as the work does, if none of several can be used, or if it hangs. */
-  async use<Result>(work: (connections: Connections) => Promise<Result>): Promise<Result> {
-    if (this.options.onHang && this.hang.quietChecks >= HANG_CHECKS) throw hangs()
-    return this.hang.during(() => this.workWith(work))
+  /**
+   * Works with the current server. Rejects as the work does, if none of several can be used, or if it hangs. If statements have a
+   * time limit, the connections are closed once this work has no answer for `silenceMs`, although others are answered.
+   */
+  use<Result>(work: Work<Result>): Promise<Result> {
+    return this.begin(work, (connections) => this.leaveSilent(connections))
   }
 
-  private async workWith<Result>(work: (connections: Connections) => Promise<Result>): Promise<Result> {
+  /** As `use`, but late work closes nothing: a pooler gives reads no time limit. */
+  read<Result>(work: Work<Result>): Promise<Result> {
+    return this.begin(work)
+  }
+
+  private async begin<Result>(
+    work: Work<Result>,
+    onLate?: (connections: Connections) => void,
+  ): Promise<Result> {
+    if (!this.options.onHang) return this.workWith(work)
+    if (this.hang.quietChecks >= HANG_CHECKS) throw hangs()
+    return this.hang.during(() => this.workWith(work, onLate))
+  }
+
+  private async workWith<Result>(
+    work: Work<Result>,
+    onLate?: (connections: Connections) => void,
+  ): Promise<Result> {
     this.current ??= this.choose()
     const chosen = this.current
     try {
       const connections = await chosen
-      return await connections.watch.during(() => work(connections))
+      return await connections.watch.during(
+        (answered) => work(connections, answered),
+        () => onLate?.(connections),
+      )
     } catch (error) {
       if (isServerGone(error)) {
         this.losses++
@@ -222,7 +247,7 @@ export class PostgresServers {
 
 /** The error of work that was not sent to a hanging server, or whose result is unknown. */
 export function hangs(): Error {
-  return Object.assign(new Error('the server answers nothing'), { code: 'ERR_POSTGRES_SILENCE_TIMEOUT' })
+  return Object.assign(new Error('the server does not answer'), { code: 'ERR_POSTGRES_SILENCE_TIMEOUT' })
 }
 
 /** Whether a promoted replica has replaced a server. False if unknown. */

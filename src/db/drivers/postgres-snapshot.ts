@@ -26,11 +26,11 @@ export async function withSnapshot<Result>(
     session: { statement_timeout: 0 },
   })
   try {
-    return await servers.use(({ pool, watch }) =>
+    return await servers.use(({ pool }, answered) =>
       pool.begin('isolation level repeatable read read only', async (transaction) => {
         const query = async ({ sql, parameters = [] }: Statement) => {
           const rows = (await transaction.unsafe(sql, [...parameters])) as Parameters<typeof toRow>[0][]
-          watch.answered()
+          answered()
           return rows.map(toRow)
         }
         return await work({

@@ -18,7 +18,8 @@ import {
 import { clearCodec, type RowCodec } from '../encryption/codec'
 import { MovementGroups } from '../movements/groups'
 import { MOVE_MONEY } from '../movements/records'
-import { type Connections, hangs, PostgresServers } from './postgres-servers'
+import { type SilenceWatch, watchSilence } from './hang-detector'
+import { hangs, PostgresServers } from './postgres-servers'
 
 const POOL_SIZE = 16
 /** Connections of a command, which runs one query after another. */
@@ -27,6 +28,8 @@ const CONNECT_TIMEOUT_SECONDS = 5
 /** Maximum duration of a statement: its row locks make others wait. */
 const STATEMENT_TIMEOUT_MS = 5_000
 const NO_TIMEOUT = 0
+/** When work that can be given up is refused if it has no answer: a connection and a statement have reached their limits by then. */
+const LATE_MS = 10_000
 /** Maximum time in which a pending query gets no answer. A few statements in one transaction take less. */
 const SILENCE_MS = 20_000
 /** Maximum time without an answer if statements have no limit: a change of the schema takes long on a large database. */
@@ -66,11 +69,16 @@ interface PostgresOptions {
 class PendingWork {
   private readonly refusals = new Set<(error: unknown) => void>()
 
-  /** Resolves and rejects as the work does, unless it is refused before. */
-  add<Result>(work: Promise<Result>): Promise<Result> {
+  constructor(private readonly late: SilenceWatch) {}
+
+  /** Resolves and rejects as the work does, unless it is refused before: with all others, or because it has no answer. */
+  add<Result>(work: () => Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.refusals.add(reject)
-      work.then(resolve, reject).finally(() => this.refusals.delete(reject))
+      this.late
+        .during(work, () => reject(unavailable(hangs())))
+        .then(resolve, reject)
+        .finally(() => this.refusals.delete(reject))
     })
   }
 
@@ -83,7 +91,8 @@ class PendingWork {
 export function openPostgres(url: string, options: PostgresOptions = {}): Db {
   const { patient = false, readonly = false, codec = clearCodec } = options
   const { silenceMs = patient ? PATIENT_SILENCE_MS : SILENCE_MS } = options
-  const abandonable = new PendingWork()
+  const late = watchSilence(patient ? PATIENT_SILENCE_MS : LATE_MS)
+  const abandonable = new PendingWork(late)
   const servers = openServers(url, { patient, readonly, silenceMs }, () => {
     // Nothing is sent to a vendor for them. Other changes wait, because they may already have been applied.
     const error = unavailable(hangs())
@@ -94,9 +103,11 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
   /** Time limits that a dedicated session would have. */
   const limits = servers.isPooled && !patient ? LIMITS : undefined
   async function batch(statements: readonly Statement[], options?: BatchOptions): Promise<BatchResult> {
-    if (options?.mayBeLate) return abandonable.add(batch(statements))
+    if (options?.mayBeLate) return abandonable.add(() => batch(statements))
     try {
-      return await commit(db, () => servers.use((at) => transact(at, statements, limits)))
+      return await commit(db, () =>
+        servers.use(({ pool }, answered) => transact(pool, statements, limits, answered)),
+      )
     } catch (error) {
       if (error instanceof Missed) return { missed: error.guard }
       throw unavailable(error)
@@ -112,7 +123,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
         parameters: [names, ends, holds, singles],
       }
       try {
-        const [row] = (await commit(db, () => servers.use((at) => run(at.groups, call)))).found
+        const send = () => commit(db, () => servers.use((at) => run(at.groups, call)))
+        const [row] = (await late.during(send, () => groups.refuseHolds(unavailable(hangs())))).found
         return row?.answer as string
       } catch (error) {
         if (isUnsupported(error)) hasFunction = false
@@ -129,7 +141,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
     codec,
     async query(statement) {
       try {
-        return (await abandonable.add(repeated(() => servers.use(({ pool }) => run(pool, statement))))).found
+        const read = () => repeated(() => servers.read(({ pool }) => run(pool, statement)))
+        return (await abandonable.add(read)).found
       } catch (error) {
         throw unavailable(error)
       }
@@ -175,9 +188,10 @@ function openServers(
  * after the other is not silent, however long the transaction takes.
  */
 async function transact(
-  { pool, watch }: Connections,
+  pool: SQL,
   statements: readonly Statement[],
   before: Statement | undefined,
+  answered: () => void,
 ): Promise<{ rows: Row[][] }> {
   const [only] = statements
   // A single statement is a transaction by itself, without the round trips that begin and end one.
@@ -191,7 +205,7 @@ async function transact(
     const rows: Row[][] = []
     for (const statement of statements) {
       const { hits, found } = await run(transaction, statement)
-      watch.answered()
+      answered()
       if (statement.guard && hits === 0) throw new Missed(statement.guard)
       rows.push(found)
     }

@@ -178,18 +178,30 @@ export function wholeFile(
   })
 }
 
-/** The identity providers of a gateway that commands can sign in by. */
-export async function loginProvidersOf({
-  server,
-  caFile,
-}: Pick<Context, 'server' | 'caFile'>): Promise<(LoginProvider & { name: string })[]> {
+/** Maximum wait for the identity providers of a gateway, in milliseconds. */
+const PROVIDERS_TIMEOUT_MS = 15_000
+
+/** The identity providers of a gateway that commands can sign in by. Fails if it does not answer in time. */
+export async function loginProvidersOf(
+  { server, caFile }: Pick<Context, 'server' | 'caFile'>,
+  timeoutMs = PROVIDERS_TIMEOUT_MS,
+): Promise<(LoginProvider & { name: string })[]> {
   const tls = caFile === undefined ? undefined : { ca: authoritiesOf(caFile) }
-  const answer = await fetch(`${server}/console/sign-in`, { redirect: 'manual', ...(tls && { tls }) }).catch(
-    (error) => {
-      throw new CommandFailed(`${server} cannot be reached: ${lineOf(error)}.`)
-    },
-  )
-  const { data } = ((await answer.json().catch(() => null)) ?? {}) as { data?: unknown }
+  const signal = AbortSignal.timeout(timeoutMs)
+  const notReached = (error: unknown) => {
+    if (signal.aborted)
+      throw new CommandFailed(
+        `${server} did not answer within ${timeoutMs / 1_000} seconds. Try again later.`,
+      )
+    throw new CommandFailed(`${server} cannot be reached: ${lineOf(error)}.`)
+  }
+  const answer = await fetch(`${server}/console/sign-in`, {
+    redirect: 'manual',
+    signal,
+    ...(tls && { tls }),
+  }).catch(notReached)
+  const body: unknown = await answer.json().catch((error) => (signal.aborted ? notReached(error) : null))
+  const { data } = (body ?? {}) as { data?: unknown }
   if (!answer.ok || !Array.isArray(data))
     throw new CommandFailed(`${server} has no sign-in by an identity provider here (HTTP ${answer.status}).`)
   return data.filter(isObject).flatMap(({ name, cli }) => (isObject(cli) ? [{ name, ...cli } as never] : []))

@@ -4,8 +4,9 @@
 
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
-import { wholeFile } from '../../cli/lib/remote'
+import { loginProvidersOf, wholeFile } from '../../cli/lib/remote'
 import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases/databases'
 import { type Ran, WRITTEN } from '../support/processes/command-line'
 import { openCommandShell } from '../support/processes/command-shell'
@@ -487,3 +488,19 @@ test('each command on the page about the admin API runs unchanged', async () => 
   }
   expect((await installation.json('balance', 'show', 'alice')).balance_usd).toBe('18.50')
 })
+
+test.each(['before', 'in the middle of'])(
+  'a gateway that stops %s its answer is not waited for',
+  async (when) => {
+    const begun = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n{"data":'
+    const silent = createServer((socket) => {
+      socket.on('error', () => {})
+      if (when !== 'before') socket.write(begun)
+    })
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    const server = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+    const error = await rejection(loginProvidersOf({ server }, 50))
+    expect(String(error)).toContain(`${server} did not answer within 0.05 seconds. Try again later.`)
+    silent.close()
+  },
+)

@@ -102,7 +102,7 @@ export class Copying {
     const bytes = saved.file.size
     const owner = { account, keyId, charge }
     await beginArtifact(db, { id, ...owner, contentType, bytes, place: store.name, createdAt })
-    await this.makeRoom()
+    await orAborted(this.makeRoom(), signal)
     await orAborted(store.take(saved.path, id, contentType), signal)
     await finishArtifact(db, id, { sha256: saved.sha256, expiresAt })
     return addresses.of(gatewayUrl, id, expiresAt)

@@ -98,6 +98,31 @@ describe('a bucket', () => {
     expect(await rows()).toEqual(before)
   })
 
+  test('that answers no removal delays an answer by a minute at most', async () => {
+    const s3 = {
+      bucket: 'full',
+      endpoint: store.endpoint,
+      region: 'eu-central-1',
+      accessKeyId: storeKey,
+      secretAccessKey: 'secret',
+    }
+    vendor.serve = () => png(bytesOf('a'))
+    let time = Date.now()
+    const artifacts = { keep: '2d', maxBytes: '1KB', s3 }
+    const gateway = await startKeeper(vendor, artifacts, { outside: { now: () => time } })
+    expect(await drawnUrl(gateway)).toStartWith(gateway.url)
+    const removals = Promise.withResolvers<void>()
+    store.removals = removals.promise
+    const isRemoving = () => store.calls.at(-1) === 'DELETE'
+    const url = drawnUrl(gateway)
+    await waitFor(isRemoving)
+    time += 61_000
+    expect(await url).toStartWith(vendor.url)
+    store.removals = undefined
+    removals.resolve()
+    await gateway.close()
+  })
+
   test('that does not answer a request for a file causes a 503 that says so', async () => {
     vendor.serve = () => png(bytesOf('a'))
     const url = await drawnUrl(one)

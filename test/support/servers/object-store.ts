@@ -9,6 +9,8 @@ export interface ObjectStore {
   calls: string[]
   /** Reads wait for this promise. */
   reads: Promise<void> | undefined
+  /** Removals wait for this promise. */
+  removals: Promise<void> | undefined
   /** Bytes of objects sent to readers. */
   sentBytes: number
   /** While set, every request gets this error. */
@@ -28,6 +30,7 @@ export function startObjectStore(): ObjectStore {
     hostname: '127.0.0.1',
     port: 0,
     development: false,
+    idleTimeout: 0,
     async fetch(request) {
       const { pathname, searchParams } = new URL(request.url)
       const key = pathname.slice(1)
@@ -45,6 +48,7 @@ export function startObjectStore(): ObjectStore {
         case 'POST':
           return upload ? complete(key, upload) : begin(request)
         case 'DELETE':
+          await store.removals
           if (!upload) store.objects.delete(key)
           return new Response(null, { status: 204 })
         default:
@@ -76,6 +80,7 @@ export function startObjectStore(): ObjectStore {
     objects: new Map(),
     calls: [],
     reads: undefined,
+    removals: undefined,
     sentBytes: 0,
     broken: false,
     stop: () => server.stop(true),

@@ -26,7 +26,8 @@ const NEW_LINE = 10
 const RETURN = 13
 const EMPTY = Buffer.alloc(0)
 const BLANK_LINE = Buffer.from('\n\n')
-const BLANK_LINES = ['\n\n', '\r\r', '\r\n\r\n']
+const NEW_LINES = ['\n\n']
+const BLANK_LINES = [...NEW_LINES, '\r\r', '\r\n\r\n']
 const blankLine = /\n\n|\r\n\r\n|\r\r/g
 /** Characters that occur in every meaningful event. */
 const DATA = 'data'
@@ -122,13 +123,14 @@ export function objectIn(data: string): object | undefined {
 export function splitEvents(whole: string): string[] {
   const events: string[] = []
   const hasReturns = whole.includes('\r')
+  const blankLines = hasReturns ? BLANK_LINES : NEW_LINES
   for (let at = 0; at < whole.length; ) {
     const data = whole.indexOf(DATA, at)
     if (data === -1) {
       events.push(whole.slice(at))
       break
     }
-    const start = data === at ? at : Math.max(at, ...BLANK_LINES.map((line) => endOfLast(whole, line, data)))
+    const start = data === at ? at : startBefore(whole, blankLines, at, data)
     if (start > at) events.push(whole.slice(at, start))
     at = hasReturns ? endOfFirst(whole, data) : endOfBlankLine(whole, data)
     events.push(whole.slice(start, at))
@@ -148,10 +150,19 @@ function endOfFirst(whole: string, from: number): number {
   return blankLine.exec(whole) ? blankLine.lastIndex : whole.length
 }
 
-/** Index after the last blank line of one form that ends before an index. */
-function endOfLast(whole: string, line: string, before: number): number {
-  const at = whole.lastIndexOf(line, before - line.length)
-  return at === -1 ? 0 : at + line.length
+/**
+ * Index after the last blank line between two indexes; the first index if there is none. It must never search what precedes them:
+ * the time for a text of many events would grow with the square of its length.
+ */
+function startBefore(whole: string, blankLines: readonly string[], from: number, to: number): number {
+  let start = from
+  for (const line of blankLines) {
+    // A blank line may have begun in the previous event.
+    const searchedFrom = Math.max(0, from - line.length + 1)
+    const at = whole.slice(searchedFrom, to).lastIndexOf(line)
+    if (at !== -1) start = Math.max(start, searchedFrom + at + line.length)
+  }
+  return start
 }
 
 /** Single events of bytes that consist of whole ones, from an index on, like `splitEvents`. Each is made on demand. */

@@ -93,6 +93,18 @@ describe('the event splitter', () => {
     }
   })
 
+  test.each(['\n', '\r\n'])(
+    'takes as long for an event of a long text as of a short one, with %j',
+    (lineEnd) => {
+      // As Anthropic writes them. Searched from its beginning for each event, this text would take many minutes.
+      const event = `event: ping${lineEnd}data: {"type":"ping"}${lineEnd}${lineEnd}`
+      const events = Array.from({ length: 200_000 }, () => event)
+      const whole = events.join('')
+      expect(splitEvents(whole)).toEqual(events)
+      expect([...eventsIn(Buffer.from(whole), 0)]).toEqual(events)
+    },
+  )
+
   test('accepts pieces that end within a character', () => {
     const bytes = encoder.encode('data: 世界 🎉\n\n')
     for (let cut = 0; cut <= bytes.length; cut++) {

@@ -150,7 +150,7 @@ class PassingMeter implements StreamMeter {
   }
 
   nextText(): string {
-    const [next] = splitEvents(this.kept.toString('latin1'))
+    const [next] = eventsIn(this.kept, 0)
     return next === undefined ? '' : this.textIn(next)
   }
 

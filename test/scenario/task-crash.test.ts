@@ -5,6 +5,8 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createServer, type Socket } from 'node:net'
 import type { Row } from '../../src/db/db'
+import { databaseKinds, postgresUrl } from '../support/databases/databases'
+import { TABLES } from '../support/databases/postgres'
 import { lockDatabase, type Stall, stallAt } from '../support/databases/stalled-database'
 import { waitFor } from '../support/gateway'
 import { type Installation, install, type Running, stopWell } from '../support/processes/executable'
@@ -40,11 +42,16 @@ interface Place {
   secret: string
 }
 
-async function preparePlace(vendor: TaskVendor, receiver: WebhookReceiver, baseUrl?: string): Promise<Place> {
+async function preparePlace(
+  vendor: TaskVendor,
+  receiver: WebhookReceiver,
+  { baseUrl, databaseUrl }: { baseUrl?: string | undefined; databaseUrl?: string | undefined } = {},
+): Promise<Place> {
   const upstream = { ...vendor.upstream, pollsPerSecond: 1_000, ...(baseUrl !== undefined && { baseUrl }) }
   const installation = await install({
     upstreams: { dashscope: upstream },
     config: { webhooks: { allow: [RECEIVER_NETWORK] } },
+    ...(databaseUrl !== undefined && { databaseUrl }),
   })
   return { installation, vendor, receiver, secret: await installation.makeKey('alice', '100') }
 }
@@ -184,24 +191,31 @@ const points: Point[] = [
   },
 ]
 
-describe('kill -9 at a step of a task', () => {
-  for (const point of points) {
-    test.concurrent(point.title, async () => {
-      while (!(await isKilledAt(point)));
-    })
-  }
-})
+for (const database of databaseKinds) {
+  describe(`kill -9 at a step of a task, on ${database}`, () => {
+    for (const point of points) {
+      test.concurrent(point.title, async () => {
+        while (!(await isKilledAt(point, database === 'postgres')));
+      })
+    }
+  })
+}
 
 /** False if the process was stopped too early to say anything about the point. */
-async function isKilledAt(point: Point): Promise<boolean> {
+async function isKilledAt(point: Point, isShared: boolean): Promise<boolean> {
   const { leaves, submits, deliveries = 0 } = point
   using vendor = startTaskVendor()
   using receiver = startReceiver()
   using deaf = await startDeafServer()
-  const place = await preparePlace(vendor, receiver, point.deaf ? deaf.url : undefined)
+  const databaseUrl = isShared ? await postgresUrl({ template: TABLES }) : undefined
+  const place = await preparePlace(vendor, receiver, {
+    baseUrl: point.deaf ? deaf.url : undefined,
+    databaseUrl,
+  })
   const { installation } = place
   const first = await installation.serve()
-  const stall = point.stall === undefined ? undefined : await stallAt(installation.dataDir, point.stall)
+  const stall =
+    point.stall === undefined ? undefined : await stallAt(installation.dataDir, point.stall, databaseUrl)
   point.arrange?.(place)
   const headers = { 'idempotency-key': 'order-1' }
   const answer = submit(place, first, 'one', headers).catch(() => undefined)
@@ -218,11 +232,17 @@ async function isKilledAt(point: Point): Promise<boolean> {
     deliveries,
   })
 
+  if (isShared) await letTimePass(place)
+
   // From now on everybody answers, and the operator has repaired the connection.
   vendor.answerSubmit = (id) => Response.json({ output: { task_status: 'PENDING', task_id: id } })
   vendor.answerPoll = succeeded
   receiver.answer = () => new Response('thanks')
   const second = await installation.serve()
+  // A node that shares its database sweeps after its start.
+  if (isShared && leaves === 'nothing') await waitFor(async () => (await onlyTask(place)) === undefined)
+  if (isShared && leaves === 'unknown')
+    await waitFor(async () => (await onlyTask(place))?.error_code === 'unknown')
   const again = await onlyTask(place)
   if (leaves === 'nothing') expect(again).toBeUndefined()
   else expect(again?.id).toBe(before?.id ?? null)
@@ -252,6 +272,12 @@ async function isKilledAt(point: Point): Promise<boolean> {
   expect(new Set(receiver.deliveries.map(({ body }) => body)).size).toBe(1)
   await stopWell(installation, second)
   return true
+}
+
+/** The leases of a dead node expire, and its submissions count as dead. A single process knows that as soon as it starts. */
+async function letTimePass({ installation }: Place): Promise<void> {
+  await installation.rows(`update tasks set lease_until = 1, created_at = created_at - ${16 * 60_000}`)
+  await installation.rows('update webhooks set lease_until = 1')
 }
 
 /** A server that accepts connections and is silent, so that no TLS handshake ends. */

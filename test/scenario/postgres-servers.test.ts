@@ -567,7 +567,7 @@ async function fund(db: Db): Promise<void> {
   await addCredit(db, { id: 'funds', account: 'alice', amountNano: FUNDS_NANO, now: START, note: null })
 }
 
-/** Of the connection that sends movements of money. */
+/** The port at the database of the connection that sends movements of money. */
 async function portOfMovements(db: Db): Promise<number> {
   const sql = `select client_port as port from pg_stat_activity
     where datname = current_database() and query like 'select ${MOVE_MONEY}%'`

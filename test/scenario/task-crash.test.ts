@@ -239,10 +239,8 @@ async function isKilledAt(point: Point, isShared: boolean): Promise<boolean> {
   vendor.answerPoll = succeeded
   receiver.answer = () => new Response('thanks')
   const second = await installation.serve()
-  // A node that shares its database sweeps after its start.
-  if (isShared && leaves === 'nothing') await waitFor(async () => (await onlyTask(place)) === undefined)
-  if (isShared && leaves === 'unknown')
-    await waitFor(async () => (await onlyTask(place))?.error_code === 'unknown')
+  // A single process sweeps before it serves.
+  if (isShared) await waitFor(() => isSwept(place, leaves))
   const again = await onlyTask(place)
   if (leaves === 'nothing') expect(again).toBeUndefined()
   else expect(again?.id).toBe(before?.id ?? null)
@@ -272,6 +270,12 @@ async function isKilledAt(point: Point, isShared: boolean): Promise<boolean> {
   expect(new Set(receiver.deliveries.map(({ body }) => body)).size).toBe(1)
   await stopWell(installation, second)
   return true
+}
+
+/** Whether the next process has recovered the task of the dead one, if it must. */
+async function isSwept(place: Place, leaves: Point['leaves']): Promise<boolean> {
+  const task = await onlyTask(place)
+  return leaves === 'nothing' ? task === undefined : leaves !== 'unknown' || task?.error_code === 'unknown'
 }
 
 /** The leases of a dead node expire, and its submissions count as dead. A single process knows that as soon as it starts. */

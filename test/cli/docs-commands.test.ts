@@ -20,7 +20,7 @@ import { waitFor } from '../support/gateway'
 import { createCommandLine, PROGRAM, runtimeFor } from '../support/processes/command-line'
 import { freePort } from '../support/processes/free-port'
 
-setDefaultTimeout(300_000)
+setDefaultTimeout(600_000)
 
 const ROOT = join(import.meta.dir, '../..')
 const LANGUAGES = ['sh', 'console', 'text', 'ts', 'json', 'yaml', 'sql', 'nginx', 'python']

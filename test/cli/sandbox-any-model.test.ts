@@ -15,7 +15,7 @@ import { temporaryFolder } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import { createCommandLine, PROGRAM } from '../support/processes/command-line'
 
-setDefaultTimeout(180_000)
+setDefaultTimeout(600_000)
 
 const chatPrice = { per_1m_input_tokens: '0.05', per_1m_output_tokens: '0.20' }
 const kinds = [...upstreamKinds.keys()]

@@ -10,7 +10,7 @@ import { chatRequest } from '../support/servers/raw-caller'
 import { idsOf, RECEIVER_NETWORK, startReceiver } from '../support/servers/webhook-receiver'
 import { videoBody } from '../support/vendors/task'
 
-setDefaultTimeout(400_000)
+setDefaultTimeout(1_200_000)
 
 const STREAMS = 2_000
 /** Connections are opened in steps, as a listening socket has a short queue. */
@@ -18,7 +18,7 @@ const STEP = 200
 const TOKENS = 16
 const PROMPT_TOKENS = 10
 const VIDEOS = 100
-const PATIENCE_MS = 300_000
+const PATIENCE_MS = 1_000_000
 // In nano-dollars, of the test models.
 const PRICE = PROMPT_TOKENS * 1_000 + TOKENS * 2_000
 const END_OF_ANSWER = '\r\n0\r\n\r\n'

@@ -8,7 +8,7 @@ import { ask, type Installation, install, type Running, stopWell } from '../supp
 import { chatRequest, RawCaller } from '../support/servers/raw-caller'
 import { completion, type OddVendor, startVendor } from '../support/vendors/vendor'
 
-setDefaultTimeout(180_000)
+setDefaultTimeout(600_000)
 
 const CALLERS = 100
 const ANSWER_BYTES = 20 * 1024 * 1024

@@ -12,7 +12,7 @@ import { say, startTestGateway, type TestGateway, testModels, videoModels, waitF
 import { inTime } from '../support/in-time'
 import { closeNodes, flood, startNodes, statusesOf } from '../support/nodes'
 
-setDefaultTimeout(180_000)
+setDefaultTimeout(600_000)
 
 const MINUTE_MS = 60_000
 const CENT = NANO_PER_USD / 100

@@ -151,8 +151,8 @@ function endOfFirst(whole: string, from: number): number {
 }
 
 /**
- * Index after the last blank line between two indexes; the first index if there is none. It must never search what precedes them:
- * the time for a text of many events would grow with the square of its length.
+ * Index after the last blank line between `from` and `to`; `from` if there is none. It must not search the text before `from`:
+ * splitting would then take time that grows with the square of the number of events.
  */
 function startBefore(whole: string, blankLines: readonly string[], from: number, to: number): number {
   let start = from

@@ -29,8 +29,9 @@ export class SilenceWatch {
   }
 
   /**
-   * Watches while the work runs. Resolves and rejects as the work does. The work calls `answered` for each answer in its middle.
-   * `onLate` is called after four checks without an answer to this work, and again after as many, whatever else is answered.
+   * Watches while the work runs. Resolves and rejects as the work does. The work calls `answered` after each partial answer.
+   * `onLate` is called after four checks without an answer to this work, and again after each further four, even if other work is
+   * answered.
    */
   async during<Result>(
     work: (answered: () => void) => Promise<Result>,

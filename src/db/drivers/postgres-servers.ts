@@ -18,7 +18,7 @@ interface Connections {
   watch: SilenceWatch
 }
 
-/** Work with the current server, which reports each answer in its middle. */
+/** Work with the current server. It calls `answered` after each partial answer. */
 type Work<Result> = (connections: Connections, answered: () => void) => Promise<Result>
 
 interface ConnectionOptions {

@@ -371,6 +371,16 @@ group('an address with one server', () => {
     await db.close()
   })
 
+  test('that answers changes one after the other keeps its connections, however long some wait', async () => {
+    const db = openPostgres(`${await postgresUrl()}?connection_limit=2`, { silenceMs: SILENCE_MS })
+    const part = { sql: `select 1 as one from pg_sleep(${SILENCE_MS / 8_000})` }
+    const changes = Array.from({ length: 12 }, (_, index) =>
+      db.batch(index % 2 === 0 ? [part] : [part, part]),
+    )
+    for (const result of await Promise.all(changes)) expect(result).toHaveProperty('rows')
+    await db.close()
+  })
+
   test('that answers others, but one connection no more: waiting changes fail in time, and it is replaced', async () => {
     const url = new URL(await postgresUrl())
     const door = await makeDoor(url)

@@ -6,7 +6,7 @@
 // session: then no state is kept in sessions. `connection_limit=5` limits the connections of a process; Bun opens all connections of
 // a pool at its first use.
 
-import type { SQL } from 'bun'
+import type { ReservedSQL, SQL } from 'bun'
 import { SilenceWatch, watchSilence } from './hang-detector'
 
 /** Open connections to one server. */
@@ -17,9 +17,6 @@ interface Connections {
   /** Closes the connections if the server is silent. */
   watch: SilenceWatch
 }
-
-/** Work with the current server. It calls `answered` after each partial answer. */
-type Work<Result> = (connections: Connections, answered: () => void) => Promise<Result>
 
 interface ConnectionOptions {
   /** Connections in addition to that of the groups, if the address sets no limit. */
@@ -93,7 +90,7 @@ export class PostgresServers {
     this.urls = urls
     this.target = target
     this.hang = new SilenceWatch(HANG_CHECK_MS, (quietChecks) => {
-      if (quietChecks === PROBE_CHECKS) void this.read(({ pool }) => pool.unsafe(PROBE)).catch(() => {})
+      if (quietChecks === PROBE_CHECKS) void this.read((pool) => pool.unsafe(PROBE)).catch(() => {})
       if (quietChecks === HANG_CHECKS) options.onHang?.()
     })
     // A single server is not probed, so a wrong address is noticed at its first use.
@@ -102,39 +99,43 @@ export class PostgresServers {
   }
 
   /**
-   * Works with the current server. Rejects as the work does, if none of several can be used, or if it hangs. If statements have a
-   * time limit, the connections are closed once this work has no answer for `silenceMs`, although others are answered.
+   * Works with a connection that nothing else uses meanwhile. Rejects as the work does, if none of several servers can be used, or
+   * if the server hangs. The work calls `answered` after each partial answer.
    */
-  use<Result>(work: Work<Result>): Promise<Result> {
-    return this.begin(work, (connections) => this.leaveSilent(connections))
+  use<Result>(work: (connection: ReservedSQL, answered: () => void) => Promise<Result>): Promise<Result> {
+    const workWith = async (connections: Connections) => {
+      // Only work that was sent can be late: under load, much waits for a connection although the server answers.
+      const connection = await connections.pool.reserve()
+      try {
+        return await this.closeIfLate(connections, (answered) => work(connection, answered))
+      } finally {
+        connection.release()
+      }
+    }
+    return this.begin(workWith)
   }
 
-  /** As `use`, but late work closes nothing: a pooler gives reads no time limit. */
-  read<Result>(work: Work<Result>): Promise<Result> {
-    return this.begin(work)
+  /** As `use`, with the connection of groups, which takes one after the other. */
+  useForGroup<Result>(work: (connection: SQL) => Promise<Result>): Promise<Result> {
+    return this.begin((connections) => this.closeIfLate(connections, () => work(connections.groups)))
   }
 
-  private async begin<Result>(
-    work: Work<Result>,
-    onLate?: (connections: Connections) => void,
-  ): Promise<Result> {
+  /** As `use`, with any connection, for work that may share it. Late work closes nothing: a pooler gives reads no time limit. */
+  read<Result>(work: (pool: SQL) => Promise<Result>): Promise<Result> {
+    return this.begin(({ pool, watch }) => watch.during(() => work(pool)))
+  }
+
+  private async begin<Result>(work: (connections: Connections) => Promise<Result>): Promise<Result> {
     if (!this.options.onHang) return this.workWith(work)
     if (this.hang.quietChecks >= HANG_CHECKS) throw hangs()
-    return this.hang.during(() => this.workWith(work, onLate))
+    return this.hang.during(() => this.workWith(work))
   }
 
-  private async workWith<Result>(
-    work: Work<Result>,
-    onLate?: (connections: Connections) => void,
-  ): Promise<Result> {
+  private async workWith<Result>(work: (connections: Connections) => Promise<Result>): Promise<Result> {
     this.current ??= this.choose()
     const chosen = this.current
     try {
-      const connections = await chosen
-      return await connections.watch.during(
-        (answered) => work(connections, answered),
-        () => onLate?.(connections),
-      )
+      return await work(await chosen)
     } catch (error) {
       if (isServerGone(error)) {
         this.losses++
@@ -142,6 +143,18 @@ export class PostgresServers {
       }
       throw error
     }
+  }
+
+  /**
+   * Watches sent work. If statements have a time limit, the connections are closed once it has no answer for `silenceMs`, although
+   * others are answered.
+   */
+  private closeIfLate<Result>(
+    connections: Connections,
+    work: (answered: () => void) => Promise<Result>,
+  ): Promise<Result> {
+    const onLate = () => this.leaveSilent(connections)
+    return connections.watch.during(work, this.options.onHang && onLate)
   }
 
   async close(timeoutSeconds: number): Promise<void> {

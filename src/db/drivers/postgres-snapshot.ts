@@ -26,8 +26,8 @@ export async function withSnapshot<Result>(
     session: { statement_timeout: 0 },
   })
   try {
-    return await servers.use(({ pool }, answered) =>
-      pool.begin('isolation level repeatable read read only', async (transaction) => {
+    return await servers.use((connection, answered) =>
+      connection.begin('isolation level repeatable read read only', async (transaction) => {
         const query = async ({ sql, parameters = [] }: Statement) => {
           const rows = (await transaction.unsafe(sql, [...parameters])) as Parameters<typeof toRow>[0][]
           answered()

@@ -1,7 +1,7 @@
 // PostgreSQL behind the database interface, for several nodes: a pool of connections, one transaction per batch. It must never
 // leave a transaction open between calls.
 
-import type { SQL } from 'bun'
+import type { ReservedSQL, SQL } from 'bun'
 import {
   type BatchOptions,
   type BatchResult,
@@ -106,7 +106,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
     if (options?.mayBeLate) return abandonable.add(() => batch(statements))
     try {
       return await commit(db, () =>
-        servers.use(({ pool }, answered) => transact(pool, statements, limits, answered)),
+        servers.use((connection, answered) => transact(connection, statements, limits, answered)),
       )
     } catch (error) {
       if (error instanceof Missed) return { missed: error.guard }
@@ -123,7 +123,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
         parameters: [names, ends, holds, singles],
       }
       try {
-        const send = () => commit(db, () => servers.use((at) => run(at.groups, call)))
+        const send = () => commit(db, () => servers.useForGroup((connection) => run(connection, call)))
         const [row] = (await late.during(send, () => groups.refuseHolds(unavailable(hangs())))).found
         return row?.answer as string
       } catch (error) {
@@ -141,7 +141,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
     codec,
     async query(statement) {
       try {
-        const read = () => repeated(() => servers.read(({ pool }) => run(pool, statement)))
+        const read = () => repeated(() => servers.read((pool) => run(pool, statement)))
         return (await abandonable.add(read)).found
       } catch (error) {
         throw unavailable(error)
@@ -188,7 +188,7 @@ function openServers(
  * after the other is not silent, however long the transaction takes.
  */
 async function transact(
-  pool: SQL,
+  connection: ReservedSQL,
   statements: readonly Statement[],
   before: Statement | undefined,
   answered: () => void,
@@ -196,11 +196,11 @@ async function transact(
   const [only] = statements
   // A single statement is a transaction by itself, without the round trips that begin and end one.
   if (only && statements.length === 1 && !before) {
-    const { hits, found } = await run(pool, only)
+    const { hits, found } = await run(connection, only)
     if (only.guard && hits === 0) throw new Missed(only.guard)
     return { rows: [found] }
   }
-  return pool.begin(async (transaction) => {
+  return connection.begin(async (transaction) => {
     if (before) await run(transaction, before)
     const rows: Row[][] = []
     for (const statement of statements) {

@@ -2,27 +2,27 @@
 // waiter that leaves has taken none, and a task that ends passes its slot to the next.
 
 export interface Semaphore {
-  /** Runs the work when a slot is free. Throws the signal's reason if that fires first. */
-  run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>
+  /** Runs the work when a slot is free. Throws the signal's reason if that fires first; without a signal, waits. */
+  run<Result>(signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result>
 }
 
 export function createSemaphore(most: number): Semaphore {
   const waiting = new Set<PromiseWithResolvers<void>>()
   let running = 0
 
-  async function enter(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted()
+  async function enter(signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted()
     if (running < most) {
       running++
       return
     }
     const turn = Promise.withResolvers<void>()
     const leave = () => {
-      if (waiting.delete(turn)) turn.reject(signal.reason)
+      if (waiting.delete(turn)) turn.reject(signal?.reason)
     }
     waiting.add(turn)
-    signal.addEventListener('abort', leave, { once: true })
-    await turn.promise.finally(() => signal.removeEventListener('abort', leave))
+    signal?.addEventListener('abort', leave, { once: true })
+    await turn.promise.finally(() => signal?.removeEventListener('abort', leave))
   }
 
   function next(): void {

@@ -381,6 +381,18 @@ group('an address with one server', () => {
     await db.close()
   })
 
+  test('whose changes wait for each other: reads are answered meanwhile', async () => {
+    const db = openPostgres(`${await postgresUrl()}?connection_limit=2`)
+    const part = { sql: 'select 1 as one from pg_sleep(0.05)' }
+    let changed = 0
+    const changes = Array.from({ length: 20 }, () => db.batch([part, part]).then(() => changed++))
+    await waitFor(() => changed > 0)
+    await db.query(part)
+    expect(changed).toBeLessThan(10)
+    await Promise.all(changes)
+    await db.close()
+  })
+
   test('that answers others, but one connection no more: waiting changes fail in time, and it is replaced', async () => {
     const url = new URL(await postgresUrl())
     const door = await makeDoor(url)

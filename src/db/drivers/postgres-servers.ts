@@ -7,6 +7,7 @@
 // a pool at its first use.
 
 import type { ReservedSQL, SQL } from 'bun'
+import { createSemaphore, type Semaphore } from '../../lib/semaphore'
 import { SilenceWatch, watchSilence } from './hang-detector'
 
 /** Open connections to one server. */
@@ -14,6 +15,8 @@ interface Connections {
   pool: SQL
   /** One connection for all groups of movements: its plans are made once. */
   groups: SQL
+  /** Limits the connections of the pool that changes use at once: Bun would let reads wait until no change waits. */
+  changes: Semaphore
   /** Closes the connections if the server is silent. */
   watch: SilenceWatch
 }
@@ -56,6 +59,8 @@ const HANG_CHECK_MS = 250
 const PROBE_CHECKS = 4
 const HANG_CHECKS = 6
 const PROBE = 'select 1 as one'
+/** The share of a pool that only reads use. */
+const SHARE_OF_READS = 1 / 4
 /** How long to wait for a newer server after the first usable one has answered. */
 const NEWER_MS = 1_000
 const DESCENT = `select cast(system_identifier as text) as system,
@@ -112,7 +117,7 @@ export class PostgresServers {
         connection.release()
       }
     }
-    return this.begin(workWith)
+    return this.begin((connections) => connections.changes.run(undefined, () => workWith(connections)))
   }
 
   /** As `use`, with the connection of groups, which takes one after the other. */
@@ -178,6 +183,7 @@ export class PostgresServers {
     const connections: Connections = {
       pool: connect(this.poolSize),
       groups: connect(1),
+      changes: createSemaphore(this.poolSize - Math.floor(this.poolSize * SHARE_OF_READS)),
       watch: watchSilence(silenceMs, () => this.leaveSilent(connections)),
     }
     return connections

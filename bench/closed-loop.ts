@@ -4,7 +4,14 @@
 import type { Socket } from 'bun'
 import { HttpReader, type HttpSink } from './http-reader'
 import { encodeRequest, type LoopJob, type LoopReport } from './load-job'
-import { checkResponse, checkStream, checkWhole, checkWholeResponse, type Verdict } from './reply-check'
+import {
+  checkMessages,
+  checkResponse,
+  checkStream,
+  checkWhole,
+  checkWholeResponse,
+  type Verdict,
+} from './reply-check'
 import { Samples } from './statistics'
 
 const MAX_FAULTS = 5
@@ -56,9 +63,10 @@ export class Loop {
   }
 
   judge(text: string): Verdict {
-    const isTranslated = this.job.path === '/v1/responses'
-    if (this.job.stream) return isTranslated ? checkResponse(text) : checkStream(text)
-    return isTranslated ? checkWholeResponse(text) : checkWhole(text)
+    const { path, stream } = this.job
+    if (path === '/v1/messages') return checkMessages(text)
+    if (path === '/v1/responses') return stream ? checkResponse(text) : checkWholeResponse(text)
+    return stream ? checkStream(text) : checkWhole(text)
   }
 
   fail(fault: string): void {
@@ -189,7 +197,7 @@ export class LoopConnection implements HttpSink {
     loop.framesWrong += verdict.framesWrong
     if (verdict.fault !== undefined) loop.fail(verdict.fault)
     // Each response has a different id.
-    else if (loop.job.path === undefined) loop.pattern ??= body ?? null
+    else if (loop.job.path !== '/v1/responses') loop.pattern ??= body ?? null
   }
 
   /** Abandons an unfinished request, which counts as an error; the connection takes no further part. */

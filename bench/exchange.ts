@@ -34,7 +34,8 @@ const USAGE = {
     rejected_prediction_tokens: 0,
   },
 }
-const QUESTION =
+export const INSTRUCTIONS = 'You are a helpful assistant of a small company. Be brief and exact.'
+export const QUESTION =
   'Our shop sells garden tools. Below are three notes of customers about a pair of shears. Say in two sentences ' +
   'what they have in common, then propose one change to the product and one to its description. First note: the ' +
   'spring came loose after a week, and the handle is too wide for small hands. Second note: cuts well, but the ' +
@@ -60,7 +61,7 @@ export function requestBody(model: string, stream: boolean, user?: string): stri
   return JSON.stringify({
     model,
     messages: [
-      { role: 'system', content: 'You are a helpful assistant of a small company. Be brief and exact.' },
+      { role: 'system', content: INSTRUCTIONS },
       { role: 'user', content: QUESTION },
     ],
     max_completion_tokens: 1024,
@@ -69,12 +70,11 @@ export function requestBody(model: string, stream: boolean, user?: string): stri
   })
 }
 
-/** A request in the form of responses, with the same question, to a chat model. */
+/** A request in the form of responses, with the same question. */
 export function responsesBody(model: string, stream: boolean): string {
-  const instructions = 'You are a helpful assistant of a small company. Be brief and exact.'
   return JSON.stringify({
     model,
-    instructions,
+    instructions: INSTRUCTIONS,
     input: QUESTION,
     max_output_tokens: 1024,
     stream,

@@ -11,6 +11,7 @@ export interface Figures {
   latency?: PerTarget<LatencyFigures>
   throughput?: PerTarget<ThroughputFigures>
   streams?: PerTarget<StreamsFigures>
+  native?: NativeFigures
   translation?: TranslationFigures
   cache?: CacheFigures
   affinity?: AffinityFigures
@@ -44,6 +45,18 @@ export interface CpuFigures {
   /** Values at 32 connections, and at 128. */
   wholeMicros: PerTarget<number[]>
   busyMicros: PerTarget<number[]>
+  burstMicros: PerTarget<number[]>
+  pacedMicros: PerTarget<number[]>
+}
+
+/** Streams as their vendors send them. */
+export interface NativeFigures {
+  messages: NativeCost
+  responses: NativeCost
+}
+
+/** Microseconds of processor time per stream, one value per round. */
+export interface NativeCost {
   burstMicros: PerTarget<number[]>
   pacedMicros: PerTarget<number[]>
 }

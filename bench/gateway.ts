@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Child, freePort } from './children'
 import { BURST, CACHED, EQUAL, gatewayModel, PACED, PREFERRED, VIDEO, vendorModel, WHOLE } from './exchange'
+import { DIALECTS, type NativeDialect, nativeAnswer } from './native-streams'
 import type { Target } from './targets'
 
 /** A key like those of vendors: a short key that looks like a word would be searched for in each event. */
@@ -102,10 +103,21 @@ function config(mockPort: number): object {
     gatewayModel(answer),
     { family: 'openai-chat', upstream: 'mock', upstreamModel: vendorModel(answer), ownedBy: 'mock', price },
   ]
+  const native = (dialect: NativeDialect, answer: string) => [
+    gatewayModel(nativeAnswer(dialect, answer)),
+    {
+      family: dialect === 'messages' ? 'anthropic-messages' : 'openai-responses',
+      upstream: dialect === 'messages' ? 'anthropic' : 'mock',
+      upstreamModel: vendorModel(nativeAnswer(dialect, answer)),
+      ownedBy: 'mock',
+      price,
+    },
+  ]
   return {
     upstreams: {
       mock: { kind: 'openai', baseUrl: `http://127.0.0.1:${mockPort}/v1`, apiKey: VENDOR_KEY },
       second: { kind: 'openai', baseUrl: `http://127.0.0.1:${mockPort}/v1`, apiKey: VENDOR_KEY },
+      anthropic: { kind: 'anthropic', baseUrl: `http://127.0.0.1:${mockPort}/v1`, apiKey: VENDOR_KEY },
       // The default would be the bottleneck: it protects vendors that limit the requests of one account.
       videos: {
         kind: 'xai',
@@ -116,6 +128,9 @@ function config(mockPort: number): object {
     },
     models: {
       ...Object.fromEntries([WHOLE, BURST, PACED].map(model)),
+      ...Object.fromEntries(
+        DIALECTS.flatMap((dialect) => [BURST, PACED].map((answer) => native(dialect, answer))),
+      ),
       [gatewayModel(CACHED)]: {
         family: 'openai-chat',
         upstream: 'mock',

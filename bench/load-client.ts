@@ -18,6 +18,7 @@ import type {
   TurnsJob,
   TurnsReport,
 } from './load-job'
+import { messagesBody } from './native-streams'
 import { fineCpuMs, rssMb } from './process-meter'
 import type { PerTarget, Target } from './targets'
 
@@ -68,7 +69,7 @@ export class LoadClient {
     })
   }
 
-  /** Loads the gateway with answers that it translates to responses. */
+  /** Loads a target with responses. */
   async responses(
     target: Target,
     answer: string,
@@ -77,6 +78,16 @@ export class LoadClient {
   ): Promise<Metered> {
     const body = responsesBody(target.model(answer), stream)
     return await this.meteredLoop(target, { path: '/v1/responses', body, stream, ...size })
+  }
+
+  /** Loads a target with streams of messages. */
+  async messages(
+    target: Target,
+    answer: string,
+    size: Pick<LoopJob, 'connections' | 'durationMs' | 'repliesPerConnection'>,
+  ): Promise<Metered> {
+    const body = messagesBody(target.model(answer))
+    return await this.meteredLoop(target, { path: '/v1/messages', body, stream: true, ...size })
   }
 
   async cut(target: Target, job: Omit<CutJob, 'kind' | 'port' | 'headers'>): Promise<CutReport> {

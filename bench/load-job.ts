@@ -6,7 +6,7 @@ export interface LoopJob {
   kind: 'loop'
   port: number
   /** The path of the requests; chat by default. */
-  path?: '/v1/responses'
+  path?: '/v1/messages' | '/v1/responses'
   headers: Record<string, string>
   body: string
   stream: boolean

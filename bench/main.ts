@@ -17,6 +17,7 @@ import { measureEndings } from './measure-endings'
 import { measureHistory } from './measure-history'
 import { measureHostile } from './measure-hostile'
 import { measureLatency } from './measure-latency'
+import { measureNative } from './measure-native'
 import { measureNodes } from './measure-nodes'
 import { measureParts } from './measure-parts'
 import { measurePolls } from './measure-polls'
@@ -92,6 +93,9 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
   })
   await step('streams', async () => {
     figures.streams = await measureStreams(load, proxies, amounts)
+  })
+  await step('native', async () => {
+    figures.native = await measureNative(load, proxies, amounts)
   })
   await measureWays(step, load, { gateway: gateway.target, setup }, amounts, figures)
   await step('parts', async () => {

@@ -1,9 +1,10 @@
-// The mock vendor, a separate process: chat completions in OpenAI's wire format, whole, in a burst or paced, depending on the model
-// name, and video tasks. It also records when a stream was cut before its end. It must stay much cheaper than the measured
+// The mock vendor, a separate process: chat completions, whole, in a burst or paced, depending on the model name, streams of messages
+// and responses, and video tasks. It also records when a stream was cut before its end. It must stay much cheaper than the measured
 // programs: raw sockets, prepared bytes, no work that could be attributed to a proxy.
 import type { Socket } from 'bun'
-import { WHOLE, wholeReply } from './exchange'
+import { streamFrames, WHOLE, wholeReply } from './exchange'
 import { HttpReader, type HttpSink } from './http-reader'
+import { messagesFrames, responsesFrames } from './native-streams'
 import { type EncodedStream, encodeStream, PacingWheel, VendorStream } from './vendor-stream'
 import { VendorVideos } from './vendor-videos'
 
@@ -26,9 +27,11 @@ interface ChatRequest {
 const NOT_FOUND = Buffer.from('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
 const BAD_REQUEST = Buffer.from('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n')
 const reply = encodeJson(wholeReply())
-const streams: Record<'plain' | 'usage', EncodedStream> = {
-  plain: encodeStream(false),
-  usage: encodeStream(true),
+const streams = {
+  plain: encodeStream(streamFrames(false)),
+  usage: encodeStream(streamFrames(true)),
+  messages: encodeStream(messagesFrames()),
+  responses: encodeStream(responsesFrames()),
 }
 const wheels = new Map<number, PacingWheel>()
 const videos = new VendorVideos()
@@ -58,8 +61,9 @@ class VendorConnection implements HttpSink {
   }
 
   end(): void {
-    if (this.requestLine.startsWith('POST /v1/chat/completions')) {
-      this.answer()
+    const dialect = /^POST \/v1\/(chat\/completions|messages|responses) /.exec(this.requestLine)?.[1]
+    if (dialect !== undefined) {
+      this.answer(dialect)
     } else if (this.requestLine.startsWith('GET /closings')) {
       this.send(encodeJson(JSON.stringify(closings)))
       closings = { started: 0, finished: 0, closedEarly: 0, marked: [] }
@@ -90,7 +94,7 @@ class VendorConnection implements HttpSink {
     }
   }
 
-  private answer(): void {
+  private answer(dialect: string): void {
     const body = this.requestBody
     // Searching is cheaper than parsing, and there are tens of thousands of whole replies per second.
     if (body?.includes(`"bench-${WHOLE}"`)) {
@@ -98,16 +102,19 @@ class VendorConnection implements HttpSink {
       return
     }
     const request = JSON.parse(body?.toString('latin1') ?? '{}') as ChatRequest
-    const answer = /^bench-(?:burst|paced-(\d+))$/.exec(request.model ?? '')
+    const answer = /^bench-(?:\w+-)?(?:burst|paced-(\d+))$/.exec(request.model ?? '')
     if (answer === null || request.stream !== true) {
       this.send(BAD_REQUEST)
     } else {
-      this.startStream(request, answer[1] === undefined ? null : Number(answer[1]))
+      this.startStream(
+        request,
+        encodedOf(dialect, request),
+        answer[1] === undefined ? null : Number(answer[1]),
+      )
     }
   }
 
-  private startStream(request: ChatRequest, framesPerSecond: number | null): void {
-    const encoded = request.stream_options?.include_usage === true ? streams.usage : streams.plain
+  private startStream(request: ChatRequest, encoded: EncodedStream, framesPerSecond: number | null): void {
     const stream = new VendorStream(this.socket, encoded, () => {
       closings.finished += 1
       this.stream = null
@@ -122,6 +129,11 @@ class VendorConnection implements HttpSink {
       this.leaveWheel = wheelFor(framesPerSecond).add(stream)
     }
   }
+}
+
+function encodedOf(dialect: string, request: ChatRequest): EncodedStream {
+  if (dialect === 'messages' || dialect === 'responses') return streams[dialect]
+  return request.stream_options?.include_usage === true ? streams.usage : streams.plain
 }
 
 function wheelFor(framesPerSecond: number): PacingWheel {

@@ -7,6 +7,7 @@ const SUBJECTS = [
   'latency',
   'throughput',
   'streams',
+  'native',
   'translation',
   'cache',
   'affinity',

@@ -58,17 +58,27 @@ export function checkWholeResponse(text: string): Verdict {
   return isSame ? { framesWrong: 0 } : { framesWrong: 0, fault: 'usage changed' }
 }
 
-/** The texts of all frames as they are translated, and the events that end a response. */
+/** The texts of all frames of a response, and the event that ends it. Only the gateway sends `[DONE]` after it. */
 export function checkResponse(text: string): Verdict {
   const framesWrong = countWrong([...text.matchAll(/"delta":"([^"]*)"/g)].map(([, delta]) => delta))
   if (framesWrong > 0)
     return { framesWrong, fault: `${framesWrong} of ${CONTENT_FRAMES} frames lost or changed` }
-  const last = text.split('\n\n').at(-3) ?? ''
-  const json = /^event: response\.completed\ndata: (.*)$/.exec(last)?.[1]
-  const { response } = JSON.parse(json ?? '{}')
+  const last = /\n\nevent: response\.completed\ndata: (.*)\n\n(?:data: \[DONE\]\n\n)?$/.exec(text)?.[1]
+  const { response } = JSON.parse(last ?? '{}')
   if (response?.usage?.input_tokens !== usage.promptTokens)
     return { framesWrong, fault: 'no usage at the end' }
-  if (!text.endsWith('data: [DONE]\n\n')) return { framesWrong, fault: 'the stream does not end with [DONE]' }
+  return { framesWrong }
+}
+
+/** The texts of all frames of messages, and the events that end it. */
+export function checkMessages(text: string): Verdict {
+  const deltas = text.matchAll(/"delta":\{"type":"text_delta","text":"([^"]*)"/g)
+  const framesWrong = countWrong([...deltas].map(([, delta]) => delta))
+  if (framesWrong > 0)
+    return { framesWrong, fault: `${framesWrong} of ${CONTENT_FRAMES} frames lost or changed` }
+  const last = /\n\nevent: message_delta\ndata: (.*)\n\nevent: message_stop\ndata: .*\n\n$/.exec(text)?.[1]
+  const { usage: used } = JSON.parse(last ?? '{}')
+  if (used?.output_tokens !== usage.completionTokens) return { framesWrong, fault: 'no usage at the end' }
   return { framesWrong }
 }
 

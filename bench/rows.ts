@@ -12,6 +12,8 @@ import type {
   HostileFigures,
   LagFigures,
   LatencyFigures,
+  NativeCost,
+  NativeFigures,
   NodeFigures,
   NodesFigures,
   PollsFigures,
@@ -54,6 +56,7 @@ export function rowsOf(figures: Figures): Row[] {
     ...latencyRows(figures.latency),
     ...throughputRows(figures),
     ...streamRows(figures),
+    ...nativeRows(figures.native),
     ...featureRows(figures),
     ...startRows(figures),
     ...memoryRows(figures),
@@ -68,24 +71,37 @@ export function rowsOf(figures: Figures): Row[] {
 
 function cpuRows(cpu: CpuFigures | undefined): Row[] {
   if (cpu === undefined) return []
-  const row = (figure: string, micros: PerTarget<number[]>): Row => {
-    const medians = mapTargets(micros, median)
-    const ratio = (medians.gateway ?? Number.NaN) / (medians.pipe ?? Number.NaN)
-    return {
-      figure,
-      bar: `≤ ${BAR.ratio.toFixed(1)}× pipe`,
-      cells: mapTargets(medians, (value) => `${value.toFixed(0)} µs`),
-      ratio: `${ratio.toFixed(2)}×`,
-      missed: !(ratio <= BAR.ratio),
-    }
-  }
   const stream = `CPU per stream of ${CONTENT_FRAMES} chunks`
   return [
-    row('CPU per request, 1 KB, not streamed, 32 connections', cpu.wholeMicros),
-    row('CPU per request, 1 KB, not streamed, 128 connections', cpu.busyMicros),
-    row(`${stream}, as fast as they go`, cpu.burstMicros),
-    row(`${stream}, ${FRAMES_PER_SECOND} a second`, cpu.pacedMicros),
+    cpuRow('CPU per request, 1 KB, not streamed, 32 connections', cpu.wholeMicros),
+    cpuRow('CPU per request, 1 KB, not streamed, 128 connections', cpu.busyMicros),
+    cpuRow(`${stream}, as fast as they go`, cpu.burstMicros),
+    cpuRow(`${stream}, ${FRAMES_PER_SECOND} a second`, cpu.pacedMicros),
   ]
+}
+
+function nativeRows(native: NativeFigures | undefined): Row[] {
+  if (native === undefined) return []
+  return Object.entries(native).flatMap(([dialect, { burstMicros, pacedMicros }]: [string, NativeCost]) => {
+    const stream = `CPU per stream of ${dialect}, ${CONTENT_FRAMES} chunks`
+    return [
+      cpuRow(`${stream}, as fast as they go`, burstMicros),
+      cpuRow(`${stream}, ${FRAMES_PER_SECOND} a second`, pacedMicros),
+    ]
+  })
+}
+
+/** Processor time next to that of the bare pipe. */
+function cpuRow(figure: string, micros: PerTarget<number[]>): Row {
+  const medians = mapTargets(micros, median)
+  const ratio = (medians.gateway ?? Number.NaN) / (medians.pipe ?? Number.NaN)
+  return {
+    figure,
+    bar: `≤ ${BAR.ratio.toFixed(1)}× pipe`,
+    cells: mapTargets(medians, (value) => `${value.toFixed(0)} µs`),
+    ratio: `${ratio.toFixed(2)}×`,
+    missed: !(ratio <= BAR.ratio),
+  }
 }
 
 function latencyRows(latency: PerTarget<LatencyFigures> | undefined): Row[] {

@@ -1,7 +1,7 @@
 // One streamed reply of the mock vendor, and the wheel that paces many of them. Each frame is an HTTP chunk of its
 // own, encoded once for all streams. It must never build bytes per stream, or the mock would be the bottleneck.
 import type { Socket } from 'bun'
-import { streamFrames } from './exchange'
+import { CONTENT_FRAMES, frameContent } from './exchange'
 
 const SLOT_MS = 1
 const REPLY_HEAD =
@@ -14,15 +14,15 @@ export interface EncodedStream {
   readonly writeEnds: readonly number[]
 }
 
-export function encodeStream(includeUsage: boolean): EncodedStream {
-  const frames = streamFrames(includeUsage)
+/** The events before the first text are sent together, and so are those after the last one, as by real vendors. */
+export function encodeStream(frames: readonly string[]): EncodedStream {
   const chunks = frames.map((frame) => `${frame.length.toString(16)}\r\n${frame}\r\n`)
-  // Head and role frame are sent together, and so are the frames after the last text, as by real vendors.
-  const tailLength = includeUsage ? 3 : 2
+  const startsAt = frames.findIndex((frame) => frame.includes(frameContent(0)))
+  const endsAt = startsAt + CONTENT_FRAMES
   const writes = [
-    REPLY_HEAD + chunks[0],
-    ...chunks.slice(1, -tailLength),
-    `${chunks.slice(-tailLength).join('')}0\r\n\r\n`,
+    REPLY_HEAD + chunks.slice(0, startsAt).join(''),
+    ...chunks.slice(startsAt, endsAt),
+    `${chunks.slice(endsAt).join('')}0\r\n\r\n`,
   ]
   const writeEnds: number[] = []
   for (const write of writes) writeEnds.push((writeEnds.at(-1) ?? 0) + write.length)

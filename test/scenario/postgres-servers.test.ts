@@ -381,6 +381,14 @@ group('an address with one server', () => {
     await db.close()
   })
 
+  test('whose connections are all busy with slow reads does not count as one that hangs', async () => {
+    const db = openPostgres(`${await postgresUrl()}?connection_limit=3`)
+    const slow = { sql: 'select 1 as one from pg_sleep(2)' }
+    const reads = await Promise.all(Array.from({ length: 6 }, () => db.query(slow)))
+    expect(reads.flat()).toEqual(Array.from({ length: 6 }, () => ({ one: 1 })))
+    await db.close()
+  })
+
   test('whose changes wait for each other: reads are answered meanwhile', async () => {
     const db = openPostgres(`${await postgresUrl()}?connection_limit=2`)
     const part = { sql: 'select 1 as one from pg_sleep(0.05)' }

@@ -95,7 +95,7 @@ export class PostgresServers {
     this.urls = urls
     this.target = target
     this.hang = new SilenceWatch(HANG_CHECK_MS, (quietChecks) => {
-      if (quietChecks === PROBE_CHECKS) void this.read((pool) => pool.unsafe(PROBE)).catch(() => {})
+      if (quietChecks === PROBE_CHECKS) void this.begin(probe).catch(() => {})
       if (quietChecks === HANG_CHECKS) options.onHang?.()
     })
     // A single server is not probed, so a wrong address is noticed at its first use.
@@ -262,6 +262,11 @@ export class PostgresServers {
       return undefined
     }
   }
+}
+
+/** Resolves at the first answer: slow reads may occupy all connections but the one of groups. */
+function probe({ pool, groups, watch }: Connections): Promise<unknown> {
+  return watch.during(() => Promise.any([pool, groups].map((each) => each.unsafe(PROBE))))
 }
 
 /** The error of work that was not sent to a hanging server, or whose result is unknown. */

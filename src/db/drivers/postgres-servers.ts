@@ -15,7 +15,7 @@ interface Connections {
   pool: SQL
   /** One connection for all groups of movements: its plans are made once. */
   groups: SQL
-  /** Limits the connections of the pool that changes use at once: Bun would let reads wait until no change waits. */
+  /** Limits how many connections of the pool changes use at once: otherwise Bun lets reads wait until no change waits. */
   changes: Semaphore
   /** Closes the connections if the server is silent. */
   watch: SilenceWatch
@@ -108,7 +108,7 @@ export class PostgresServers {
    * if the server hangs. The work calls `answered` after each partial answer.
    */
   use<Result>(work: (connection: ReservedSQL, answered: () => void) => Promise<Result>): Promise<Result> {
-    const workWith = async (connections: Connections) => {
+    const onOwnConnection = async (connections: Connections) => {
       // Only work that was sent can be late: under load, much waits for a connection although the server answers.
       const connection = await connections.pool.reserve()
       try {
@@ -117,7 +117,7 @@ export class PostgresServers {
         connection.release()
       }
     }
-    return this.begin((connections) => connections.changes.run(undefined, () => workWith(connections)))
+    return this.begin((connections) => connections.changes.run(undefined, () => onOwnConnection(connections)))
   }
 
   /** As `use`, with the connection of groups, which takes one after the other. */

@@ -71,3 +71,13 @@ test(`${CASES} files with quotes, separators and line ends in titles and values 
     expect({ text, read: readVendorUsage(text, columns) }).toEqual({ text, read: rows })
   }
 })
+
+test.each([
+  ['a value of two lines', 'day,model,cost\n2026-10-01,"a\nb",1\n2026-10-02,c,many\n', 'line 4 has "many"'],
+  ['titles of two lines', '"day",model,"co\nst"\n2026-10-01,a,many\n', 'line 3 has "many"'],
+  ['blank lines', 'day,model,cost\r\n\r\n\r\n2026-10-01,a,many\r\n', 'line 4 has "many"'],
+  ['an open quote', 'day,model,cost\n\n2026-10-01,"a\nb",1\n2026-10-02,"c\n', 'line 5 has a quote'],
+])('a fault after %s has its line in the file', (_, text, fault) => {
+  const cost = text.includes('co\nst') ? 'co\nst' : 'cost'
+  expect(() => readVendorUsage(text, { day: 'day', model: 'model', costNano: [cost] })).toThrow(fault)
+})

@@ -80,33 +80,45 @@ const usageExports: readonly UsageColumns[] = [
 /** Rows of a file, one per line. Throws an Error that describes its fault. */
 export function readVendorUsage(text: string, named?: UsageColumns): VendorUsage[] {
   const records = recordsOf(text)
-  const titles = Object.keys(records[0] ?? {})
+  const titles = Object.keys(records[0]?.values ?? {})
   if (titles.length === 0) throw new Error('it has no rows')
   const columns = named ?? usageExports.find((known) => namesOf(known).every((name) => titles.includes(name)))
   if (!columns) throw new Error(`its columns are not known: ${titles.join(', ')}`)
   const missing = namesOf(columns).filter((name) => !titles.includes(name))
   if (missing.length > 0) throw new Error(`it has no column ${missing.join(', ')}, only ${titles.join(', ')}`)
-  return records.flatMap((record, index) => rowOf(record, columns, index + 2) ?? [])
+  return records.flatMap(({ line, values }) => rowOf(values, columns, line) ?? [])
 }
 
 /** Separators of values; a file uses the first of them that its titles contain outside quotes. */
 const SEPARATORS = ['\t', ';', ','] as const
 
-/** The lines of a table by their titles, which are in the first line. A value may be quoted. Throws an Error for an unclosed quote. */
-function recordsOf(text: string): Record<string, string>[] {
+/** A row of a table: its values by their titles. */
+interface TableRow {
+  /** The number of its first line in the file. */
+  line: number
+  values: Record<string, string>
+}
+
+/** The rows of a table below its titles. A value may be quoted, over several lines. Throws an Error for an unclosed quote. */
+function recordsOf(text: string): TableRow[] {
   const plain = text.replace(/^\ufeff/, '')
   const [first = ''] = plain.replace(/"[^"]*"/g, '').split('\n', 1)
   const separator = SEPARATORS.find((each) => first.includes(each)) ?? ','
   const value = new RegExp(` *(?:"((?:[^"]|"")*)" *|([^"\r\n${separator}]*))(${separator}|\r?\n|$)`, 'y')
-  const lines: string[][] = [[]]
+  const rows: { line: number; texts: string[] }[] = [{ line: 1, texts: [] }]
+  let line = 1
   while (value.lastIndex < plain.length) {
-    const [, quoted, bare = '', end] = value.exec(plain) ?? []
-    if (end === undefined) throw new Error(`line ${lines.length} has a quote in an odd place`)
-    lines.at(-1)?.push((quoted?.replaceAll('""', '"') ?? bare).trim())
-    if (end !== separator) lines.push([])
+    const [whole = '', quoted, bare = '', end] = value.exec(plain) ?? []
+    if (end === undefined) throw new Error(`line ${line} has a quote in an odd place`)
+    line += whole.split('\n').length - 1
+    rows.at(-1)?.texts.push((quoted?.replaceAll('""', '"') ?? bare).trim())
+    if (end !== separator) rows.push({ line, texts: [] })
   }
-  const [titles = [], ...rows] = lines.filter((line) => line.some((each) => each !== ''))
-  return rows.map((row) => Object.fromEntries(titles.map((title, place) => [title, row[place] ?? ''])))
+  const [titles, ...others] = rows.filter(({ texts }) => texts.some((each) => each !== ''))
+  return others.map(({ line, texts }) => ({
+    line,
+    values: Object.fromEntries(titles?.texts.map((title, place) => [title, texts[place] ?? '']) ?? []),
+  }))
 }
 
 function namesOf({ day, model, ...figures }: UsageColumns): string[] {

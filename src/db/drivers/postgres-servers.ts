@@ -82,6 +82,8 @@ export class PostgresServers {
   /** The newest server that this process has used. */
   private newest: Descent | undefined
   private isClosed = false
+  /** Changes that have not ended, sent or not. */
+  private readonly changes = new Set<Promise<unknown>>()
   private readonly hang: SilenceWatch
 
   constructor(
@@ -117,7 +119,11 @@ export class PostgresServers {
         connection.release()
       }
     }
-    return this.begin((connections) => connections.changes.run(undefined, () => onOwnConnection(connections)))
+    const change = this.begin((connections) =>
+      connections.changes.run(undefined, () => onOwnConnection(connections)),
+    )
+    this.changes.add(change)
+    return change.finally(() => this.changes.delete(change))
   }
 
   /** As `use`, with the connection of groups, which takes one after the other. */
@@ -162,10 +168,17 @@ export class PostgresServers {
     return connections.watch.during(work, this.options.onHang && onLate)
   }
 
+  /** Closes the connections once all changes have ended, or after that time. */
   async close(timeoutSeconds: number): Promise<void> {
     this.isClosed = true
     const connections = await this.current?.catch(() => undefined)
-    if (connections) await close(connections, timeoutSeconds)
+    if (!connections) return
+    // A pool that closes waits for what was sent, and refuses what comes later: changes whose turn has not come.
+    const late = Promise.withResolvers<'late'>()
+    const timer = setTimeout(() => late.resolve('late'), timeoutSeconds * 1_000)
+    const isLate = (await Promise.race([Promise.allSettled(this.changes), late.promise])) === 'late'
+    clearTimeout(timer)
+    await close(connections, isLate ? 0 : timeoutSeconds)
   }
 
   /** The next use chooses a server again. Work that waits for this one fails. */

@@ -63,9 +63,9 @@ export class Loop {
   }
 
   judge(text: string): Verdict {
-    const { path, stream } = this.job
+    const { path, stream, endsWithDone = false } = this.job
     if (path === '/v1/messages') return checkMessages(text)
-    if (path === '/v1/responses') return stream ? checkResponse(text) : checkWholeResponse(text)
+    if (path === '/v1/responses') return stream ? checkResponse(text, endsWithDone) : checkWholeResponse(text)
     return stream ? checkStream(text) : checkWhole(text)
   }
 

@@ -20,8 +20,8 @@ export const VIDEO = 'video'
 export const vendorModel = (answer: string): string => `bench-${answer}`
 export const gatewayModel = (answer: string): string => `house-${answer}`
 
-const REPLY_MODEL = 'gpt-5-mini-2025-08-07'
-const CREATED_SECONDS = 1_770_933_892
+export const REPLY_MODEL = 'gpt-5-mini-2025-08-07'
+export const CREATED_SECONDS = 1_770_933_892
 const USAGE = {
   prompt_tokens: 187,
   completion_tokens: CONTENT_FRAMES,
@@ -48,7 +48,11 @@ const ANSWER =
   'All three customers praise the blade and complain about the parts around it: the spring and the handle. I would ' +
   'fit a captive spring with a rubber grip, and say in the description for which size of hand the shears are made. '
 
-export const usage = { promptTokens: USAGE.prompt_tokens, completionTokens: USAGE.completion_tokens }
+export const usage = {
+  promptTokens: USAGE.prompt_tokens,
+  cachedTokens: USAGE.prompt_tokens_details.cached_tokens,
+  completionTokens: USAGE.completion_tokens,
+}
 export const wholeContent = ANSWER.repeat(2)
 
 /** The text of a frame, different in each, so that a lost, repeated or swapped frame is noticed. */

@@ -12,6 +12,7 @@ import type {
   LoadReport,
   LoopJob,
   LoopReport,
+  LoopSize,
   SteadyJob,
   SteadyReport,
   TurnsFigures,
@@ -56,12 +57,7 @@ export class LoadClient {
   }
 
   /** Loads one target with one kind of answer. CPU time is the target's from the first request to the last reply. */
-  async loop(
-    target: Target,
-    answer: string,
-    stream: boolean,
-    size: Pick<LoopJob, 'connections' | 'durationMs' | 'repliesPerConnection'>,
-  ): Promise<Metered> {
+  async loop(target: Target, answer: string, stream: boolean, size: LoopSize): Promise<Metered> {
     return await this.meteredLoop(target, {
       body: requestBody(target.model(answer), stream),
       stream,
@@ -70,22 +66,19 @@ export class LoadClient {
   }
 
   /** Loads a target with responses. */
-  async responses(
-    target: Target,
-    answer: string,
-    stream: boolean,
-    size: Pick<LoopJob, 'connections' | 'durationMs' | 'repliesPerConnection'>,
-  ): Promise<Metered> {
+  async responses(target: Target, answer: string, stream: boolean, size: LoopSize): Promise<Metered> {
     const body = responsesBody(target.model(answer), stream)
-    return await this.meteredLoop(target, { path: '/v1/responses', body, stream, ...size })
+    return await this.meteredLoop(target, {
+      path: '/v1/responses',
+      body,
+      stream,
+      endsWithDone: target.name === 'gateway',
+      ...size,
+    })
   }
 
   /** Loads a target with streams of messages. */
-  async messages(
-    target: Target,
-    answer: string,
-    size: Pick<LoopJob, 'connections' | 'durationMs' | 'repliesPerConnection'>,
-  ): Promise<Metered> {
+  async messages(target: Target, answer: string, size: LoopSize): Promise<Metered> {
     const body = messagesBody(target.model(answer))
     return await this.meteredLoop(target, { path: '/v1/messages', body, stream: true, ...size })
   }

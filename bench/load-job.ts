@@ -10,11 +10,16 @@ export interface LoopJob {
   headers: Record<string, string>
   body: string
   stream: boolean
+  /** Whether streams of responses must end with `[DONE]`, which only the gateway sends. */
+  endsWithDone?: boolean
   connections: number
   durationMs: number
   /** Ends a connection's work earlier than `durationMs`. */
   repliesPerConnection?: number
 }
+
+/** How much work a closed loop does. */
+export type LoopSize = Pick<LoopJob, 'connections' | 'durationMs' | 'repliesPerConnection'>
 
 export interface LoopReport {
   replies: number

@@ -3,13 +3,12 @@
 import { BURST, PACED, WHOLE } from './exchange'
 import type { TranslationCost, TranslationFigures } from './figures'
 import type { LoadClient, Metered } from './load-client'
-import type { LoopJob } from './load-job'
+import type { LoopSize } from './load-job'
+import { pacedRounds, pacedSize } from './measure-cpu'
 import type { Amounts } from './options'
 import type { Target } from './targets'
 
 const CONNECTIONS = 32
-
-type Size = Pick<LoopJob, 'connections' | 'durationMs' | 'repliesPerConnection'>
 
 export async function measureTranslation(
   load: LoadClient,
@@ -23,16 +22,10 @@ export async function measureTranslation(
   }
   const whole = { connections: CONNECTIONS, durationMs: amounts.wholeMs }
   const burst = { connections: CONNECTIONS, durationMs: amounts.burstMs }
-  const paced = {
-    connections: amounts.pacedConnections,
-    durationMs: 60_000,
-    repliesPerConnection: amounts.pacedStreamsPerConnection,
-  }
   return {
     whole: await inTurns(load, gateway, WHOLE, whole, amounts.rounds),
     burst: await inTurns(load, gateway, BURST, burst, amounts.rounds),
-    // Paced streams last seconds and vary little, so fewer rounds suffice.
-    paced: await inTurns(load, gateway, PACED, paced, Math.ceil(amounts.rounds / 2)),
+    paced: await inTurns(load, gateway, PACED, pacedSize(amounts), pacedRounds(amounts)),
   }
 }
 
@@ -40,7 +33,7 @@ async function inTurns(
   load: LoadClient,
   gateway: Target,
   answer: string,
-  size: Size,
+  size: LoopSize,
   rounds: number,
 ): Promise<TranslationCost> {
   const isStream = answer !== WHOLE

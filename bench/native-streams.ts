@@ -1,6 +1,14 @@
 // Streams of messages and responses as their own vendors send them, with the same texts as those of chat. Each of their events names
 // its kind, which chat's do not. It must never depend on time or chance: the bytes are always the same.
-import { CONTENT_FRAMES, frameContent, INSTRUCTIONS, QUESTION, usage } from './exchange'
+import {
+  CONTENT_FRAMES,
+  CREATED_SECONDS,
+  frameContent,
+  INSTRUCTIONS,
+  QUESTION,
+  REPLY_MODEL,
+  usage,
+} from './exchange'
 
 export const DIALECTS = ['messages', 'responses'] as const
 export type NativeDialect = (typeof DIALECTS)[number]
@@ -9,9 +17,6 @@ export type NativeDialect = (typeof DIALECTS)[number]
 export const nativeAnswer = (dialect: NativeDialect, answer: string): string => `${dialect}-${answer}`
 
 const MESSAGE_MODEL = 'claude-sonnet-4-5-20250929'
-const RESPONSE_MODEL = 'gpt-5-mini-2025-08-07'
-const CREATED_SECONDS = 1_770_933_892
-const CACHED_TOKENS = 64
 const ITEM_ID = 'msg_68af4030592c81938ec0a5fbab4a3e9f05438e46b5f69a3b'
 const TEXT = Array.from({ length: CONTENT_FRAMES }, (_, index) => frameContent(index)).join('')
 
@@ -62,9 +67,9 @@ export function messagesFrames(): string[] {
 
 function messagesUsage(outputTokens: number): object {
   return {
-    input_tokens: usage.promptTokens - CACHED_TOKENS,
+    input_tokens: usage.promptTokens - usage.cachedTokens,
     cache_creation_input_tokens: 0,
-    cache_read_input_tokens: CACHED_TOKENS,
+    cache_read_input_tokens: usage.cachedTokens,
     output_tokens: outputTokens,
   }
 }
@@ -113,7 +118,7 @@ function response(status: string, output: object[]): object {
     incomplete_details: null,
     instructions: INSTRUCTIONS,
     max_output_tokens: 1024,
-    model: RESPONSE_MODEL,
+    model: REPLY_MODEL,
     output,
     parallel_tool_calls: true,
     previous_response_id: null,
@@ -135,7 +140,7 @@ function response(status: string, output: object[]): object {
 function responsesUsage(): object {
   return {
     input_tokens: usage.promptTokens,
-    input_tokens_details: { cached_tokens: CACHED_TOKENS },
+    input_tokens_details: { cached_tokens: usage.cachedTokens },
     output_tokens: usage.completionTokens,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: usage.promptTokens + usage.completionTokens,

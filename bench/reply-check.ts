@@ -58,8 +58,8 @@ export function checkWholeResponse(text: string): Verdict {
   return isSame ? { framesWrong: 0 } : { framesWrong: 0, fault: 'usage changed' }
 }
 
-/** The texts of all frames of a response, and the event that ends it. Only the gateway sends `[DONE]` after it. */
-export function checkResponse(text: string): Verdict {
+/** The texts of all frames of a response, and the event that ends it. `endsWithDone` says whether `[DONE]` must follow. */
+export function checkResponse(text: string, endsWithDone: boolean): Verdict {
   const framesWrong = countWrong([...text.matchAll(/"delta":"([^"]*)"/g)].map(([, delta]) => delta))
   if (framesWrong > 0)
     return { framesWrong, fault: `${framesWrong} of ${CONTENT_FRAMES} frames lost or changed` }
@@ -67,6 +67,8 @@ export function checkResponse(text: string): Verdict {
   const { response } = JSON.parse(last ?? '{}')
   if (response?.usage?.input_tokens !== usage.promptTokens)
     return { framesWrong, fault: 'no usage at the end' }
+  if (endsWithDone && !text.endsWith('data: [DONE]\n\n'))
+    return { framesWrong, fault: 'the stream does not end with [DONE]' }
   return { framesWrong }
 }
 

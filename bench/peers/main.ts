@@ -10,7 +10,7 @@ import { BURST, CONTENT_FRAMES, WHOLE } from '../exchange'
 import { setUpGateway, startGateway } from '../gateway'
 import { LoadClient } from '../load-client'
 import { describeMachine } from '../machine'
-import { type Turns, takeTurns } from '../measure-cpu'
+import { chats, type Turns, takeTurns } from '../measure-cpu'
 import { median } from '../statistics'
 import { faultList, lined } from '../table'
 import { type PerTarget, startMock, startPipe, type Target, type TargetName } from '../targets'
@@ -100,9 +100,9 @@ async function compare(directory: string, contestants: Contestant[], amounts: ty
   const warmUp = { connections: CONNECTIONS, durationMs: warmUpMs }
   const bystanders = watchBystanders()
   load.subject = 'whole answers'
-  const whole = await takeTurns(load, targets, rounds, WHOLE, size, warmUp)
+  const whole = await takeTurns(chats(load, WHOLE), targets, rounds, size, warmUp)
   load.subject = 'streams'
-  const burst = await takeTurns(load, targets, rounds, BURST, size, warmUp)
+  const burst = await takeTurns(chats(load, BURST), targets, rounds, size, warmUp)
   const { user, system } = process.cpuUsage()
   const othersShare = bystanders.share(childrenCpuMs() + (user + system) / 1000)
   console.log(`${describeMachine(directory, false, othersShare)}; ${CONNECTIONS} connections\n`)

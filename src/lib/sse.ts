@@ -151,8 +151,8 @@ function endOfFirst(whole: string, from: number): number {
 }
 
 /**
- * Index after the last blank line between `from` and `to`; `from` if there is none. It must not search the text before `from`:
- * splitting would then take time that grows with the square of the number of events.
+ * The end of the last blank line between `from` and `to`, or `from` if there is none. The text before `from` must not be searched:
+ * the time to split a text would grow with the square of its number of events.
  */
 function startBefore(whole: string, blankLines: readonly string[], from: number, to: number): number {
   let start = from

@@ -16,7 +16,7 @@ interface Connections {
   /** One connection for all groups of movements: its plans are made once. */
   groups: SQL
   /** Limits how many connections of the pool changes use at once: otherwise Bun lets reads wait until no change waits. */
-  changes: Semaphore
+  slots: Semaphore
   /** Closes the connections if the server is silent. */
   watch: SilenceWatch
 }
@@ -120,7 +120,7 @@ export class PostgresServers {
       }
     }
     const change = this.begin((connections) =>
-      connections.changes.run(undefined, () => onOwnConnection(connections)),
+      connections.slots.run(undefined, () => onOwnConnection(connections)),
     )
     this.changes.add(change)
     return change.finally(() => this.changes.delete(change))
@@ -196,7 +196,7 @@ export class PostgresServers {
     const connections: Connections = {
       pool: connect(this.poolSize),
       groups: connect(1),
-      changes: createSemaphore(this.poolSize - Math.floor(this.poolSize * SHARE_OF_READS)),
+      slots: createSemaphore(this.poolSize - Math.floor(this.poolSize * SHARE_OF_READS)),
       watch: watchSilence(silenceMs, () => this.leaveSilent(connections)),
     }
     return connections

@@ -10,6 +10,7 @@ import { createCodes, makeCode } from '../../src/billing/selling/codes'
 import { openBrowser } from '../support/browser/browser'
 import { afterAll, beforeAll, test } from '../support/browser/browser-test'
 import { type Visit, visitConsole } from '../support/browser/console-visit'
+import { dayIn } from '../support/days'
 import { startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
 import { postMessage, toolMessage } from '../support/mcp'
 
@@ -17,6 +18,9 @@ setDefaultTimeout(180_000)
 
 /** A text that would run as a script, break out of an attribute, or load a picture from another host. */
 const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>'`
+/** Dates on which models are retired. */
+const SOON = dayIn(20)
+const LATER = dayIn(200)
 
 let gateway: TestGateway
 let browser: Browser
@@ -37,8 +41,8 @@ beforeAll(async () => {
         upstreamModel: 'qwen3-tts-flash',
         price: { per_1m_characters: '10' },
       },
-      leaving: { ...testModels['test-chat'], retires: dayIn(20), successor: 'test-chat' },
-      staying: { ...testModels['test-chat'], retires: dayIn(200) },
+      leaving: { ...testModels['test-chat'], retires: SOON, successor: 'test-chat' },
+      staying: { ...testModels['test-chat'], retires: LATER },
     },
     // Pictures at the vendor's own address are not loaded.
     config: { artifacts: { keep: '1h' } },
@@ -52,11 +56,6 @@ afterAll(async () => {
   await browser.close()
   await gateway.close()
 })
-
-/** The date this number of days from now. */
-function dayIn(days: number): string {
-  return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
-}
 
 const visit = (width = 1280) =>
   visitConsole(browser, gateway, { width, colours: width < 600 ? 'dark' : 'light', token: gateway.secret })
@@ -112,16 +111,12 @@ test('a model that its vendor will retire shows the date and its successor, with
     const row = page.locator('tbody tr', { has: page.getByRole('link', { name: id, exact: true }) })
     return (await row.locator('td').last().textContent())?.trim()
   }
-  expect(await Promise.all(['leaving', 'staying', 'test-chat'].map(endOf))).toEqual([
-    dayIn(20),
-    dayIn(200),
-    '',
-  ])
-  expect(await signOf(dayIn(20)).count()).toBe(1)
-  expect(await signOf(dayIn(200)).count()).toBe(0)
+  expect(await Promise.all(['leaving', 'staying', 'test-chat'].map(endOf))).toEqual([SOON, LATER, ''])
+  expect(await signOf(SOON).count()).toBe(1)
+  expect(await signOf(LATER).count()).toBe(0)
   expect(await visited.axe()).toEqual([])
   await visited.open('models/leaving')
-  expect(await textOf(visited, '.panel')).toContain(dayIn(20))
+  expect(await textOf(visited, '.panel')).toContain(SOON)
   expect(await textOf(visited, '.panel')).toContain('Successor\ntest-chat')
   expect(await visited.axe()).toEqual([])
   await visited.open('models/test-chat')

@@ -7,9 +7,14 @@ import { type Sandbox, startSandbox } from '../../sandbox'
 import { openBrowser } from '../support/browser/browser'
 import { afterAll, beforeAll, test } from '../support/browser/browser-test'
 import { type Visit, visitConsole } from '../support/browser/console-visit'
+import { dayIn } from '../support/days'
 import { startTestGateway, type TestGateway, testModels } from '../support/gateway'
 
 setDefaultTimeout(180_000)
+
+/** Dates on which models are retired. */
+const SOON = dayIn(20)
+const LATER = dayIn(200)
 
 let sandbox: Sandbox
 let gateway: TestGateway
@@ -39,7 +44,7 @@ beforeAll(async () => {
       hidden: { ...testModels['test-chat'], upstream: 'keyless' },
       leaving: {
         ...testModels['test-chat'],
-        retires: dayIn(20),
+        retires: SOON,
         successor: 'sold',
         onRetirement: 'successor',
       },
@@ -47,7 +52,7 @@ beforeAll(async () => {
         ...testModels['test-chat'],
         price: { per_1m_input_tokens: '0', per_1m_output_tokens: '0' },
       },
-      staying: { ...testModels['test-chat'], retires: dayIn(200) },
+      staying: { ...testModels['test-chat'], retires: LATER },
     },
   })
   browser = await openBrowser()
@@ -61,11 +66,6 @@ afterAll(async () => {
   await gateway.close()
   await sandbox.stop()
 })
-
-/** The date this number of days from now. */
-function dayIn(days: number): string {
-  return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
-}
 
 /** The cells of a table's rows. */
 async function cellsOf(label: string): Promise<string[][]> {
@@ -99,12 +99,12 @@ test('a model that its vendor will retire shows the date and its successor, with
   const signOf = (day: string) => page.locator('.status.warning', { hasText: day })
   await open('models')
   const ends = new Map((await cellsOf('Models')).map(([id, ...others]) => [id, others.at(-1)?.trim()]))
-  expect(['leaving', 'staying', 'sold'].map((id) => ends.get(id))).toEqual([dayIn(20), dayIn(200), ''])
-  expect(await signOf(dayIn(20)).count()).toBe(1)
-  expect(await signOf(dayIn(200)).count()).toBe(0)
+  expect(['leaving', 'staying', 'sold'].map((id) => ends.get(id))).toEqual([SOON, LATER, ''])
+  expect(await signOf(SOON).count()).toBe(1)
+  expect(await signOf(LATER).count()).toBe(0)
   await open('models/leaving')
   const facts = page.getByRole('region', { name: 'leaving', exact: true }).locator('.facts')
-  await facts.getByText(dayIn(20)).waitFor()
+  await facts.getByText(SOON).waitFor()
   await facts.getByText('sold, which takes over on that day').waitFor()
   expect(await axe()).toEqual([])
   expect(visit.faults).toEqual([])

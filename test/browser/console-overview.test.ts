@@ -10,6 +10,7 @@ import { openBrowser } from '../support/browser/browser'
 import { afterAll, beforeAll, test } from '../support/browser/browser-test'
 import { askAs, journeyAs, makeAdminToken, type Visit, visitConsole } from '../support/browser/console-visit'
 import { readTask, sendTask } from '../support/databases/task-rows'
+import { dayIn } from '../support/days'
 import { startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
 import { RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../support/servers/webhook-receiver'
 import { startTaskVendor, succeeded, type TaskVendor, videoBody } from '../support/vendors/task'
@@ -23,7 +24,7 @@ let browser: Browser
 let visit: Visit
 let admin: (method: string, path: string, body: object) => Promise<void>
 /** The date on which models are retired. */
-const ENDS = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10)
+const ENDS = dayIn(10)
 /** Ids of tasks in an unknown state. */
 const unknown = ['video_unknown_1', 'video_unknown_2']
 

@@ -228,7 +228,7 @@ async function fill(file: string): Promise<void> {
   await followTask(db, { ...task, id: 'video_followed' })
   await sendTask(db, { ...task, id: 'video_sent' })
   const session = { id: 'ses_known', token: makeSessionToken(randomBytes), kind: 'admin' as const }
-  const times = { now, idleMs: 60_000, maxMs: 60_000, clientAddress: null, userAgent: null }
+  const times = { now, idleMs: 3_600_000, maxMs: 3_600_000, clientAddress: null, userAgent: null }
   await apply(db, openSession({ ...session, ...times, subject: subjectOfRole('owner') }))
   const alice = await findKey(db, 'alice')
   const token = makeSpender({ id: 'tok_known', keyId: alice?.id ?? '' })

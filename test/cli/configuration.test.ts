@@ -11,6 +11,7 @@ import { type ConfigSearchPlaces, findConfig, readConfigFile } from '../../cli/c
 import { type Config, faultsOf, type ModelConfig } from '../../src/config/schema'
 import { KEY_VARIABLE } from '../../src/upstreams/settings'
 import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases/databases'
+import { dayIn } from '../support/days'
 import { say, startTestGateway, testModels, waitFor } from '../support/gateway'
 import { createCommandLine, PROGRAM } from '../support/processes/command-line'
 import { startTaskVendor, videoBody } from '../support/vendors/task'
@@ -45,7 +46,8 @@ function fileIn(folder: string, name: string, text: string): string {
 
 test('models that have ended or end within 30 days are named, with their days', async () => {
   const folder = temporaryFolder()
-  const dayIn = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+  // A warning begins 30 days before, and this test may run across midnight.
+  const [soon, later] = [dayIn(9), dayIn(32)]
   const model = (retires: string, more = {}): ModelConfig => ({
     family: 'openai-chat',
     upstream: 'a',
@@ -54,21 +56,21 @@ test('models that have ended or end within 30 days are named, with their days', 
     ...more,
   })
   const models = {
-    staying: model(dayIn(31)),
-    soon: model(dayIn(9), { successor: 'staying' }),
-    too: model(dayIn(9)),
+    staying: model(later),
+    soon: model(soon, { successor: 'staying' }),
+    too: model(soon),
     gone: model('2026-01-14'),
-    keyless: { ...model(dayIn(9)), upstream: 'b' },
+    keyless: { ...model(soon), upstream: 'b' },
   }
   const config = { upstreams: { ...right.upstreams, b: { kind: 'mistral' } }, models }
   fileIn(folder, 'gateway.config.json', JSON.stringify(config))
   const { run, json } = createCommandLine(folder)
   expect((await json('config check')).ending).toEqual([
     { model: 'gone', retires: '2026-01-14', successor: null },
-    { model: 'soon', retires: dayIn(9), successor: 'staying' },
-    { model: 'too', retires: dayIn(9), successor: null },
+    { model: 'soon', retires: soon, successor: 'staying' },
+    { model: 'too', retires: soon, successor: null },
   ])
-  const line = new RegExp(`^ +ending +gone ended 2026-01-14; soon, too on ${dayIn(9)}$`, 'm')
+  const line = new RegExp(`^ +ending +gone ended 2026-01-14; soon, too on ${soon}$`, 'm')
   expect((await run('config check')).stdout).toMatch(line)
   // The start says the same.
   const server = Bun.spawn([...PROGRAM, 'serve', '--port', '0', '--data-dir', join(folder, 'data')], {

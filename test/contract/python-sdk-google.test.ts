@@ -12,20 +12,6 @@ const [newest, clients] = await googlePackages()
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
 
 let gateway: TestGateway
-beforeAll(async () => {
-  gateway = await startTestGateway({
-    models: {
-      'on-responses': { family: 'openai-responses', upstream: 'openai', upstreamModel: 'gpt-5-mini', price },
-      'on-contents': {
-        family: 'gemini-contents',
-        upstream: 'google',
-        upstreamModel: 'gemini-3-flash-preview',
-        price,
-      },
-    },
-  })
-})
-afterAll(() => gateway.close())
 
 async function ask(client: string, model: string, { folder = '' }: Python = clients): Promise<Json> {
   const line = JSON.stringify({ client, model, url: gateway.url, key: gateway.secret })
@@ -35,6 +21,27 @@ async function ask(client: string, model: string, { folder = '' }: Python = clie
 }
 
 describe.each(['test-chat', 'test-messages', 'on-responses', 'on-contents'])('%s', (model) => {
+  // A gateway for each: it logs ten requests with unknown keys a minute.
+  beforeAll(async () => {
+    gateway = await startTestGateway({
+      models: {
+        'on-responses': {
+          family: 'openai-responses',
+          upstream: 'openai',
+          upstreamModel: 'gpt-5-mini',
+          price,
+        },
+        'on-contents': {
+          family: 'gemini-contents',
+          upstream: 'google',
+          upstreamModel: 'gemini-3-flash-preview',
+          price,
+        },
+      },
+    })
+  })
+  afterAll(() => gateway.close())
+
   const sdks: [name: string, python: Python][] = [
     ['by the SDK', newest],
     ['by the older SDK', clients],

@@ -6,7 +6,7 @@ import type { Reloaded } from '../../src/app/reload'
 import { offerOf } from '../../src/config/changes'
 import type { Config } from '../../src/config/schema'
 import type { Log } from '../../src/lib/system'
-import { isPlaced, place, prepareTemporaryPath, remove } from '../../src/listen/unix-socket'
+import { isPlaced, NO_IDLE_TIMEOUT, place, prepareTemporaryPath, remove } from '../../src/listen/unix-socket'
 
 /** The answers of a serving process to commands. `by` is the actor for the audit trail, if there is one. */
 export interface ControlHandlers {
@@ -92,6 +92,8 @@ function serveAt(path: string, controlled: ControlHandlers) {
   try {
     server = Bun.serve({
       unix: prepareTemporaryPath(path, maker),
+      // A successor may take a minute to start. Each command has its own limit.
+      ...NO_IDLE_TIMEOUT,
       routes: {
         '/status': { GET: () => Response.json(controlled.status()) },
         '/config': { GET: () => Response.json(offerOf(controlled.config())) },
@@ -100,17 +102,13 @@ function serveAt(path: string, controlled: ControlHandlers) {
           POST: async (request) => Response.json(await controlled.reload(request.headers.get(BY))),
         },
         '/hand-over': {
-          async POST(request, server) {
-            server.timeout(request, 0)
+          async POST(request) {
             await controlled.handOver(() => !request.signal.aborted)
             return Response.json({ isLeft: true })
           },
         },
         '/restart': {
-          async POST(request, server) {
-            server.timeout(request, 0)
-            return Response.json(await controlled.restart(request.headers.get(BY)))
-          },
+          POST: async (request) => Response.json(await controlled.restart(request.headers.get(BY))),
         },
       },
       fetch: () => new Response(null, { status: 404 }),

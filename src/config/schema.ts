@@ -109,7 +109,7 @@ const Server = Type.Object(
       Type.Partial(BodyLimits, closed),
     ),
     headersTimeoutMs: optionalSetting(
-      'The longest time from a new connection to the end of the headers of its first request. Default 20 s.',
+      'The longest time from a new connection to the end of the headers of its first request, except on `unixSocket`. Default 20 s.',
       Type.Integer({ minimum: 10_000, maximum: 255_000 }),
     ),
     keepAliveTimeoutMs: optionalSetting(

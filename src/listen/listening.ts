@@ -7,6 +7,7 @@ import { inBrackets } from '../lib/url-host'
 import type { GuardedServer, Sockets } from './connection-guard'
 import {
   isPlaced,
+  NO_IDLE_TIMEOUT,
   type PlacedSocket,
   place,
   prepareTemporaryPath,
@@ -30,7 +31,7 @@ export interface ListenSettings {
   unixSocket?: string | undefined
   /** Certificate and key as PEM: listens for HTTPS. */
   tls?: { cert: string; key: string } | undefined
-  /** Seconds until the head of a first request must have arrived. */
+  /** Seconds until the head of a first request must have arrived; without effect on a unix socket. */
   idleTimeout: number
   maxRequestBodySize: number
 }
@@ -287,7 +288,7 @@ function optionsOf(
   const place =
     unixSocket === undefined
       ? { hostname, port, reusePort: canShare }
-      : { unix: prepareTemporaryPath(unixSocket, name) }
+      : { unix: prepareTemporaryPath(unixSocket, name), ...NO_IDLE_TIMEOUT }
   return { ...times, ...place, ...(tls && { tls }), development: false }
 }
 

@@ -12,6 +12,13 @@ const ASIDE = /^(?:[0-9a-f]{1,12}|\d+-removed)$/
 /** Age below which a socket may still be on its way to its place, in milliseconds. */
 const YOUNG_MS = 60_000
 
+/**
+ * Option of a server on a unix socket: its connections may be silent. Bun limits them otherwise, and its `server.timeout` does not
+ * change that for a request without a body (1.4.5). Only programs on this machine connect, with the rights of owner or group. Bun's
+ * types omit the option.
+ */
+export const NO_IDLE_TIMEOUT: object = { idleTimeout: 0 }
+
 /** A socket at its place. `file` is the number of its file, which distinguishes it from a later one. */
 export interface PlacedSocket {
   path: string

@@ -120,6 +120,17 @@ onLinux('gateway restart', () => {
     expect((await server.ended).code).toBe(0)
   })
 
+  test.concurrent('waits for a successor that starts slowly', async () => {
+    const installation = await install()
+    const server = await installation.serve({ port: await freePort() })
+    const config = readFileSync(installation.configFile, 'utf8')
+    writeFileSync(installation.configFile, `await Bun.sleep(14_000)\n${config}`)
+    const { pid } = await restart(installation)
+    expect((await fetch(`${server.url}/health`)).status).toBe(200)
+    await waitFor(() => !isAlive(server.pid))
+    await stop(pid)
+  })
+
   const places = ['a port', 'a unix socket'] as const
   for (const place of places) {
     test.concurrent(`on ${place} a successor that dies before it has taken over leaves the old one serving (KILL_SEED=${seed})`, async () => {

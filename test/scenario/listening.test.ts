@@ -11,6 +11,7 @@ import { clientAddressOf } from '../../src/http/client-address'
 import { temporaryFolder } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { rejection } from '../support/rejection'
+import type { Json } from '../support/scenario'
 
 setDefaultTimeout(60_000)
 
@@ -140,6 +141,23 @@ test('a unix socket is for the owner and the group, and what is not a socket is 
   expect((await rejection(startTestGateway({ config: { server: { unixSocket: path } } }))).message).toContain(
     'is not a socket',
   )
+})
+
+test('an answer on a unix socket may take longer than the head of a request', async () => {
+  const path = join(temporaryFolder(), 'http.sock')
+  const gateway = await startTestGateway({
+    balance: '1',
+    config: { server: { unixSocket: path, headersTimeoutMs: 10_000 } },
+  })
+  const ask = async (place: string, options: BunFetchRequestInit = {}): Promise<Json> => {
+    const headers = { authorization: `Bearer ${gateway.secret}`, 'content-type': 'application/json' }
+    const response = await fetch(`http://gateway/v1/${place}`, { headers, unix: path, ...options })
+    return (await response.json()) as Json
+  }
+  const body = { model: 'vidw2.6-t2v', input: { prompt: 'A cat [sandbox task_ms=15000]' } }
+  const { id } = await ask('videos/generations', { method: 'POST', body: JSON.stringify(body) })
+  expect(await ask(`videos/generations/${id}?wait=30`)).toMatchObject({ id, status: 'succeeded' })
+  await gateway.close()
 })
 
 describe('the address of a client', () => {

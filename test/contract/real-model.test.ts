@@ -9,7 +9,8 @@ import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import { named } from '../support/processes/python-packages'
 import { instructedPackage, llamaPackages, startLlama } from '../support/vendors/llama-server'
 
-setDefaultTimeout(180_000)
+// An answer takes half a minute on a machine with other work.
+setDefaultTimeout(900_000)
 
 const packages = await llamaPackages()
 const real = test.skipIf(packages.fault !== undefined)

@@ -113,7 +113,7 @@ const Server = Type.Object(
       Type.Integer({ minimum: 10_000, maximum: 255_000 }),
     ),
     keepAliveTimeoutMs: optionalSetting(
-      'The longest time without traffic on a connection between requests, or without the caller reading any byte of an answer. Default 2 minutes.',
+      'The longest time without traffic on a connection between requests, or without the caller reading any byte of an answer, except on `unixSocket`. Default 2 minutes.',
       Type.Integer({ minimum: 1_000, maximum: 255_000 }),
     ),
     maxConnections: optionalSetting(

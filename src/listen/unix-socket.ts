@@ -13,9 +13,9 @@ const ASIDE = /^(?:[0-9a-f]{1,12}|\d+-removed)$/
 const YOUNG_MS = 60_000
 
 /**
- * Option of a server on a unix socket: its connections may be silent. Bun limits them otherwise, and `server.timeout` has no effect
- * there (github.com/oven-sh/bun/issues/43816). Only programs on this machine connect, with the rights of owner or group. Bun's types
- * omit the option.
+ * Option of a server on a unix socket: connections may be silent for any time. By default Bun closes them after ten seconds, also
+ * while a request runs, and `server.timeout` has no effect there (github.com/oven-sh/bun/issues/43816). Only programs of the owner or
+ * the group connect. Bun's types omit the option.
  */
 export const NO_IDLE_TIMEOUT: object = { idleTimeout: 0 }
 

@@ -151,8 +151,8 @@ function endOfFirst(whole: string, from: number): number {
 }
 
 /**
- * The end of the last blank line between `from` and `to`, or `from` if there is none. The text before `from` must not be searched:
- * the time to split a text would grow with the square of its number of events.
+ * Where the last blank line between `from` and `to` ends; `from` if there is none. It does not search the text before `from`: the time
+ * to split a text would then grow with the square of its number of events.
  */
 function startBefore(whole: string, blankLines: readonly string[], from: number, to: number): number {
   let start = from

@@ -236,7 +236,7 @@ async function isKilledAt(point: Point, isShared: boolean): Promise<boolean> {
   if (isShared) await letTimePass(place)
 
   // From now on everybody answers, and the operator has repaired the connection.
-  vendor.answerSubmit = (id) => Response.json({ output: { task_status: 'PENDING', task_id: id } })
+  vendor.answerSubmit = taken
   vendor.answerPoll = succeeded
   receiver.answer = () => new Response('thanks')
   const second = await installation.serve()
@@ -417,7 +417,7 @@ describe('a database that is unreachable when the vendor answers', () => {
     using receiver = startReceiver()
     const place = await preparePlace(vendor, receiver)
     const { installation } = place
-    const held = heldBack((id) => Response.json({ output: { task_status: 'PENDING', task_id: id } }))
+    const held = heldBack(taken)
     vendor.answerSubmit = held.answer
     vendor.answerPoll = succeeded
     const server = await installation.serve()
@@ -446,7 +446,7 @@ describe('a database that is unreachable when the vendor answers', () => {
     using receiver = startReceiver()
     const place = await preparePlace(vendor, receiver)
     const { installation } = place
-    const held = heldBack((id) => Response.json({ output: { task_status: 'PENDING', task_id: id } }))
+    const held = heldBack(taken)
     vendor.answerSubmit = held.answer
     vendor.answerPoll = succeeded
     const server = await installation.serve()

@@ -114,7 +114,7 @@ function deathContract(kind: DatabaseKind): void {
 
   test('that continue: a late owner does not delay a task that another one follows', async () => {
     using vendor = startTaskVendor()
-    const late = heldBack((id) => Response.json({ output: { task_id: id, task_status: 'PENDING' } }))
+    const late = heldBack(taken)
     vendor.answerPoll = late.answer
     await using group = await startTaskNodes(kind, 2, { upstreams: { dashscope: vendor.upstream } })
     const { nodes, clock } = group
